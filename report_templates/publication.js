@@ -1,15 +1,40 @@
-// The rows of the start page, by level; the search of tables.js looks at names alone, this one at all texts.
-for (const input of document.querySelectorAll(".all-filter")) {
-  const rows = Array.from(document.getElementById(input.dataset.of).tBodies[0].rows);
-  const level = document.getElementById("level");
+// Filters of tables: a search over all texts of a row, and selects over its words, such as data-level. The choice
+// is in the address. A row "suite" is the heading of its tbody, and is there while a row of it is.
+for (const filter of document.querySelectorAll(".filter[data-of]")) {
+  const bodies = Array.from(document.getElementById(filter.dataset.of).tBodies);
+  const rows = bodies.flatMap((body) => Array.from(body.rows)).filter((row) => !row.classList.contains("suite"));
+  const texts = new Map(rows.map((row) => [
+    row,
+    (row.dataset.words ?? `${row.textContent} ${row.parentElement.querySelector(".suite > th")?.textContent ?? ""}`).toLowerCase(),
+  ]));
+  const inputs = Array.from(filter.querySelectorAll("input, select"));
+  const count = filter.querySelector("output");
   const show = () => {
-    const wanted = input.value.trim().toLowerCase();
+    let shown = 0;
     for (const row of rows) {
-      row.hidden = !row.textContent.toLowerCase().includes(wanted)
-        || (level.value !== "" && !row.dataset.levels.split(" ").includes(level.value));
+      row.hidden = !inputs.every(({ name, value }) => (name === "q"
+        ? value.toLowerCase().split(/\s+/).every((word) => texts.get(row).includes(word))
+        : value === "" || row.dataset[name].split(" ").includes(value)));
+      shown += !row.hidden;
     }
+    for (const heading of document.querySelectorAll(`#${filter.dataset.of} .suite`)) {
+      heading.hidden = Array.from(heading.parentElement.rows).every((row) => row === heading || row.hidden);
+    }
+    count.textContent = shown < rows.length ? `${shown.toLocaleString("en")} of ${rows.length.toLocaleString("en")}` : "";
   };
-  input.closest(".filter").hidden = false;
-  input.addEventListener("input", show);
-  level.addEventListener("change", show);
+  filter.hidden = false;
+  for (const input of inputs) {
+    const kept = state.read().get(input.name) ?? "";
+    input.value = kept;
+    if (input.value !== kept) {
+      input.value = "";
+    }
+    input.addEventListener("input", () => {
+      show();
+      const pairs = state.read();
+      inputs.forEach(({ name, value }) => (value ? pairs.set(name, value) : pairs.delete(name)));
+      state.write(pairs);
+    });
+  }
+  show();
 }

@@ -44,17 +44,19 @@ function narrow(input) {
 const inputs = Array.from(document.querySelectorAll(".table-filter"));
 
 function keep() {
-  const pairs = [];
+  const pairs = state.read(); // other filters of the page have theirs in it
   tables.forEach(({ table }, index) => {
     const head = Array.from(table.tHead.rows[0].cells).findIndex((cell) => cell.hasAttribute("aria-sort"));
+    pairs.delete(`sort${index}`);
     if (head >= 0) {
       const falling = table.tHead.rows[0].cells[head].getAttribute("aria-sort") === "descending";
-      pairs.push([`sort${index}`, `${falling ? "-" : ""}${head}`]);
+      pairs.set(`sort${index}`, `${falling ? "-" : ""}${head}`);
     }
   });
   for (const input of inputs) {
+    pairs.delete(`q.${input.dataset.table}`);
     if (input.value) {
-      pairs.push([`q.${input.dataset.table}`, input.value]);
+      pairs.set(`q.${input.dataset.table}`, input.value);
     }
   }
   state.write(pairs);

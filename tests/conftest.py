@@ -22,8 +22,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from harness.core.decide import Decision
 from harness.core.facts import Facts
-from harness.core.record import SCHEMA, Record, decode_record, encode_record
-from harness.core.verdict import Verdict
+from harness.core.record import Record, decode_record, encode_record
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine.engine import Engine
 from harness.engine.events import Event
@@ -115,18 +114,9 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def passed() -> Callable[..., Record]:
     """Makes the record of a passed cell; fields can be given."""
 
-    def make(model: str, **fields: Any) -> Record:
-        usual: dict[str, Any] = {
-            "cell": f"m/{model}[cpu]",
-            "target": "cpu",
-            "provider": "CPUExecutionProvider",
-            "verdict": Verdict.PASS,
-            "expected": True,
-        }
-        given = usual | fields
-        return Record(schema=SCHEMA, suite="m", model=model, family=given["verdict"].family, **given)
-
-    return make
+    usual = {"suite": "m", "target": "cpu", "provider": "CPUExecutionProvider"}
+    bare_record: Callable[..., Record] = importlib.import_module("tests.records").bare_record
+    return lambda model, **fields: bare_record(model, **({"cell": f"m/{model}[cpu]"} | usual | fields))
 
 
 @pytest.fixture(scope="session")

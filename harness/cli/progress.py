@@ -129,18 +129,7 @@ class Progress:
                 self.explain("unavailable", f"{row.target}: {row.reason}")
         for target in tally.missing_required():
             self.say(f"required     {target} is unavailable")
-        planned = sum(row.planned for row in tally.rows())
-        if not tally.complete:
-            self.say(f"INCOMPLETE   {tally.recorded:,} of {planned:,} cells have a record")
-        elif tally.without_verdict:
-            self.say(f"INCOMPLETE   {tally.without_verdict:,} of {planned:,} cells have no verdict")
-        elif tally.unexpected:
-            self.say(f"unexpected   {tally.unexpected:,} cells")
-        elif untried := sum(row.families[Family.SKIPPED] for row in tally.rows()):
-            rest = "the others are as the matrix expects" if untried < planned else "no provider was tried"
-            self.say(f"not tried    {untried:,} of {planned:,} cells; {rest}")
-        else:
-            self.say("every verdict is as the matrix expects")
+        self.say(_conclusion(tally))
 
 
 @contextmanager
@@ -152,6 +141,24 @@ def progress(tally: Tally, told: list[str] | None = None) -> Iterator[Progress]:
             yield shown
         finally:
             shown.draw()
+
+
+def _conclusion(tally: Tally) -> str:
+    """Return the last line of a summary: what the run as a whole is worth."""
+    planned = sum(row.planned for row in tally.rows())
+    untried = sum(row.families[Family.SKIPPED] for row in tally.rows())
+    if not tally.complete:
+        return f"INCOMPLETE   {tally.recorded:,} of {planned:,} cells have a record"
+    if tally.without_verdict:
+        return f"INCOMPLETE   {tally.without_verdict:,} of {planned:,} cells have no verdict"
+    if tally.unexpected:
+        return f"unexpected   {tally.unexpected:,} cells"
+    if tally.nothing_judged:
+        return "NO EVIDENCE  no cell says anything about a provider; the report has the reasons"
+    if untried:
+        rest = "the others are as the matrix expects" if untried < planned else "no provider was tried"
+        return f"not tried    {untried:,} of {planned:,} cells; {rest}"
+    return "every verdict is as the matrix expects"
 
 
 def _counts(row: TargetRow) -> str:

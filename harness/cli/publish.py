@@ -1,15 +1,11 @@
 """`ep-harness publish`: a static site of submissions."""
 
 import datetime as dt
-from collections.abc import Sequence
 from pathlib import Path
 
 from harness.cli.output import notify, print_lines
-from harness.conformance.verify.finding import KINDS, Weight
-from harness.conformance.verify.verify import Verification, verify
 from harness.core.errors import EXIT_OK
 from harness.core.errors import EXIT_UNEXPECTED as EXIT_REFUSED
-from harness.publication.entry import Checked
 from harness.publication.gather import gather
 from harness.publication.site import write_publication
 
@@ -23,22 +19,9 @@ def publish(submissions: Path, out: Path, *, title: str, day: dt.date | None, si
     today = day or dt.datetime.now(dt.UTC).date()
     # The day alone decides, so that two sites of one day are the same.
     now = dt.datetime.combine(today, dt.time.max, dt.UTC)
-
-    def verified(paths: Sequence[Path]) -> Sequence[Checked]:
-        return tuple(_checked(each) for each in verify(paths, signers=signers, now=now))
-
-    gathered = gather(submissions, verifier=verified)
+    gathered = gather(submissions, signers=signers, now=now)
     index = write_publication(gathered, out, title=title, today=today)
     for one in gathered.refused:
         notify(f"refused: {one.source}: {one.reason}")
     print_lines([str(index)])
     return EXIT_REFUSED if gathered.refused else EXIT_OK
-
-
-def _checked(each: Verification) -> Checked:
-    told = [(KINDS[one.name].weight, f"{one.where}: {one.what}") for one in each.findings]
-    return Checked(
-        refused=next((text for weight, text in told if weight is Weight.REFUSED), ""),
-        findings=tuple(f"{weight.value}: {text}" for weight, text in told),
-        signer=each.signer,
-    )

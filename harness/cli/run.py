@@ -108,7 +108,7 @@ def run_and_tell(
             folder.finish()
     interrupted = interrupted and not tally.complete
     shown.summary(tally)
-    code = tally.exit_code()
+    code = tally.exit_code(is_share=chosen.shard is not None)
     if triage_budget_s is not None and not interrupted:
         _triage(plan.matrix, folder.path, triage_budget_s, shown)
     code = EXIT_INCOMPLETE if with_report and not _report(folder.path, shown) else code

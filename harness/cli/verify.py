@@ -6,6 +6,7 @@ from typing import Any
 
 from harness.cli.output import print_json, print_lines
 from harness.conformance.submission import STATEMENT
+from harness.conformance.verify.opening import submissions_in
 from harness.conformance.verify.text import json_of, lines_of, markdown_of
 from harness.conformance.verify.verify import verify as verify_all
 from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError
@@ -64,12 +65,8 @@ def verify(
 
 def _each(paths: Sequence[Path]) -> list[Path]:
     """Return the submissions; a folder without a statement stands for the submissions in it."""
-    found: list[Path] = []
-    for path in paths:
-        inner = []
-        if path.is_dir() and not (path / STATEMENT).exists():
-            inner = sorted(
-                each for each in path.iterdir() if each.suffix == ".zip" or (each / STATEMENT).exists()
-            )
-        found += inner or [path]
-    return found
+    return [
+        each
+        for path in paths
+        for each in (path.is_dir() and not (path / STATEMENT).exists() and submissions_in(path)) or (path,)
+    ]

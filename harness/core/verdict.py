@@ -1,5 +1,6 @@
 """The words for how a cell ended, and the families they belong to."""
 
+from collections.abc import Collection
 from enum import StrEnum
 from typing import Self
 
@@ -14,6 +15,12 @@ class Family(StrEnum):
     UNTESTED = "untested"
     PASSED = "passed"
     MISSING = "missing"
+
+
+def says_nothing(families: Collection[Family]) -> bool:
+    """Return whether cells of these families were tried, and none of them says anything about a provider."""
+    found = set(families)
+    return Family.EXCLUDED in found and found <= {Family.EXCLUDED, Family.SKIPPED}
 
 
 class Verdict(StrEnum):

@@ -9,7 +9,7 @@ from harness.core.verdict import Family, Verdict
 from harness.corpus.fuzz import is_graph, number_of
 from harness.fuzz.coverage import choice_in, operator_in
 from harness.triage.groups import COMPARED
-from harness.triage.signature import plain_message
+from harness.triage.signature import named_operator, plain_message
 
 KEPT_CELLS = 12
 """Cells of one group that are kept: triage takes the smallest, and a reader sees the pattern."""
@@ -26,8 +26,8 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         target: The target.
-        operator: The operator of the form. Of a graph, one of its operators whose forms failed before, or
-            else the first few of its operators by name.
+        operator: The operator of the form. Of a graph, the one that the error names, or else one whose forms
+            failed before, or else the first few of its operators by name.
         verdict: The verdict.
         message: Of an error, without names, numbers and paths; empty for wrong values.
     """
@@ -71,6 +71,8 @@ class Findings:
         if not is_graph(number_of(record.model)):
             self._faulty.add((record.target, found.operator))
             return found
+        if found.message and record.ended and (named := named_operator(record.ended.message)):
+            return msgspec.structs.replace(found, operator=named)
         operators = sorted(record.content.ops) if record.content is not None else []
         known = [one for one in operators if (record.target, one) in self._faulty]
         blamed = " ".join((known or operators)[: 1 if known else _NAMED])

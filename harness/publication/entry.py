@@ -1,14 +1,12 @@
-"""One submission as the site shows it, and what makes submissions comparable."""
+"""One published submission, as the pages of a site need it."""
 
-import hashlib
 import re
 from collections.abc import Mapping
 
 import msgspec
 
 from harness.conformance.level import CaseResult, Result, Standing
-from harness.conformance.submission import STATEMENT, Level, Statement
-from harness.core.record import Record
+from harness.conformance.submission import Level, Statement
 from harness.profiles.profile import CORE
 from harness.report.figures import Share
 
@@ -21,42 +19,38 @@ LEVEL_WORDS = {
     Level.NOT: "not conformant",
 }
 
+NO_CASE = ("computes none", "unsupported")
+"""Word and tone of a partial level without one passed case, which is no part of the way."""
 
-class Checked(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``ep-harness verify`` finds about a submission.
+_NAMED_VENDOR = re.compile(r"^(\S+ \S+.*?) vendor_id \d+\b")
+"""The number of a vendor, behind its type and name."""
 
-    Attributes:
-        refused: Why it is refused; empty if it is not.
-        findings: What a reader has to know, one line each.
-        signer: Identity or fingerprint of the key; empty if nobody signed.
-    """
-
-    refused: str = ""
-    findings: tuple[str, ...] = ()
-    signer: str = ""
+_NUMBER = re.compile(r" device_id 0\b")
+"""The number of a device that has none."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """A submission that passed the publisher's checks.
+    """A submission that verification did not refuse.
 
     Attributes:
+        id: Its address on any site: the first 16 hexadecimal digits of the SHA-256 of its statement.
         statement: What the vendor states.
-        result: The result, counted again from the records.
-        records: ``(case name, scenario)`` -> record.
+        result: The result, decided again from the records.
+        reasons: Label of a case that does not pass -> why, as its record tells.
         files: Name -> content of each of its files.
-        checked: What its verification found; null if it was not verified.
+        marks: Why a person has to look at it, one line each.
+        notes: What else a reader has to know.
+        signer: Identity or fingerprint of the key; empty if nobody signed.
     """
 
+    id: str
     statement: Statement
     result: Result
-    records: Mapping[tuple[str, str], Record]
+    reasons: Mapping[str, str]
     files: Mapping[str, bytes]
-    checked: Checked | None = None
-
-    @property
-    def id(self) -> str:
-        """Its address on any site: the first 16 hexadecimal digits of the digest of its statement."""
-        return hashlib.sha256(self.files[STATEMENT]).hexdigest()[:16]
+    marks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    signer: str = ""
 
     @property
     def label(self) -> str:
@@ -64,19 +58,36 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.statement.product.name} {self.statement.product.version}"
 
     @property
+    def profile(self) -> str:
+        """Label of its profile."""
+        return self.statement.profile.label
+
+    @property
     def level(self) -> Level:
-        """The level, counted again."""
+        """The level, decided again."""
         return self.result.level
+
+    @property
+    def computes_none(self) -> bool:
+        """Whether it is partial, and no required case passes."""
+        return self.level is Level.PARTIAL and not self.share.count
 
     @property
     def tone(self) -> str:
         """The tone of its level."""
-        return LEVEL_TONES[self.level]
+        return NO_CASE[1] if self.computes_none else LEVEL_TONES[self.level]
 
     @property
     def word(self) -> str:
         """Its level in words."""
-        return LEVEL_WORDS[self.level]
+        return NO_CASE[0] if self.computes_none else LEVEL_WORDS[self.level]
+
+    @property
+    def device(self) -> str:
+        """Its devices in one line, without numbers that tell a reader nothing; else its platform."""
+        where = self.statement.environment
+        devices = (_NUMBER.sub("", _NAMED_VENDOR.sub(r"\1", device)) for device in where.devices)
+        return ", ".join(dict.fromkeys(devices)) or where.platform
 
     @property
     def share(self) -> Share:
@@ -85,25 +96,24 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         return Share(sum(one.passed for one in required), sum(one.cases for one in required))
 
     @property
-    def not_passed(self) -> tuple[tuple[CaseResult, str], ...]:
-        """Required cases that do not pass, each with the reason of its record."""
-        return tuple(
-            (one, record.reason if (record := self.records.get(one.case.key)) else "")
-            for one in self.result.cases
-            if one.required and one.standing is not Standing.PASSED
-        )
+    def not_passed(self) -> tuple[CaseResult, ...]:
+        """Cases that do not pass, wrong answers first; within that in the order of the profile."""
+        order = (Standing.FAILED, Standing.OPEN, Standing.MISSING)
+        return tuple(one for standing in order for one in self.result.cases if one.standing is standing)
 
     @property
     def place(self) -> tuple[str, ...]:
-        """What must be equal for two versions of one provider to be compared."""
+        """What is equal in all versions of one provider on one device."""
         where, product = self.statement.environment, self.statement.product
         options = (f"{key}={value}" for key, value in sorted(where.provider_options.items()))
         return (product.vendor, product.name, where.provider, where.runtime, *where.devices, *options)
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Sorts versions of one provider, the oldest first."""
-        return (version_order(self.statement.product.version), self.statement.created, self.id)
+        """Sorts submissions of one provider, the oldest version first."""
+        where, product = self.statement.environment, self.statement.product
+        versions = (version_order(product.version), version_order(where.onnxruntime))
+        return (*versions, self.statement.created, self.id)
 
 
 def version_order(version: str) -> tuple[tuple[int, int, str], ...]:
@@ -111,3 +121,8 @@ def version_order(version: str) -> tuple[tuple[int, int, str], ...]:
     parts = re.findall(r"\d+|[A-Za-z]+", version)
     numbers = [(1, int(part), "") if part.isdecimal() else (-1, 0, part.casefold()) for part in parts]
     return (*numbers, (0, 0, ""))
+
+
+def anchor_of(label: str) -> str:
+    """Return the id of a case on a page; it is the same on every page and in every site."""
+    return f"case-{label.replace(' ', '+')}"

@@ -13,9 +13,11 @@ from harness.core.errors import one_line
 from harness.core.text import visible
 from harness.publication.entry import Entry
 from harness.publication.gather import Gathered, Refused
+from harness.publication.lines import line_id
 from harness.report.badge import Badge
 
 _COLOURS = {Level.CONFORMANT: "#2f7d46", Level.PARTIAL: "#8a6d00", Level.NOT: "#b03a17"}
+_NO_COLOUR = "#6f747c"
 _SHIELDS = {Level.CONFORMANT: "green", Level.PARTIAL: "yellow", Level.NOT: "red"}
 _CHAR_PX = 7
 """Width of a character at 11 px in the fonts that badges name; a little too wide for most."""
@@ -28,7 +30,10 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         id: Its address is ``s/<id>/``.
-        level: Its level, counted again by the publisher.
+        line: Address of its provider and device, ``l/<line>/``.
+        level: Its level, decided again by the publisher.
+        marks: Why a person has to look at it; empty if it is verified.
+        signer: Identity or fingerprint of the key; empty if nobody signed.
         passed: Passed cases of core and claimed features.
         required: All cases of these features.
         statement: Its ``statement.json``.
@@ -36,7 +41,10 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     id: str
+    line: str
     level: Level
+    marks: tuple[str, ...]
+    signer: str
     passed: int
     required: int
     statement: Statement
@@ -58,7 +66,10 @@ def data_of(gathered: Gathered) -> DataFile:
         submissions=tuple(
             Published(
                 id=entry.id,
+                line=line_id(entry.place),
                 level=entry.level,
+                marks=entry.marks,
+                signer=entry.signer,
                 passed=entry.share.count,
                 required=entry.share.total,
                 statement=entry.statement,
@@ -72,7 +83,11 @@ def data_of(gathered: Gathered) -> DataFile:
 
 def shields(entry: Entry) -> Badge:
     """Return the badge for shields.io."""
-    return Badge(label=_label(entry), message=_message(entry), color=_SHIELDS[entry.level])
+    return Badge(
+        label=_label(entry),
+        message=_message(entry),
+        color="lightgrey" if entry.computes_none else _SHIELDS[entry.level],
+    )
 
 
 def badge_svg(entry: Entry) -> str:
@@ -80,11 +95,12 @@ def badge_svg(entry: Entry) -> str:
     label, message = _label(entry), _message(entry)
     left, right = (_CHAR_PX * len(text) + 10 for text in (label, message))
     title = escape(f"{label}: {message}")
+    colour = _NO_COLOUR if entry.computes_none else _COLOURS[entry.level]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" '
         f'aria-label="{title}"><title>{title}</title>'
         f'<rect width="{left}" height="20" fill="#444c56"/>'
-        f'<rect x="{left}" width="{right}" height="20" fill="{_COLOURS[entry.level]}"/>'
+        f'<rect x="{left}" width="{right}" height="20" fill="{colour}"/>'
         '<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
         f'<text x="5" y="14">{escape(label)}</text><text x="{left + 5}" y="14">{escape(message)}</text>'
         "</g></svg>\n"
@@ -96,7 +112,7 @@ def atom(gathered: Gathered, title: str) -> str:
     newest = gathered.entries[0].statement.created if gathered.entries else "1970-01-01T00:00:00Z"
     items = "".join(
         f"<entry><id>urn:uuid:{uuid.uuid5(_NAMESPACE, entry.id)}</id>"
-        f"<title>{_xml(f'{entry.label}: {entry.word} to {entry.statement.profile.label}')}</title>"
+        f"<title>{_xml(f'{entry.label}: {entry.word} to {entry.profile}')}</title>"
         f'<link href="s/{entry.id}/index.html"/><updated>{_xml(entry.statement.created)}</updated>'
         f"<author><name>{_xml(entry.statement.product.vendor)}</name></author></entry>\n"
         for entry in gathered.entries
@@ -120,11 +136,12 @@ def data_schema() -> dict[str, Any]:
 
 
 def _label(entry: Entry) -> str:
-    return one_line(visible(entry.statement.profile.label), 40)
+    return one_line(visible(entry.profile), 40)
 
 
 def _message(entry: Entry) -> str:
-    return f"{entry.word} {entry.share.count}/{entry.share.total}"
+    marked = ", marked" if entry.marks else ""
+    return f"{entry.word} {entry.share.count}/{entry.share.total}{marked}"
 
 
 def _xml(text: str) -> str:

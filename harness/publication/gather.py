@@ -1,31 +1,20 @@
-"""Submissions of a folder, each checked before it is published."""
+"""Submissions of a folder, each read and verified once."""
 
-from collections.abc import Callable, Iterator, Sequence
+import datetime as dt
+import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
-from harness.conformance.attestation import decode_attestation
-from harness.conformance.level import case_key, result_of
-from harness.conformance.submission import ATTESTATION, RECORDS, STATEMENT, decode_statement
-from harness.conformance.verify.opening import open_submission
-from harness.conformance.verify.sealed import digest_findings
-from harness.core.errors import HarnessError, Problem, UsageError, one_line
-from harness.core.record import decode_record
-from harness.profiles.profile import Profile, load_profile
-from harness.publication.entry import Checked, Entry
-
-UNREADABLE = (HarnessError, msgspec.MsgspecError, ValueError)
-"""What reading the files of a hostile submission may raise."""
-
-Profiles = Callable[[str], Profile]
-
-Verifier = Callable[[Sequence[Path]], Sequence[Checked]]
-"""Returns what verification finds about each submission, in their order."""
-
-
-class RefusedError(HarnessError):
-    """A submission cannot be published; the text says why."""
+from harness.conformance.level import Result, Standing, case_key
+from harness.conformance.submission import STATEMENT
+from harness.conformance.verify.finding import Finding, Weight
+from harness.conformance.verify.opening import submissions_in
+from harness.conformance.verify.verify import Verification, verify
+from harness.core.errors import Problem, UsageError
+from harness.profiles.profile import Profile
+from harness.publication.entry import Entry
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,72 +25,82 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Gathered(msgspec.Struct, frozen=True, kw_only=True):
-    """What a folder of submissions has; the newest entry first."""
+    """What a folder of submissions has.
+
+    Attributes:
+        entries: The newest first.
+        refused: What is not published.
+        profiles: Label -> profile of every entry, sorted by label.
+    """
 
     entries: tuple[Entry, ...]
     refused: tuple[Refused, ...]
+    profiles: Mapping[str, Profile]
 
 
-def gather(folder: Path, profiles: Profiles = load_profile, verifier: Verifier | None = None) -> Gathered:
-    """Read and check every submission directly in a folder: folders with a statement, and zips.
+def gather(
+    folder: Path,
+    *,
+    now: dt.datetime,
+    signers: Path | None = None,
+    profiles: Path | None = None,
+) -> Gathered:
+    """Verify every submission directly in a folder: folders with a statement, and zips.
+
+    Args:
+        folder: The folder.
+        now: The time, with its zone, by which waivers expire.
+        signers: A file of allowed signers, as ``ssh-keygen`` reads it.
+        profiles: Folder of the published profiles; the shipped ones by default.
 
     Raises:
-        UsageError: There is no such folder, or no submission in it.
+        UsageError: There is no such folder, or no submission in it; or as ``verify`` does.
     """
     if not folder.is_dir():
         raise UsageError(Problem(where=str(folder), what="there is no such folder"))
     entries: dict[str, Entry] = {}
+    known: dict[str, Profile] = {}
     refused: list[Refused] = []
-    paths = tuple(_submissions(folder))
-    found = verifier(paths) if verifier else (None,) * len(paths)
-    for path, checked in zip(paths, found, strict=True):
-        try:
-            if checked and checked.refused:
-                raise RefusedError(checked.refused)
-            entry = msgspec.structs.replace(read_entry(path, profiles), checked=checked)
-            if (first := entries.get(entry.id)) and first.files != entry.files:
-                raise RefusedError("another submission has the same statement, with other files")
-            entries[entry.id] = entry
-        except UNREADABLE as error:
-            refused.append(Refused(source=path.name, reason=one_line(error)))
+    for one in verify(submissions_in(folder), signers=signers, now=now, profiles=profiles):
+        found = _entry(one)
+        if isinstance(found, Entry) and one.profile is not None:
+            if entries.setdefault(found.id, found).files == found.files:
+                known[one.profile.label] = one.profile
+                continue
+            found = "another submission has the same statement, with other files"
+        refused.append(Refused(source=one.name, reason=str(found)))
     if not entries and not refused:
         hint = "a submission is a folder with statement.json, or a zip"
         raise UsageError(Problem(where=str(folder), what="there is no submission in it", hint=hint))
     newest = sorted(entries.values(), key=lambda one: (one.statement.created, one.id), reverse=True)
-    return Gathered(entries=tuple(newest), refused=tuple(refused))
+    return Gathered(entries=tuple(newest), refused=tuple(refused), profiles=dict(sorted(known.items())))
 
 
-def read_entry(path: Path, profiles: Profiles = load_profile) -> Entry:
-    """Read one submission; its digests, profile, level and totals must hold.
-
-    Raises:
-        RefusedError: They do not.
-    """
-    opened = open_submission(path)
-    if opened.findings:
-        first = opened.findings[0]
-        raise RefusedError(f"{first.where}: {first.what}")
-    files = opened.files
-    for wrong in digest_findings(files, decode_attestation(files[ATTESTATION])):
-        raise RefusedError(f"{wrong.where}: {wrong.what}")
-    statement = decode_statement(files[STATEMENT])
-    profile = profiles(statement.profile.label)
-    if (statement.profile.digest, statement.profile.archive) != (profile.digest, profile.archive):
-        raise RefusedError(f"its profile is not the published {profile.label}")
-    records = [decode_record(line) for line in files[RECORDS].splitlines() if line]
-    keys = [case_key(record) for record in records]
-    if sorted(keys) != sorted(case.key for case in profile.cases):
-        raise RefusedError("the records are not one for each case of the profile")
-    result = result_of(profile, statement.claims, records)
-    stated = (statement.level, statement.features, statement.missing)
-    if stated != (result.level, result.features, result.missing):
-        raise RefusedError("level, totals or missing cases are not those of the records")
+def _entry(one: Verification) -> Entry | str:
+    """Return the entry of a submission, or why there is none."""
+    refusal = next((_told(each) for each in one.findings if each.weight is Weight.REFUSED), "")
+    if refusal or one.statement is None or one.result is None:
+        return refusal or "it cannot be read"
     return Entry(
-        statement=statement, result=result, records=dict(zip(keys, records, strict=True)), files=files
+        id=hashlib.sha256(one.files[STATEMENT]).hexdigest()[:16],
+        statement=one.statement,
+        result=one.result,
+        reasons=_reasons(one, one.result),
+        files=one.files,
+        marks=tuple(_told(each) for each in one.findings if each.weight is Weight.MARKED),
+        notes=tuple(_told(each) for each in one.findings if each.weight is Weight.NOTED),
+        signer=one.signer,
     )
 
 
-def _submissions(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.iterdir()):
-        if path.suffix == ".zip" or (path.is_dir() and (path / STATEMENT).exists()):
-            yield path
+def _reasons(one: Verification, result: Result) -> dict[str, str]:
+    told = {case_key(record): record.reason for record in one.records}
+    return {
+        each.label: told.get(each.case.key, "")
+        for each in result.cases
+        if each.standing is not Standing.PASSED
+    }
+
+
+def _told(each: Finding) -> str:
+    return f"{each.name}: {each.where}: {each.what}"

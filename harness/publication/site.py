@@ -2,22 +2,23 @@
 
 import datetime as dt
 import io
+import re
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from harness.conformance.waivers import covers
 from harness.core.errors import Problem, UsageError
-from harness.publication.compare import changes_since, operators_of, rows_of
 from harness.publication.entry import Entry
 from harness.publication.formats import atom, badge_svg, data_of, shields
 from harness.publication.gather import Gathered
+from harness.publication.pages import SitePages
 from harness.report.inert import inert_json
-from harness.report.page import Pages
 
 _LISTING = "files.txt"
 """The files that a site consists of; what a later one has no longer is removed."""
+
+_KEPT = re.compile(r"[sl]/[0-9a-f]{16}/index\.html")
+"""Pages whose address stays after what they are about is withdrawn."""
 
 
 def write_publication(gathered: Gathered, out: Path, *, title: str, today: dt.date) -> Path:
@@ -34,7 +35,7 @@ def write_publication(gathered: Gathered, out: Path, *, title: str, today: dt.da
     """
     try:
         old = _old_files(out)
-        files = dict(_files(gathered, title, today))
+        files = dict(_files(gathered, SitePages(gathered, title, today), old))
         for name, content in files.items():
             path = out / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -61,52 +62,32 @@ def _old_files(out: Path) -> set[str]:
     return set()
 
 
-def _files(gathered: Gathered, title: str, today: dt.date) -> Iterator[tuple[str, bytes]]:
-    maker = Pages()
-    rows = rows_of(gathered.entries)
-    labels = sorted({entry.statement.profile.label for entry in gathered.entries})
-    scripts = ("report.js", "tables.js", "publication.js")
-    shared: dict[str, Any] = {"title": title, "root": "", "gathered": gathered}
-    page = maker.make("publication_start.html", scripts=scripts, rows=rows, labels=labels, **shared)
-    yield "index.html", page.encode()
-    columns = [(row, operators_of(row)) for row in rows]
-    names = sorted({name for _, operators in columns for name in operators})
-    page = maker.make(
-        "publication_operators.html", scripts=scripts[:2], columns=columns, names=names, **shared
-    )
-    yield "operators.html", page.encode()
-    if gathered.refused:
-        yield "refused.html", maker.make("publication_refused.html", **shared).encode()
+def _files(gathered: Gathered, pages: SitePages, old: set[str]) -> Iterator[tuple[str, bytes]]:
+    made = dict(pages.all())
+    # An address that was given away leads somewhere for ever.
+    gone = sorted(name for name in old - made.keys() if _KEPT.fullmatch(name))
+    for name, text in (made | dict(pages.withdrawn(gone))).items():
+        yield name, text.encode()
     yield "data.json", inert_json(data_of(gathered))
-    yield "feed.xml", atom(gathered, title).encode()
+    yield "feed.xml", atom(gathered, pages.title).encode()
     for entry in gathered.entries:
-        yield from _submission(entry, gathered, maker, title, today)
+        yield from _of_submission(entry)
+    for line in pages.lines:
+        for label, entry in line.newest.items():
+            yield from _badges(f"l/{line.id}/{label}", entry)
 
 
-def _submission(
-    entry: Entry, gathered: Gathered, maker: Pages, title: str, today: dt.date
-) -> Iterator[tuple[str, bytes]]:
-    waivers = entry.statement.waivers
-    page = maker.make(
-        "publication_submission.html",
-        title=title,
-        root="../../",
-        gathered=gathered,
-        entry=entry,
-        changes=changes_since(entry, gathered.entries),
-        rows=[
-            (one, reason, [waiver for waiver in waivers if covers(waiver, one.label)])
-            for one, reason in entry.not_passed
-        ],
-        today=today,
-    )
+def _of_submission(entry: Entry) -> Iterator[tuple[str, bytes]]:
     home = f"s/{entry.id}"
-    yield f"{home}/index.html", page.encode()
-    yield f"{home}/badge.svg", badge_svg(entry).encode()
-    yield f"{home}/badge.json", inert_json(shields(entry))
+    yield from _badges(f"{home}/badge", entry)
     yield f"{home}/submission.zip", _packed(entry)
     for name, content in sorted(entry.files.items()):
         yield f"{home}/files/{name}", content
+
+
+def _badges(stem: str, entry: Entry) -> Iterator[tuple[str, bytes]]:
+    yield f"{stem}.svg", badge_svg(entry).encode()
+    yield f"{stem}.json", inert_json(shields(entry))
 
 
 def _packed(entry: Entry) -> bytes:

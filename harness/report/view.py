@@ -11,7 +11,7 @@ import msgspec
 
 from harness.core.errors import one_line
 from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.verdict import Family, Verdict, says_nothing
 from harness.report.cell import ReportCell, placed
 from harness.report.column import Column, columns_in_order
 from harness.report.conversion import ColumnConversion, column_conversion
@@ -108,6 +108,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     def unexpected(self) -> int:
         """Cells whose verdict is not what the matrix expects."""
         return self.unexpected_failures.count + self.unexpected_others.count
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether cells were tried, and none of them says anything about a provider."""
+        return says_nothing({verdict.family for verdict, _ in self.verdicts})
 
 
 def build_report(

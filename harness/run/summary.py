@@ -51,7 +51,7 @@ def remarks(rows: "Sequence[TargetRow]") -> list[tuple[str, str]]:
         sum(getattr(row, field) for row in rows)
         for field in ("suspicious", "flaky", "timed", "disturbed", "by_noise", "without_noise")
     )
-    lines = []
+    lines = [line for row in rows for line in _of_evidence(row)]
     if weak:
         lines.append(
             ("weak", f"{_counted(weak, 'right answer')}, but most wrong ones would match the golden, too")
@@ -69,6 +69,17 @@ def remarks(rows: "Sequence[TargetRow]") -> list[tuple[str, str]]:
         by = f", {disturbed:,} disturbed by other programs" if disturbed else ""
         lines.append(("latency", f"{_counted(timed)} measured{by}"))
     return lines + [line for row in rows for line in _of_places(row)]
+
+
+def _of_evidence(row: "TargetRow") -> Iterator[tuple[str, str]]:
+    """Yield why nothing was learned about a target."""
+    if row.nothing_judged:
+        excluded = ", ".join(
+            f"{count:,} {verdict.value}"
+            for verdict, count in row.verdicts.most_common()
+            if verdict.family is Family.EXCLUDED
+        )
+        yield "no evidence", f"{row.target}: no cell was judged: {excluded}"
 
 
 def _of_places(row: "TargetRow") -> Iterator[tuple[str, str]]:

@@ -6,7 +6,7 @@ import msgspec
 
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.verdict import Family, Verdict, says_nothing
 from harness.plan.plan import Plan
 
 
@@ -52,6 +52,11 @@ class TargetRow(msgspec.Struct, kw_only=True):
         for verdict, count in self.verdicts.items():
             families[verdict.family] += count
         return families
+
+    @property
+    def nothing_judged(self) -> bool:
+        """Whether its cells were tried, and none of them says anything about the provider."""
+        return says_nothing(self.families)
 
     def add(self, record: Record) -> None:
         """Count a record."""
@@ -118,8 +123,19 @@ class Tally:
             row.target for row in self.rows() if row.reason and self._plan.target(row.target).required
         )
 
-    def exit_code(self) -> int:
-        """Return 0 as expected, 1 unexpected verdicts, 3 a required target or a verdict is missing."""
+    @property
+    def nothing_judged(self) -> bool:
+        """Whether cells were tried, and none of them says anything about a provider."""
+        return says_nothing({family for row in self.rows() for family in row.families})
+
+    def exit_code(self, *, is_share: bool = False) -> int:
+        """Return 0 as expected, 1 unexpected, 3 if a required target, a verdict or all evidence is missing.
+
+        Args:
+            is_share: Whether other shares of the plan may have the evidence.
+        """
         if self.missing_required() or not self.complete or self.without_verdict:
+            return EXIT_INCOMPLETE
+        if self.nothing_judged and not is_share:
             return EXIT_INCOMPLETE
         return EXIT_UNEXPECTED if self.unexpected else EXIT_OK

@@ -19,6 +19,19 @@ VALUES = frozenset({Verdict.MISMATCH, Verdict.NAN_MISMATCH, Verdict.NONDETERMINI
 """Verdicts about values, which depend on a policy."""
 
 _WORD = re.compile(r"[^\s'\"`,;:()\[\]{}<>=]+")
+_NAMES = re.compile(
+    r"(?<=Name:')[^']*(?=')"  # running Conv node. Name:'c1'
+    r"|(?<=ode ')[^']*(?=')"  # Node 'c1' OpType:Conv
+    r"|(?<=name ')[^']*(?=')"  # Conv(11) node with name 'c1'
+    r"|(?<=ode \()[^()]*(?=\) Op)"  # Node (c1) Op (Conv)
+    r"|(?<=put: )\S+"  # for input: x
+)
+"""Where onnxruntime and its providers name a node, an input or an output.
+
+An optimizer makes up names of its own, which no model has.
+"""
+
+_OPERATOR = re.compile(r"(?:OpType:|\) Op \(|while running |implementation for )([A-Za-z_]\w*)")
 _VARYING = re.compile(r"0x[0-9a-fA-F]+|(?:[\w.+-]*/)+[\w.+-]*|[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?")
 
 
@@ -54,8 +67,17 @@ def names_of(subject: Subject) -> frozenset[str]:
 def plain_message(message: str, names: Collection[str]) -> str:
     """Return a message with one mark in place of each name, number and path."""
     known = frozenset(names)
-    marked = _WORD.sub(lambda word: "#" if word[0] in known else word[0], message)
+    marked = _WORD.sub(lambda word: "#" if word[0] in known else word[0], _NAMES.sub("#", message))
     return one_line(_VARYING.sub("#", marked))
+
+
+def named_operator(message: str) -> str:
+    """Return the operator that an error of onnxruntime names, of nested ones the innermost.
+
+    Empty if it names none; a graph that a provider has compiled is none.
+    """
+    named = [name for name in _OPERATOR.findall(message) if "ExecutionProvider" not in name]
+    return named[-1] if named else ""
 
 
 def _run_of(verdict: Verdict, reason: str) -> str:

@@ -11,12 +11,12 @@ import pytest
 from harness.cli import main
 from harness.core.generated import Generation, GenerationSpeed
 from harness.core.latency import latency_of
-from harness.core.record import SCHEMA, Record
-from harness.core.verdict import Verdict
 from harness.corpus.decoders.roster import write_decoder
 from harness.plan.target import Target
 from harness.studies.advise import Advice, Tried
 from harness.studies.candidates import Candidate
+from tests.latencies import told_latency
+from tests.records import bare_record
 
 CPU = "CPUExecutionProvider"
 SPEED = GenerationSpeed(
@@ -54,30 +54,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def winner() -> Tried:
-    timed = latency_of(
-        {
-            "samples_ns": [2_000_000],
-            "warm_up": 0,
-            "stopped_by": "budget",
-            "io": "copied",
-            "intra_op_threads": 1,
-            "inter_op_threads": 1,
-            "waiting_threads": None,
-            "host_peak_mib": None,
-            "device_mib": None,
-        }
-    )
-    record = Record(
-        schema=SCHEMA,
-        cell="llm/model.onnx[cpu,scenario=generate]",
+    record = bare_record(
+        "model.onnx",
         suite="llm",
-        model="model.onnx",
         target="cpu",
         provider=CPU,
-        verdict=Verdict.PASS,
-        family=Verdict.PASS.family,
-        expected=True,
-        latency=timed,
+        cell="llm/model.onnx[cpu,scenario=generate]",
+        latency=latency_of(told_latency([2_000_000])),
         generation=Generation(speed=SPEED),
     )
     return Tried(candidate=Candidate(target="cpu"), record=record)

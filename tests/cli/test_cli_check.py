@@ -37,6 +37,18 @@ def test_a_provider_of_the_build(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "every verdict is as the matrix expects" in printed
 
 
+def test_a_folder_of_files_that_are_no_models_is_no_success(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("onnxruntime")
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "pointer.onnx").write_text("version https://git-lfs.github.com/spec/v1\n", "utf-8")
+    assert main(["check", str(tmp_path / "models"), CPU, "--out", str(tmp_path / "out"), "--no-report"]) == 3
+    printed = capsys.readouterr().out
+    assert "no evidence  cpu: no cell was judged: 1 invalid_model" in printed
+    assert "NO EVIDENCE  no cell says anything about a provider" in printed
+
+
 def test_its_matrix_is_kept_and_runs(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     out = tmp_path / "out"

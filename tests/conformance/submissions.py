@@ -1,11 +1,7 @@
 """Make submissions from structs: a valid one, and whatever a test changes, sealed again."""
 
 import datetime as dt
-import functools
-import hashlib
-import io
 import subprocess
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -13,7 +9,6 @@ from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
 
 from harness.conformance.attestation import attestation_of, encode_attestation
 from harness.conformance.environment import environment_of
@@ -35,7 +30,6 @@ from harness.conformance.submission import (
     Waiver,
     encode_statement,
 )
-from harness.conformance.verify.frozen import FrozenCase, frozen_cases
 from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.core.compare import compare
 from harness.core.decide import decide
@@ -53,18 +47,16 @@ from harness.core.record import (
 from harness.core.run_info import RunInfo
 from harness.core.tolerance import Tolerance
 from harness.core.value import Tensor
-from harness.core.verdict import Phase, Verdict
-from harness.profiles.archive import write_archive
-from harness.profiles.case_files import digests_of, noise_file
-from harness.profiles.profile import Feature, Profile, ProfileCase, Rules, encode_profile
-from harness.profiles.suite import policy_of_case
+from harness.core.verdict import Phase
+from harness.profiles.profile import Profile
+from harness.profiles.suite import policy_of_case, suite_name
+from tests.conformance.small_profiles import RULES, frozen_of, golden_of, tiny_profile
+from tests.records import bare_record
 
 _Value = TypeVar("_Value")
 
 NOW = dt.datetime(2026, 11, 25, 12, tzinfo=dt.UTC)
 PROVIDER = "QNNExecutionProvider"
-LABEL = "tiny@1"
-SUITE = "tiny-1"
 
 FINGERPRINT: dict[str, Any] = {
     "onnxruntime": "1.31.1",
@@ -78,139 +70,44 @@ FINGERPRINT: dict[str, Any] = {
     "options": {"backend_type": "htp"},
 }
 
-RULES = Rules(
-    tolerances={"float32": (1e-4, 1e-5), "float16": (1e-3, 2.5e-3)}, noise_rms=3.0, noise_max=32.0, steps=1.0
-)
 
-
-SHAPE = (4, 16)
-
-
-@functools.cache
-def tiny_profile(cases: int = 8) -> Profile:
-    """Return a profile of so many cases; every fourth one belongs to the feature ``float16``."""
-    return _tiny(cases)[0]
-
-
-def tiny_archive(profile: Profile) -> bytes:
-    """Return the archive of a tiny profile."""
-    return _tiny(len(profile.cases))[1]
-
-
-@functools.cache
-def tiny_frozen(cases: int) -> dict[str, FrozenCase]:
-    """Return what is frozen with the cases of a tiny profile."""
-    profile, content = _tiny(cases)
-    with tempfile.TemporaryDirectory() as folder:
-        archive = Path(folder) / "tiny.zip"
-        archive.write_bytes(content)
-        return frozen_cases(profile, archive)
-
-
-@functools.cache
-def _tiny(cases: int) -> tuple[Profile, bytes]:
-    files: dict[str, bytes] = {}
-    found = []
-    for index in range(cases):
-        name = f"suite/case_{index:03}"
-        own = _files_of(index)
-        files |= {f"{name}/{path}": content for path, content in own.items()}
-        digests = digests_of(own)
-        found.append(
-            ProfileCase(
-                name=name,
-                feature="float16" if index % 4 == 3 else "core",
-                model=digests.model,
-                inputs=digests.inputs,
-                golden=digests.golden,
-                ops={"MatMul": 1, "Add": 2},
-                types=("float32",),
-                opset=21,
-            )
-        )
-    content = write_archive(files)
-    profile = Profile(
-        schema=1,
-        name="tiny",
-        version=1,
-        title="Tiny",
-        about="For tests.",
-        archive=hashlib.sha256(content).hexdigest(),
-        rules=RULES,
-        features=tuple(
-            Feature(name=name, meaning=f"models of {name}")
-            for name in ("float16", "float64", "float16+float64")
-        ),
-        cases=tuple(found),
-    )
-    return profile, content
-
-
-def golden_of(index: int) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """Return the golden of a case."""
-    return np.random.default_rng(index).normal(size=SHAPE).astype(np.float32)
-
-
-def _files_of(index: int) -> dict[str, bytes]:
-    """Return the files of a case: a product and two sums, with the noise of every second one."""
-    float32 = TensorProto.FLOAT
-    values = [helper.make_tensor_value_info(name, float32, SHAPE) for name in ("x", "y")]
-    square = numpy_helper.from_array(np.eye(16, dtype=np.float32), "w")
-    nodes = [
-        helper.make_node("MatMul", ["x", "w"], ["p"]),
-        helper.make_node("Add", ["p", "p"], ["s"]),
-        helper.make_node("Add", ["s", "x"], ["y"]),
-    ]
-    graph = helper.make_graph(nodes, f"case_{index}", values[:1], values[1:], [square])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
-    golden = golden_of(index)
-    files = {
-        "model.onnx": model.SerializeToString(),
-        "test_data_set_0/input_0.pb": numpy_helper.from_array(golden / 3, "x").SerializeToString(),
-        "test_data_set_0/output_0.pb": numpy_helper.from_array(golden, "y").SerializeToString(),
-    }
-    if index % 2:
-        buffer = io.BytesIO()
-        np.save(buffer, np.abs(golden).astype(np.float64) * 2.0**-24 + 1e-9)
-        files[noise_file(0, 0)] = buffer.getvalue()
-    return files
-
-
-def good_record(case: ProfileCase, index: int, cases: int, provider: str = PROVIDER) -> Record:
+def good_record(profile: Profile, index: int, provider: str = PROVIDER) -> Record:
     """Return the record of a case that a provider computes with a small error."""
+    case, suite = profile.cases[index], suite_name(profile)
+    frozen = frozen_of(profile)[case.name]
     numbers = np.random.default_rng(1000 + index)
     golden = golden_of(index)
     actual = (golden * (1 + numbers.normal(scale=3e-8, size=golden.shape))).astype(np.float32)
     axes = {**AXIS_DEFAULTS, "scenario": case.scenario}
-    cell = Cell(suite=SUITE, model=case.name, target="ep", axes=tuple(sorted(axes.items())))
-    return Record(
-        schema=1,
-        cell=cell.id,
-        suite=SUITE,
-        model=case.name,
-        target="ep",
+    cell = Cell(suite=suite, model=case.name, target="ep", axes=tuple(sorted(axes.items())))
+    return bare_record(
+        case.name,
+        suite=suite,
         provider=provider,
-        verdict=Verdict.PASS,
-        family=Verdict.PASS.family,
-        expected=True,
+        cell=cell.id,
         axes=axes,
         phase=Phase.COMPARE,
-        placement=Placement(
-            ep_nodes=3,
-            cpu_nodes=0,
-            ep_ops={"MatMul": 1, "Add": 2},
-            cpu_ops={},
-            partitions=1,
-            source="assignment",
-        ),
+        placement=placement_of(frozen.ops, {}),
         outputs=rows_of(actual, index),
         golden="profile",
         timings_ms={"create": 2.5 + index / 7, "first_run": 0.3 + index / 11, "teardown": 0.1 + index / 13},
         started=(NOW - dt.timedelta(minutes=5, seconds=-index)).isoformat(timespec="milliseconds"),
         attempt=1,
         process=ProcessState(pid=4711, session=index + 1, took_ms=6.0 + index),
-        content=ModelContent(opsets={"ai.onnx": 21}, ops=dict(case.ops), types=("float32",)),
-        model_digest=tiny_frozen(cases)[case.name].digest,
+        content=ModelContent(opsets={"ai.onnx": case.opset}, ops=dict(frozen.ops), types=case.types),
+        model_digest=frozen.digest,
+    )
+
+
+def placement_of(on_ep: dict[str, int], on_cpu: dict[str, int]) -> Placement:
+    """Return a placement of these operators in one partition."""
+    return Placement(
+        ep_nodes=sum(on_ep.values()),
+        cpu_nodes=sum(on_cpu.values()),
+        ep_ops=dict(on_ep),
+        cpu_ops=on_cpu,
+        partitions=1 if on_ep else 0,
+        source="assignment",
     )
 
 
@@ -224,11 +121,10 @@ def refused(record: Record) -> Record:
 
 
 def fallen(record: Record) -> Record:
-    """Return the record with one node on the CPU."""
-    placement = Placement(
-        ep_nodes=2, cpu_nodes=1, ep_ops={"Add": 2}, cpu_ops={"MatMul": 1}, partitions=1, source="assignment"
-    )
-    return judged(changed(record, placement=placement))
+    """Return the record with the nodes of its first operator on the CPU."""
+    assert record.content is not None
+    first, *others = record.content.ops.items()
+    return judged(changed(record, placement=placement_of(dict(others), dict([first]))))
 
 
 def wrong(record: Record) -> Record:
@@ -253,8 +149,8 @@ def rows_of(actual: np.ndarray[Any, np.dtype[np.float32]], index: int) -> tuple[
 
 def judged(record: Record) -> Record:
     """Return the record with the verdict that it deserves."""
-    verdict = decide(facts_of(record), policy_of_case(RULES, tiny_profile().cases[0])).verdict
-    return changed(record, verdict=verdict, family=verdict.family)
+    decided = decide(facts_of(record), policy_of_case(RULES, tiny_profile().cases[0]))
+    return changed(record, verdict=decided.verdict, family=decided.verdict.family, reason=decided.reason)
 
 
 def changed(value: _Value, **fields: Any) -> _Value:
@@ -281,17 +177,20 @@ class Draft:
         provider: str = PROVIDER,
     ) -> None:
         self.profile = profile or tiny_profile()
-        count = len(self.profile.cases)
-        records = [good_record(case, index, count, provider) for index, case in enumerate(self.profile.cases)]
+        records = [good_record(self.profile, index, provider) for index in range(len(self.profile.cases))]
         self.records: list[Record] = [edit(i, r) for i, r in enumerate(records)] if edit else records
         self.claims, self.waivers, self.provider = claims, waivers, provider
+        self.fingerprint = dict(FINGERPRINT)
         self.statement: Callable[[Statement], Statement] = lambda statement: statement
         self.raw: Callable[[dict[str, bytes]], object] = len
         self.after: Callable[[dict[str, bytes]], object] = len
 
+    def _known_claims(self) -> set[str]:
+        return set(self.claims) & {feature.name for feature in self.profile.features}
+
     def files(self, key: Path | None = None) -> dict[str, bytes]:
         """Return the files: consistent with the records, attested, and signed if there is a key."""
-        result = result_of(self.profile, set(self.claims) & {"float16"}, self.records)
+        result = result_of(self.profile, self._known_claims(), self.records)
         reference = ProfileRef(
             label=self.profile.label, digest=self.profile.digest, archive=self.profile.archive
         )
@@ -300,7 +199,7 @@ class Draft:
                 schema=SCHEMA,
                 created=NOW.isoformat(),
                 product=Product(vendor="Vendor", name="EP", version="2.7.0"),
-                environment=environment_of(self.provider, FINGERPRINT | {"providers": [self.provider]}),
+                environment=environment_of(self.provider, self.fingerprint | {"providers": [self.provider]}),
                 harness=Harness(version="0.1.0", sources="e" * 64),
                 profile=reference,
                 claims=self.claims,
@@ -308,7 +207,7 @@ class Draft:
                 features=result.features,
                 missing=result.missing,
                 waivers=self.waivers,
-                reproduce=("ep-harness", "conform", "--profile", LABEL),
+                reproduce=("ep-harness", "conform", "--profile", self.profile.label),
             )
         )
         run = RunInfo(
@@ -317,7 +216,7 @@ class Draft:
             cells=len(self.records),
             matrix={},
             targets={
-                "ep": FINGERPRINT | {"providers": [self.provider]},
+                "ep": self.fingerprint | {"providers": [self.provider]},
             },
             complete=True,
         )
@@ -362,14 +261,6 @@ def write_zip(files: dict[str, bytes], path: Path) -> Path:
         for name, content in files.items():
             archive.writestr(name, content)
     return path
-
-
-def write_profile(folder: Path, profile: Profile) -> Path:
-    """Write a published profile, and return its folder."""
-    folder.mkdir(exist_ok=True)
-    (folder / f"{profile.label}.json").write_bytes(encode_profile(profile))
-    (folder / f"{profile.label}.zip").write_bytes(tiny_archive(profile))
-    return folder
 
 
 def new_key(folder: Path, identity: str) -> tuple[Path, str]:

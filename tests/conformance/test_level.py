@@ -7,10 +7,11 @@ import pytest
 
 from harness.conformance.level import Standing, case_label, result_of, standing_of
 from harness.conformance.submission import Level, Totals
-from harness.core.record import SCHEMA, Record
+from harness.core.record import Record
 from harness.core.scenario import PLAIN
 from harness.core.verdict import Verdict
 from harness.profiles.profile import CORE, Feature, Profile, ProfileCase, Rules
+from tests.records import bare_record
 
 RULES = Rules(tolerances={"float32": (1e-4, 1e-5)}, noise_rms=16.0, noise_max=64.0, steps=1.0)
 FEATURES = (Feature(name="io_binding", meaning="bound"), Feature(name="float16", meaning="half"))
@@ -58,18 +59,7 @@ def profile(*cases: ProfileCase) -> Profile:
 
 
 def record(model: str, verdict: Verdict, scenario: str = PLAIN) -> Record:
-    return Record(
-        schema=SCHEMA,
-        cell=f"profile:tiny@1/{model}[ep]",
-        suite="profile:tiny@1",
-        model=model,
-        target="ep",
-        provider="EP",
-        verdict=verdict,
-        family=verdict.family,
-        expected=True,
-        axes={"scenario": scenario},
-    )
+    return bare_record(model, verdict, axes={"scenario": scenario})
 
 
 def test_every_verdict_has_its_place() -> None:

@@ -16,6 +16,7 @@ from harness.core.record import Record, decode_record
 from harness.core.run_info import RunInfo
 from harness.core.verdict import Verdict
 from harness.profiles.profile import Feature, Profile, ProfileCase, Rules
+from tests.records import bare_record
 
 NOW = dt.datetime(2026, 11, 25, 12, tzinfo=dt.UTC)
 NAMES = ("s/a", "s/b", "s/c")
@@ -41,18 +42,7 @@ def profile() -> Profile:
 
 
 def record(name: str, verdict: Verdict = Verdict.PASS) -> Record:
-    return Record(
-        schema=1,
-        cell=f"tiny-1/{name}[ep]",
-        suite="tiny-1",
-        model=name,
-        target="ep",
-        provider="AcmeExecutionProvider",
-        verdict=verdict,
-        family=verdict.family,
-        expected=True,
-        artifacts="artifacts/0123",
-    )
+    return bare_record(name, verdict, suite="tiny-1", artifacts="artifacts/0123")
 
 
 def finished(*records: Record, fingerprint: dict[str, Any] | None = None) -> Finished:

@@ -16,19 +16,16 @@ from harness.conformance.verify.text import markdown_of
 from harness.conformance.verify.verify import verify
 from harness.core.facts import CPU_PROVIDER
 from harness.core.record import Record
+from tests.conformance.small_profiles import RULES, golden_of, tiny_profile, write_profile
 from tests.conformance.submissions import (
     NOW,
-    RULES,
     Draft,
     changed,
     fallen,
-    golden_of,
     new_key,
     refused,
     rows_of,
-    tiny_profile,
     write_folder,
-    write_profile,
     write_zip,
     wrong,
 )

@@ -10,24 +10,15 @@ from harness.conformance.level import case_key
 from harness.conformance.verify.finding import KINDS, Finding, Weight
 from harness.conformance.verify.rerun import drawn_cases, other_fields, rerun_findings
 from harness.core.record import Record
-from tests.conformance.submissions import (
-    FINGERPRINT,
-    PROVIDER,
-    Draft,
-    changed,
-    fallen,
-    refused,
-    tiny_frozen,
-    tiny_profile,
-    wrong,
-)
+from tests.conformance.small_profiles import frozen_of, tiny_profile
+from tests.conformance.submissions import FINGERPRINT, PROVIDER, Draft, changed, fallen, refused, wrong
 
 PROFILE = tiny_profile(40)
 TOLD = tuple(Draft(profile=PROFILE).records)
 
 
 def found(here: Sequence[Record], other: Sequence[str] = ()) -> list[Finding]:
-    return [*rerun_findings(PROFILE, tiny_frozen(40), TOLD, here, other, 7)]
+    return [*rerun_findings(PROFILE, frozen_of(PROFILE), TOLD, here, other, 7)]
 
 
 def with_error(record: Record, max_abs: float) -> Record:

@@ -23,11 +23,12 @@ from harness.conformance.submission import (
     Waiver,
 )
 from harness.conformance.verify.finding import KINDS, Weight
-from harness.conformance.verify.verify import Verification, verify
+from harness.conformance.verify.verify import MOST_FINDINGS, Verification, verify
 from harness.core.output_metrics import Noise, OutputDetails
 from harness.core.record import Record
 from harness.core.reference import Adjudication, ReferenceCheck
 from harness.core.verdict import Family, Verdict
+from tests.conformance.small_profiles import tiny_profile, write_profile
 from tests.conformance.submissions import (
     FINGERPRINT,
     NOW,
@@ -37,9 +38,7 @@ from tests.conformance.submissions import (
     judged,
     new_key,
     refused,
-    tiny_profile,
     write_folder,
-    write_profile,
     write_zip,
     wrong,
 )
@@ -455,10 +454,27 @@ def test_answers_that_are_the_golden_everywhere(tmp_path: Path) -> None:
 
 def test_records_of_another_submission(tmp_path: Path) -> None:
     mine = write_folder(Draft().files(), tmp_path / "mine")
-    other = write_folder(Draft().files(), tmp_path / "other")
+    again = write_zip(Draft().files(), tmp_path / "again.zip")
     profiles = write_profile(tmp_path / "profiles", tiny_profile())
+    for done in verify([mine, again], now=NOW, profiles=profiles):
+        assert done.outcome == "verified"  # one submission that is there twice
+    draft = Draft()
+    draft.statement = lambda s: changed(s, product=changed(s.product, vendor="Another"))
+    other = write_folder(draft.files(), tmp_path / "other")
     for done in verify([mine, other], now=NOW, profiles=profiles):
         expect(done, "copied")
+
+
+def test_many_marks_do_not_hide_a_refusal(tmp_path: Path) -> None:
+    draft = Draft()
+    reasons = tuple(f"reason {number}" for number in range(MOST_FINDINGS))
+    draft.statement = lambda s: changed(
+        s, harness=changed(s.harness, unofficial=reasons), created="2026-01-01T00:00:00+00:00"
+    )
+    done = verified(write_folder(draft.files(), tmp_path / "s"), tmp_path)
+    assert len(done.findings) == MOST_FINDINGS
+    expect(done, "time")
+    assert done.outcome == "refused"
 
 
 def test_signatures(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """From the times of an agent to the figures of a record."""
 
 import statistics
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -10,23 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.core.latency import MOST_RUNS, latency_of, percentile
-from harness.core.record import SCHEMA, Record, decode_record, encode_record
-from harness.core.verdict import Family, Verdict
-
-
-def said(samples_ns: list[Any], **changes: Any) -> dict[str, Any]:
-    return {
-        "samples_ns": samples_ns,
-        "warm_up": 3,
-        "stopped_by": "repeats",
-        "io": "copied",
-        "intra_op_threads": 1,
-        "inter_op_threads": 1,
-        "waiting_threads": None,
-        "host_peak_mib": None,
-        "device_mib": None,
-    } | changes
-
+from harness.core.record import decode_record, encode_record
+from tests.latencies import told_latency
+from tests.records import bare_record
 
 times = st.lists(st.integers(0, 10**12), min_size=1, max_size=200)
 
@@ -34,7 +19,7 @@ times = st.lists(st.integers(0, 10**12), min_size=1, max_size=200)
 @given(times)
 @settings(deadline=None)
 def test_figures_are_those_of_the_samples(samples_ns: list[int]) -> None:
-    latency = latency_of(said(samples_ns))
+    latency = latency_of(told_latency(samples_ns))
     ms = [ns / 1e6 for ns in samples_ns]
     assert latency.runs == len(ms)
     assert list(latency.samples_ms) == ms
@@ -57,20 +42,20 @@ def test_percentiles_are_those_of_numpy(values: list[float], percent: float) -> 
     "nonsense",
     [
         {},
-        said([]),
-        said([-1]),
-        said([1.5]),
-        said(["1"]),
-        said([1 << 62]),
-        said([1] * (MOST_RUNS + 1)),
-        said([1], warm_up=-1),
-        said([1], stopped_by="boredom"),
-        said([1], io="<script>"),
-        said([1], intra_op_threads=None),
-        said([1], waiting_threads=float("nan")),
-        said([1], host_peak_mib=float("nan")),
-        said([1], device_mib=float("inf")),
-        said([1], device_mib=-1.0),
+        told_latency([]),
+        told_latency([-1]),
+        told_latency([1.5]),
+        told_latency(["1"]),
+        told_latency([1 << 62]),
+        told_latency([1] * (MOST_RUNS + 1)),
+        told_latency([1], warm_up=-1),
+        told_latency([1], stopped_by="boredom"),
+        told_latency([1], io="<script>"),
+        told_latency([1], intra_op_threads=None),
+        told_latency([1], waiting_threads=float("nan")),
+        told_latency([1], host_peak_mib=float("nan")),
+        told_latency([1], device_mib=float("inf")),
+        told_latency([1], device_mib=-1.0),
         None,
     ],
 )
@@ -80,19 +65,8 @@ def test_nonsense_is_refused(nonsense: object) -> None:
 
 
 def test_a_record_writes_every_field_of_a_latency_and_null_where_it_is_not_known() -> None:
-    latency = latency_of(said([1_234_567, 1_000_000], host_peak_mib=81.25))
-    record = Record(
-        schema=SCHEMA,
-        cell="s/m[t]",
-        suite="s",
-        model="m",
-        target="t",
-        provider="p",
-        verdict=Verdict.PASS,
-        family=Family.PASSED,
-        expected=True,
-        latency=latency,
-    )
+    latency = latency_of(told_latency([1_234_567, 1_000_000], host_peak_mib=81.25))
+    record = bare_record("m", latency=latency)
     line = encode_record(record)
     assert decode_record(line) == record
     written = msgspec.json.decode(line)["latency"]

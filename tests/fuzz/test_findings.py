@@ -3,13 +3,14 @@
 import msgspec
 import pytest
 
-from harness.core.record import SCHEMA, Ended, ModelContent, Placement, Record
+from harness.core.record import Ended, ModelContent, Placement, Record
 from harness.core.verdict import Phase, Verdict
 from harness.corpus.fuzz import is_graph, number_of
 from harness.fuzz import coverage as coverage_module
 from harness.fuzz.candidates import Candidates
 from harness.fuzz.coverage import BRED, ENOUGH, Coverage, fused_in
 from harness.fuzz.findings import EXPLAINS, KEPT_CELLS, Findings, signature
+from tests.records import bare_record
 
 
 def record(
@@ -17,20 +18,7 @@ def record(
 ) -> Record:
     ended = Ended(how="raised", message=message) if message else None
     model = f"{number:06d}-{choice}"
-    return Record(
-        schema=SCHEMA,
-        cell=f"fuzz-1/{model}[ep]",
-        suite="fuzz-1",
-        model=model,
-        target="ep",
-        provider="EP",
-        verdict=verdict,
-        family=verdict.family,
-        expected=True,
-        phase=Phase.RUN,
-        ended=ended,
-        content=content,
-    )
+    return bare_record(model, verdict, suite="fuzz-1", phase=Phase.RUN, ended=ended, content=content)
 
 
 def placement(**ops: int) -> Placement:
@@ -111,6 +99,15 @@ def test_graphs_of_other_operators_are_other_groups() -> None:
         content = ModelContent(opsets={"ai.onnx": 17}, ops={op: 1})
         findings.add(record(number, "grown", Verdict.MISMATCH, content=content))
     assert [group.operator for group in findings.groups] == ["Abs", "Conv"]
+
+
+def test_a_graph_blames_the_operator_that_its_error_names() -> None:
+    findings = Findings()
+    said = "Node ({}_q) Op (QuantizeLinear) [TypeInferenceError] output_dtype INT8"
+    for number, op in ((0, "Slice"), (4, "Reshape")):
+        content = ModelContent(opsets={"ai.onnx": 17}, ops={"DequantizeLinear": 1, op: 1})
+        findings.add(record(number, "grown", Verdict.ERROR, said.format(op), content))
+    assert [(group.operator, count) for group, count in findings.groups.items()] == [("QuantizeLinear", 2)]
 
 
 def test_a_fused_pattern_is_new_once_for_each_target_and_brings_more_of_its_choice() -> None:

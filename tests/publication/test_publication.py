@@ -1,7 +1,11 @@
+"""The publisher's site, of submissions as ``conform`` makes them, verified as ``publish`` does."""
+
 import datetime as dt
+import html
 import json
+import re
+import shlex
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -9,130 +13,253 @@ import pytest
 
 from harness.conformance.submission import Waiver
 from harness.core.errors import UsageError
-from harness.core.verdict import Verdict
-from harness.publication.entry import Checked, version_order
+from harness.publication.entry import version_order
 from harness.publication.formats import data_schema
-from harness.publication.gather import Gathered, Profiles, gather
-from harness.publication.site import write_publication
+from harness.publication.operators import reach_of
+from tests.conformance.small_profiles import operators_profile, tiny_profile
+from tests.conformance.submissions import changed, fallen, refused, wrong
+from tests.publication.publisher import Publisher
 
-Submit = Callable[..., Path]
-PROFILES: list[Profiles] = []
-DAY = dt.date(2026, 11, 25)
-
-
-def gathered(tmp_path: Path) -> Gathered:
-    return gather(tmp_path / "submissions", PROFILES[0])
+ADD, BLOCK, FUSED, GATHER, NEG_13, NEG_21 = range(6)
+"""Cases of ``operators_profile``."""
 
 
-@pytest.fixture(autouse=True)
-def _profiles(profiles: Profiles) -> None:
-    PROFILES[:] = [profiles]
+def links(page: str) -> set[str]:
+    return {html.unescape(link) for link in re.findall(r'(?:href|src)="([^"]*)"', page)}
 
 
-def site(tmp_path: Path, out: str = "site") -> dict[str, bytes]:
-    folder = tmp_path / out
-    write_publication(gathered(tmp_path), folder, title="Table", today=DAY)
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*.*")}
+def test_addresses_stay_and_the_same_input_gives_the_same_bytes(publisher: Publisher) -> None:
+    publisher.submit("one")
+    first = publisher.site()
+    assert publisher.site("other") == first
+    publisher.submit("two", version="2.8.0")
+    publisher.submit("three", name="Another EP")
+    second = publisher.site()
+    assert {name for name in first if not name.endswith("badge.json")} <= second.keys()
+    assert len([name for name in second if name.endswith("/submission.zip")]) == 3
 
 
-def test_addresses_stay_and_the_same_input_gives_the_same_bytes(submit: Submit, tmp_path: Path) -> None:
-    submit("one")
-    first = site(tmp_path)
-    (page,) = (name for name in first if name.startswith("s/") and name.endswith("index.html"))
-    assert site(tmp_path, "other") == first
-    submit("two", version="2.0")
-    second = site(tmp_path)
-    assert page in second
-    assert len([name for name in second if name.endswith("/submission.zip")]) == 2
+def test_every_link_leads_to_a_page_and_to_a_place_on_it(publisher: Publisher) -> None:
+    publisher.submit("one", {ADD: wrong, FUSED: refused}, claims=("contrib",))
+    publisher.submit("two", {NEG_13: fallen}, version="2.8.0")
+    publisher.submit("tiny", {0: wrong}, profile=tiny_profile())
+    (publisher.submissions / "not.zip").write_bytes(b"PK")
+    site = publisher.site()
+    texts = {name: content.decode() for name, content in site.items() if name.endswith(".html")}
+    seen = 0
+    for name, text in texts.items():
+        home = Path("/") / Path(name).parent
+        for link in links(text) - {"data:,"}:
+            path, _, anchor = link.partition("#")
+            target = str((home / path).resolve())[1:] if path else name
+            assert target in site, f"{name}: {link}"
+            if anchor and not anchor.startswith("?"):
+                assert f'id="{html.escape(anchor)}"' in texts[target], f"{name}: {link}"
+                seen += 1
+    assert seen > 20
 
 
-def test_files_of_a_withdrawn_submission_are_removed(submit: Submit, tmp_path: Path) -> None:
-    submit("one")
-    two = submit("two", version="2.0")
-    before = site(tmp_path)
-    two.rename(tmp_path / "withdrawn")
-    assert len([name for name in site(tmp_path) if name in before and "badge.svg" in name]) == 1
+def test_files_of_a_withdrawn_submission_are_removed_and_its_address_says_so(publisher: Publisher) -> None:
+    publisher.submit("one")
+    two = publisher.submit("two", version="2.8.0", name="Another EP")
+    before = publisher.site()
+    two.rename(publisher.home / "withdrawn")
+    after = publisher.site()
+    gone = {name for name in before.keys() - after.keys() if name.startswith(("s/", "l/"))}
+    assert {Path(name).name for name in gone} >= {"badge.svg", "submission.zip", "records.jsonl"}
+    left = {name: text.decode() for name, text in after.items() if b"Withdrawn" in text}
+    assert sorted(name[:2] for name in left) == ["l/", "s/"]
+    assert left.keys() <= before.keys()
+    assert publisher.site() == after  # the third site still has them
+    (publisher.home / "withdrawn").rename(two)
+    assert publisher.site() == before
 
 
-def test_a_page_names_what_is_missing_with_its_waiver(submit: Submit, tmp_path: Path) -> None:
-    old = Waiver(case="ab*", issue="https://example.com/1", expires=dt.date(2026, 1, 1), words="Soon.")
-    submit("one", {"abs": Verdict.FALLBACK}, waivers=(old,), reason="left to the CPU")
-    (page,) = (text.decode() for name, text in site(tmp_path).items() if name.endswith("/index.html"))
+def test_a_page_names_what_is_missing_with_its_waiver(publisher: Publisher) -> None:
+    words = "Soon."
+    waiver = Waiver(case="suite/n*", issue="https://e.org/1", expires=dt.date(2026, 11, 26), words=words)
+    publisher.submit("one", {NEG_13: fallen, FUSED: refused}, waivers=(waiver,))
+    page = publisher.page("one")
     assert "partly conformant" in page
-    assert "left to the CPU" in page
-    assert "expired 2026-01-01" in page
-    assert "not signed" in page
+    required, _, others = page.partition('id="not-claimed"')
+    assert "no node ran on the EP" in required
+    assert "until 2026-11-26" in required
+    assert "FusedMatMul" not in required.partition('id="missing"')[2]
+    assert 'id="case-suite/fusedmatmul_002"' in others
+    assert "Nobody signed it" in page
+    late = changed(waiver, expires=dt.date(2026, 11, 25))
+    publisher.submit("late", {NEG_13: fallen}, waivers=(late,), version="2.8.0")
+    page = publisher.page("late")
+    assert "expired 2026-11-25" in page
+    assert "waiver-expired" in page.partition("Totals by feature")[0]  # which a person has to look at
 
 
-def test_a_newer_version_tells_what_it_gained_and_lost(submit: Submit, tmp_path: Path) -> None:
-    submit("one", {"abs": Verdict.MISMATCH}, version="1.9")
-    submit("two", {"add": Verdict.MISMATCH}, version="1.24")
-    pages = [text.decode() for name, text in site(tmp_path).items() if name.endswith("/index.html")]
-    (told,) = (page for page in pages if 'id="since"' in page)
-    assert "Since Npu EP 1.9" in told
-    assert '<h3>Gained</h3><ul class="cells"><li>abs</li></ul>' in told
-    assert '<h3>Lost</h3><ul class="cells"><li>add</li></ul>' in told
+def test_a_newer_version_tells_what_it_gained_and_lost(publisher: Publisher) -> None:
+    publisher.submit("new", {GATHER: wrong}, version="1.24")
+    publisher.submit("old", {ADD: refused}, version="1.9")
+    publisher.submit("oldest", {NEG_13: wrong}, version="1.8")
+    page = publisher.page("new")
+    assert "Since EP 1.9" in page
+    assert '<h3>Gained</h3><ul class="cells"><li>suite/add_000</li></ul>' in page
+    assert '<h3>Lost</h3><ul class="cells"><li>suite/gather_003</li></ul>' in page
+    assert "There is a newer submission" not in page
+    assert "There is a newer submission" in publisher.page("old")
+    assert 'id="since"' not in publisher.page("oldest")
+
+
+def test_the_start_page_has_the_newest_version_of_each_device(publisher: Publisher) -> None:
+    publisher.submit("old", version="1.9")
+    publisher.submit("old-tiny", version="1.9", profile=tiny_profile())
+    publisher.submit("new", dict.fromkeys(range(6), refused), version="1.24")
+    publisher.submit("other", name="Another EP")
+    site = publisher.site()
+    start = site["index.html"].decode()
+    rows = re.findall(r"<tr data-level.*?</tr>", start, re.DOTALL)
+    assert len(rows) == 2
+    (row,) = (row for row in rows if "EP 1.24" in row)
+    assert "1 older" in row
+    assert "version 1.9" in row  # of the profile that the newest version did not submit
+    assert "computes none" in row  # which is no part of the way
+    (line,) = (text.decode() for name, text in site.items() if name.startswith("l/") and b"EP 1.24" in text)
+    assert line.index("EP 1.24") < line.index("EP 1.9")
 
 
 @pytest.mark.parametrize(
     ("name", "change", "reason"),
     [
-        ("statement.json", b" ", "statement.json"),
+        ("statement.json", b" ", "digest: statement.json"),
         ("records.jsonl", b"\n", "records.jsonl"),
         ("evil.html", b"x", "a submission has only"),
     ],
 )
 def test_what_does_not_match_is_refused_and_listed(
-    submit: Submit, tmp_path: Path, name: str, change: bytes, reason: str
+    publisher: Publisher, name: str, change: bytes, reason: str
 ) -> None:
-    home = submit("one")
+    home = publisher.submit("one")
     with (home / name).open("ab") as file:
         file.write(change)
-    files = site(tmp_path)
-    (refused,) = gathered(tmp_path).refused
-    assert reason in refused.reason
-    assert reason in files["refused.html"].decode()
-    assert not [each for each in files if each.startswith("s/")]
+    site = publisher.site()
+    (told,) = publisher.gathered().refused
+    assert reason in told.reason
+    assert reason in site["refused.html"].decode()
+    assert not [each for each in site if each.startswith("s/")]
 
 
-def test_a_link_out_of_a_submission_is_refused(submit: Submit, tmp_path: Path) -> None:
-    home = submit("one")
-    (home / "waivers.toml").symlink_to("/etc/passwd")
-    (refused,) = gathered(tmp_path).refused
-    assert "a link, pipe or device" in refused.reason
+def test_a_link_out_of_a_submission_is_refused(publisher: Publisher) -> None:
+    (publisher.submit("one") / "waivers.toml").symlink_to("/etc/passwd")
+    (told,) = publisher.gathered().refused
+    assert "a link, pipe or device" in told.reason
 
 
-def test_a_zip_is_the_same_submission(submit: Submit, tmp_path: Path) -> None:
-    submit("one")
-    (entry,) = gathered(tmp_path).entries
-    packed = site(tmp_path)[f"s/{entry.id}/submission.zip"]
-    (tmp_path / "submissions" / "again.zip").write_bytes(packed)
-    assert gathered(tmp_path).entries == (entry,)
-    with zipfile.ZipFile(tmp_path / "submissions" / "more.zip", "w") as archive:
+def test_a_zip_is_the_same_submission_and_another_with_its_statement_is_refused(
+    publisher: Publisher,
+) -> None:
+    home = publisher.submit("one")
+    (entry,) = publisher.gathered().entries
+    packed = publisher.site()[f"s/{entry.id}/submission.zip"]
+    (publisher.submissions / "again.zip").write_bytes(packed)
+    assert publisher.gathered().entries == (entry,)
+    with zipfile.ZipFile(publisher.submissions / "more.zip", "w") as archive:
         archive.writestr("../out", "x")
-    assert "../out" in gathered(tmp_path).refused[0].reason
+    assert "../out" in publisher.gathered().refused[0].reason
+    (home / "attestation.json").write_bytes((home / "attestation.json").read_bytes() + b"\n")
+    assert "the same statement" in {one.source: one.reason for one in publisher.gathered().refused}["one"]
 
 
-def test_hostile_names_stay_text(submit: Submit, tmp_path: Path) -> None:
-    submit("one", {"abs": Verdict.FALLBACK}, name="<script>alert(1)</script>\x1b[31m", reason='"><img src=x>')
-    for name, content in site(tmp_path).items():
+def test_what_is_marked_is_published_and_says_so_everywhere(publisher: Publisher) -> None:
+    publisher.submit("fine")
+    publisher.submit("one", vendor="<b>Other</b>", unofficial=("patched <i>",))
+    site = publisher.site()
+    assert ">marked</span>" in site["index.html"].decode()
+    page = publisher.page("one")
+    assert "Marked: unofficial: statement.json: patched &lt;i&gt;" in page
+    told = {
+        one["statement"]["product"]["vendor"]: one for one in json.loads(site["data.json"])["submissions"]
+    }
+    assert "patched <i>" in told["<b>Other</b>"]["marks"][0]
+    assert told["Vendor"]["marks"] == []
+    assert "marked" in site[f"s/{told['<b>Other</b>']['id']}/badge.svg"].decode()
+
+
+def test_hostile_names_stay_text(publisher: Publisher) -> None:
+    evil = "</script><script>alert(1)</script><img src=x>"
+    publisher.submit("one", {ADD: wrong}, name=evil, vendor=evil, contact=evil)
+    publisher.submit("two", {ADD: refused}, name=evil, vendor=evil, contact="\x1b[31m\u202e")
+    site = publisher.site()
+    assert len([name for name in site if name.endswith("compare.html")]) == 1
+    for name, content in site.items():
         if name.endswith((".html", ".svg", ".xml", "badge.json", "data.json")):
             assert b"<script>alert" not in content, name
             assert b"<img" not in content, name
             assert b"\x1b" not in content, name
+            assert "\u202e".encode() not in content, name
 
 
-def test_feed_and_data_can_be_read(submit: Submit, tmp_path: Path) -> None:
-    submit("one", {"gelu": Verdict.UNSUPPORTED})
-    files = site(tmp_path)
-    feed = ET.fromstring(files["feed.xml"])  # noqa: S314 - of our own
+def test_the_command_can_be_pasted(publisher: Publisher) -> None:
+    publisher.submit("one", reproduce=("ep-harness", "conform", "--option", "load_config={'a': 1}; rm x"))
+    (command,) = re.findall(r'<code class="command">(.*?)</code>', publisher.page("one"))
+    words = shlex.split(html.unescape(command))
+    assert words == ["ep-harness", "conform", "--option", "load_config={'a': 1}; rm x"]
+
+
+@pytest.mark.parametrize(
+    ("devices", "told"),
+    [
+        (("CPU AMD vendor_id 4130 device_id 0",), "CPU AMD"),
+        (("NPU vendor_id 4203 device_id 0", "GPU vendor_id 4318 device_id 7"), None),
+        (("GPU NVIDIA vendor_id 4318 device_id 8961",), "GPU NVIDIA device_id 8961"),
+        (("CPU AMD device_id 0", "CPU AMD vendor_id 4130"), "CPU AMD"),
+        ((), "Linux-6.8-x86_64"),
+    ],
+)
+def test_a_device_is_told_by_what_tells_it_from_others(
+    publisher: Publisher, devices: tuple[str, ...], told: str | None
+) -> None:
+    publisher.submit("one")
+    (entry,) = publisher.gathered().entries
+    where = changed(entry.statement.environment, devices=devices)
+    shown = changed(entry, statement=changed(entry.statement, environment=where)).device
+    assert shown == (told or "NPU vendor_id 4203, GPU vendor_id 4318 device_id 7")
+
+
+def test_feed_and_data_can_be_read(publisher: Publisher) -> None:
+    publisher.submit("one", {FUSED: refused})
+    site = publisher.site()
+    feed = ET.fromstring(site["feed.xml"])  # noqa: S314 - of our own
     assert len(feed.findall("{http://www.w3.org/2005/Atom}entry")) == 1
-    (told,) = json.loads(files["data.json"])["submissions"]
-    assert (told["level"], told["passed"], told["required"]) == ("conformant", 2, 2)
-    assert told["cases"]["gelu"] == "unsupported"
-    operators = files["operators.html"].decode()
-    assert "com.microsoft.Gelu" in operators
-    assert "opset 21: 1/1" in operators
+    (told,) = json.loads(site["data.json"])["submissions"]
+    assert (told["level"], told["passed"], told["required"]) == ("conformant", 5, 5)
+    assert told["cases"]["suite/fusedmatmul_002"] == "unsupported"
+    assert f"l/{told['line']}/operators@1.svg" in site
+
+
+def test_operators_have_types_opsets_and_what_failed(publisher: Publisher) -> None:
+    publisher.submit("one", {NEG_21: wrong, GATHER: refused, FUSED: refused})
+    (entry,) = publisher.gathered().entries
+    page = publisher.site()["operators.html"].decode()
+    rows = dict(re.findall(r'<tr id="op-([^"]*)".*?(<td.*?)</tr>', page, re.DOTALL))
+    assert rows.keys() == {"Add", "Gather", "Neg", "com.microsoft.FusedMatMul"}
+    assert "✓ 1/1" in rows["Add"]
+    assert "◐ 1/2" in rows["Neg"]
+    assert "opset 13, 21: 0/1" in rows["Neg"]
+    assert f's/{entry.id}/index.html#case-suite/neg_005"' in rows["Neg"]
+    assert "(float32, int64)" in rows["Gather"]  # in brackets: never right
+    assert "≠ documented, but none passes" in rows["com.microsoft.FusedMatMul"]
+    assert "≠" not in rows["Neg"]
+    right = [one for one in entry.result.cases if one.case.ops == {"Add": 1}]
+    assert reach_of(right, listed=False).differs == "passes, but not documented"
+    assert reach_of(right).differs == ""  # of a provider whose documents list nothing
+
+
+def test_a_case_of_two_profiles_counts_once_and_by_its_worst_result(publisher: Publisher) -> None:
+    publisher.submit("one", {NEG_13: refused})
+    publisher.submit("same", {NEG_21: wrong}, profile=operators_profile("same"))
+    page = publisher.site()["operators.html"].decode()
+    rows = dict(re.findall(r'<tr id="op-([^"]*)".*?(<td.*?)</tr>', page, re.DOTALL))
+    assert "✓ 1/1" in rows["Add"]
+    assert "✗ 0/2" in rows["Neg"]
+    assert "what failed in operators@1" in rows["Neg"]
+    assert "what failed in same@1" in rows["Neg"]
 
 
 def test_the_published_schema_is_that_of_the_file() -> None:
@@ -140,12 +267,12 @@ def test_the_published_schema_is_that_of_the_file() -> None:
     assert json.loads(path.read_text("utf-8")) == json.loads(json.dumps(data_schema()))
 
 
-def test_another_folder_is_not_overwritten(submit: Submit, tmp_path: Path) -> None:
-    submit("one")
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "mine").write_text("x", "utf-8")
+def test_another_folder_is_not_overwritten(publisher: Publisher) -> None:
+    publisher.submit("one")
+    (publisher.home / "site").mkdir()
+    (publisher.home / "site" / "mine").write_text("x", "utf-8")
     with pytest.raises(UsageError, match=r"files\.txt"):
-        site(tmp_path)
+        publisher.site()
 
 
 def test_versions_are_ordered() -> None:
@@ -153,18 +280,9 @@ def test_versions_are_ordered() -> None:
     assert sorted(versions, key=version_order) == ["1.9", "1.24", "2.0rc1", "2.0"]
 
 
-def test_what_verification_refuses_is_not_published_and_what_it_marks_is_told(
-    submit: Submit, profiles: Profiles, tmp_path: Path
-) -> None:
-    submit("good")
-    submit("bad", version="2.0")
-    answers = {
-        "good": Checked(findings=("marked: look at <this>",), signer="key-1"),
-        "bad": Checked(refused="forged"),
-    }
-    found = gather(tmp_path / "submissions", profiles, lambda paths: [answers[path.name] for path in paths])
-    assert [(one.source, one.reason) for one in found.refused] == [("bad", "forged")]
-    write_publication(found, tmp_path / "site", title="Table", today=DAY)
-    (page,) = (tmp_path / "site" / "s").glob("*/index.html")
-    assert "marked: look at &lt;this&gt;" in page.read_text("utf-8")
-    assert "key-1" in page.read_text("utf-8")
+def test_a_folder_without_submissions_is_an_error(publisher: Publisher) -> None:
+    with pytest.raises(UsageError, match="there is no such folder"):
+        publisher.gathered()
+    publisher.submissions.mkdir()
+    with pytest.raises(UsageError, match="there is no submission in it"):
+        publisher.gathered()

@@ -6,15 +6,8 @@ from pathlib import Path
 import pytest
 
 from harness.cli.main import main
-from tests.conformance.submissions import (
-    Draft,
-    new_key,
-    tiny_profile,
-    write_folder,
-    write_profile,
-    write_zip,
-    wrong,
-)
+from tests.conformance.small_profiles import tiny_profile, write_profile
+from tests.conformance.submissions import Draft, new_key, write_folder, write_zip, wrong
 
 
 def test_an_honest_submission_is_published_and_a_forged_one_refused(

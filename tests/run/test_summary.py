@@ -10,7 +10,7 @@ from rich.console import Console
 
 from harness.cli.progress import Progress
 from harness.core.cell import Cell
-from harness.core.errors import EXIT_UNEXPECTED
+from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.record import SCHEMA, Record
 from harness.core.verdict import Family, Verdict
@@ -69,6 +69,25 @@ def test_a_flaky_cell_is_failed_and_counted_apart(tally: Tally) -> None:
     assert npu.families == {Family.FAILED: 2, Family.PASSED: 1}
     assert npu.unexpected == 2
     assert tally.exit_code() == EXIT_UNEXPECTED
+
+
+def test_excluded_cells_alone_are_no_success(plan: Plan) -> None:
+    tally = Tally(plan)
+    for cell in plan.cells:
+        verdict = Verdict.INVALID_MODEL if cell.target == "cpu" else Verdict.UNAVAILABLE
+        tally.add(record(cell, verdict, expected=True, cause="no_device"))
+    assert tally.exit_code() == EXIT_INCOMPLETE
+    assert tally.exit_code(is_share=True) == EXIT_OK
+    assert remarks(tally.rows()) == [("no evidence", "cpu: no cell was judged: 3 invalid_model")]
+
+
+def test_one_judged_cell_is_evidence(plan: Plan) -> None:
+    tally = Tally(plan)
+    for cell in plan.cells:
+        judged = cell == plan.cells[0]
+        tally.add(record(cell, Verdict.UNSUPPORTED if judged else Verdict.NO_INPUT, expected=True))
+    assert tally.exit_code() == EXIT_OK
+    assert remarks(tally.rows()) == [("no evidence", "npu: no cell was judged: 3 no_input")]
 
 
 def test_the_line_counts_over_all_targets() -> None:

@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,19 +12,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from markdown_it import MarkdownIt
 
+from tests.slurm.running import until
+
 if TYPE_CHECKING:
     from tests.slurm.slurm_cluster import Slurm
 
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
 SCRIPT = HOW_TO / "slurm-array.sh"
 Write = Callable[..., None]
-
-
-def until(condition: Callable[[], object], what: Callable[[], str], timeout_s: float = 120.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, what()
-        time.sleep(0.1)
 
 
 @pytest.fixture

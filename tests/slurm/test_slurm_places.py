@@ -7,9 +7,8 @@ import shlex
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,8 @@ from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine.engine import Engine
-from harness.engine.events import Event, Finished, Noted, PlaceChanged
+from harness.engine.events import Noted
+from tests.slurm.running import Running
 
 if TYPE_CHECKING:
     from tests.slurm.slurm_cluster import Slurm
@@ -49,39 +49,6 @@ def matrix(tmp_path: Path, fake_env: dict[str, str], write_model: Write) -> Call
         return {"models": {"folders": ["models"]}, "target": [target]}
 
     return make
-
-
-class Running:
-    """A run in the background."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.events: list[Event] = []
-        self._thread = threading.Thread(target=lambda: self.events.extend(engine.events()))
-        self._thread.start()
-
-    @property
-    def records(self) -> list[Record]:
-        return [event.record for event in tuple(self.events) if isinstance(event, Finished)]
-
-    def wait_for_records(self, count: int) -> None:
-        until(lambda: len(self.records) >= count, f"{count} records")
-
-    def end(self, timeout_s: float = 150.0) -> list[Record]:
-        self._thread.join(timeout_s)
-        assert not self._thread.is_alive(), "the run has no end"
-        return self.records
-
-    def set_aside(self) -> Iterator[tuple[str, str]]:
-        for event in self.events:
-            if isinstance(event, PlaceChanged) and event.state == "set aside":
-                yield event.place, event.reason
-
-
-def until(condition: Callable[[], object], what: str, timeout_s: float = 60.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
 
 
 def check(records: list[Record], models: int) -> collections.Counter[str]:

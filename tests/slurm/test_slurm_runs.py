@@ -4,7 +4,6 @@ import os
 import shlex
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ from harness.core.verdict import Cause, Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, Noted
+from tests.slurm.running import Running, until
 
 if TYPE_CHECKING:
     from tests.slurm.slurm_cluster import Slurm
@@ -48,30 +48,12 @@ def matrix(env: dict[str, str], **more: Any) -> dict[str, Any]:
     return {"models": {"folders": ["models"]}, "target": [target]}
 
 
-def records(events: list[Event]) -> dict[str, Record]:
-    found = [event.record for event in events if isinstance(event, Finished)]
-    return {record.model.removesuffix(".onnx"): record for record in found}
+def by_model(records: list[Record]) -> dict[str, Record]:
+    return {record.model.removesuffix(".onnx"): record for record in records}
 
 
-def until(condition: Callable[[], object], what: str, timeout_s: float = 60.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
-
-
-class Running:
-    """A run in the background."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.events: list[Event] = []
-        self._thread = threading.Thread(target=lambda: self.events.extend(engine.events()))
-        self._thread.start()
-
-    def end(self, timeout_s: float = 90.0) -> dict[str, Record]:
-        self._thread.join(timeout_s)
-        assert not self._thread.is_alive(), "the run has no end"
-        return records(self.events)
+def finished(events: list[Event]) -> dict[str, Record]:
+    return by_model([event.record for event in events if isinstance(event, Finished)])
 
 
 @pytest.mark.parametrize("channel", ["", "line", "socket"])
@@ -86,7 +68,7 @@ def test_verdicts_are_those_of_any_target(
     for name in FAULTS:
         write_model(tmp_path / "models" / f"{name}.onnx", "big" if name.endswith("big") else "")
     runtime = {"command": SRUN, **({"channel": channel} if channel else {})}
-    found = records(run_matrix(tmp_path, matrix(env, runtime=runtime, timeouts_s={"run": 2.0})))
+    found = finished(run_matrix(tmp_path, matrix(env, runtime=runtime, timeouts_s={"run": 2.0})))
     told = {name: (record.verdict, record.cause) for name, record in found.items()}
     assert told == FAULTS
     # The fixture sees that no job outlives the run, that of the hanging process included.
@@ -107,7 +89,7 @@ def test_a_job_that_waits_is_shown_and_has_no_part_in_the_limit_of_the_start(
     (job,) = slurm.jobs("PENDING")
     time.sleep(6.0)
     slurm.clear_but(job)
-    assert run.end()["1_fine"].verdict is Verdict.PASS
+    assert by_model(run.end())["1_fine"].verdict is Verdict.PASS
     (note,) = (event.message for event in run.events if isinstance(event, Noted))
     assert note == f"target npu: job {job} waits in Slurm's queue: Resources"
 
@@ -117,7 +99,7 @@ def test_waiting_has_a_limit_of_its_own(
 ) -> None:
     write_model(tmp_path / "models" / "1_fine.onnx")
     slurm.occupy()
-    record = records(run_matrix(tmp_path, matrix(env, timeouts_s={"queue": 1.0})))["1_fine"]
+    record = finished(run_matrix(tmp_path, matrix(env, timeouts_s={"queue": 1.0})))["1_fine"]
     assert (record.verdict, record.cause) == (Verdict.UNAVAILABLE, Cause.NO_DEVICE)
     assert "waits in Slurm's queue: Resources" in record.reason
     assert "timeouts_s.queue" in record.reason
@@ -134,7 +116,7 @@ def test_what_slurm_cannot_give_is_told_in_its_words(
 ) -> None:
     write_model(tmp_path / "models" / "1_fine.onnx")
     runtime = {"command": SRUN.replace("npu:1", "npu:9")}
-    record = records(run_matrix(tmp_path, matrix(env, runtime=runtime)))["1_fine"]
+    record = finished(run_matrix(tmp_path, matrix(env, runtime=runtime)))["1_fine"]
     assert record.verdict is Verdict.UNAVAILABLE
     assert "Requested node configuration is not available" in record.reason
 
@@ -155,7 +137,7 @@ def test_a_cancelled_job_costs_a_second_try(
     run = Running(start_engine(tmp_path, matrix(env)))
     until((tmp_path / "marker").exists, "the model does not run")
     slurm.call("scancel", *options, *slurm.jobs("RUNNING"))
-    found = run.end()
+    found = by_model(run.end())
     assert {name: (record.verdict, record.attempt) for name, record in found.items()} == {
         "1_waitonce_in_run": (Verdict.PASS, 2),
         "2_fine": (Verdict.PASS, 1),
@@ -177,7 +159,7 @@ def test_jobs_that_are_always_cancelled_are_no_fault_of_the_provider(
         until(waits.exists, "the model does not run")
         waits.unlink()
         slurm.call("scancel", *slurm.jobs("RUNNING"))
-    found = run.end()
+    found = by_model(run.end())
     assert found["2_fine"].verdict is Verdict.PASS
     lost = found["1_gate_in_run"]
     assert (lost.verdict, lost.cause, lost.attempt) == (Verdict.UNAVAILABLE, Cause.NO_DEVICE, 2)
@@ -196,7 +178,7 @@ def test_a_job_out_of_time_costs_a_second_try(
     until((tmp_path / "marker").exists, "the model does not run")
     (job,) = slurm.jobs("RUNNING")
     slurm.call("scontrol", "update", f"JobId={job}", "EndTime=now")
-    record = run.end(180.0)["1_waitonce_in_run"]
+    record = by_model(run.end(180.0))["1_waitonce_in_run"]
     assert (record.verdict, record.attempt) == (Verdict.PASS, 2)
     assert slurm.job_state(job) == "TIMEOUT"
 
@@ -214,7 +196,7 @@ def test_a_killed_srun_costs_a_second_try(
     until((tmp_path / "marker").exists, "the model does not run")
     (job,) = slurm.jobs("RUNNING")
     os.kill(slurm.submitter(job), signal.SIGKILL)
-    record = run.end()["1_waitonce_in_run"]
+    record = by_model(run.end())["1_waitonce_in_run"]
     assert (record.verdict, record.attempt) == (Verdict.PASS, 2)
 
 
@@ -233,7 +215,7 @@ def test_a_node_that_dies_costs_a_second_try(
     node = slurm.node_of(job)
     slurm.kill_node(node)
     try:
-        found = run.end(180.0)
+        found = by_model(run.end(180.0))
     finally:
         slurm.revive_node(node)
     assert {name: record.verdict for name, record in found.items()} == {

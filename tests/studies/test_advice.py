@@ -128,7 +128,7 @@ def test_a_device_filter_is_looked_at_before_the_driver() -> None:
 
 def test_a_machine_that_never_answered_is_no_question_of_its_device() -> None:
     there = Runtime(ssh="board")
-    qnn = {"provider": "QNNExecutionProvider"}
+    qnn: dict[str, Any] = {"provider": "QNNExecutionProvider"}
     assert "connection" in step(Cause.NO_DEVICE, runtime=there, fingerprint={}, **qnn)
     places = Places(each=(Place(name="board-1", ssh="board-1"),))
     assert "connection" in step(Cause.NO_DEVICE, fingerprint={}, places=places, **qnn)

@@ -11,7 +11,7 @@ import pytest
 
 from harness.core.latency import Latency, latency_of
 from harness.core.output_metrics import OutputMetrics
-from harness.core.record import SCHEMA, OptionEffect, Record
+from harness.core.record import OptionEffect
 from harness.core.verdict import Verdict
 from harness.corpus.suites import open_model
 from harness.engine.job import THREADS
@@ -20,6 +20,8 @@ from harness.plan.target import Runtime, Target
 from harness.studies.advise import Advice, Course, Search, Tried, advise
 from harness.studies.candidates import Candidate, base_of, changes_of
 from harness.studies.session_code import session_code
+from tests.latencies import told_latency
+from tests.records import bare_record
 
 CPU = Target(name="cpu", provider=("CPUExecutionProvider",))
 GPU = Target(
@@ -31,19 +33,7 @@ GPU = Target(
 
 
 def latency(ms: float) -> Latency:
-    return latency_of(
-        {
-            "samples_ns": [int(ms * 1e6)],
-            "warm_up": 0,
-            "stopped_by": "budget",
-            "io": "copied",
-            "intra_op_threads": 1,
-            "inter_op_threads": 1,
-            "waiting_threads": None,
-            "host_peak_mib": None,
-            "device_mib": None,
-        }
-    )
+    return latency_of(told_latency([int(ms * 1e6)]))
 
 
 def tried(
@@ -55,16 +45,10 @@ def tried(
     seen: bool = True,
     reason: str = "",
 ) -> Tried:
-    record = Record(
-        schema=SCHEMA,
-        cell="s/m[t]",
-        suite="s",
-        model="m",
+    record = bare_record(
+        "m",
+        verdict,
         target=candidate.target,
-        provider="P",
-        verdict=verdict,
-        family=verdict.family,
-        expected=True,
         reason=reason,
         outputs=(OutputMetrics(name="y", dtype="float32", shape=(1,), delivered_bits=bits),),
         effect=OptionEffect(options=("ep:x",), seen=seen),

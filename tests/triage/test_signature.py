@@ -17,6 +17,7 @@ from harness.triage.signature import (
     FIRST_RUN,
     OTHER_INPUTS,
     SECOND_RUN,
+    named_operator,
     names_of,
     plain_message,
     signature_of,
@@ -124,6 +125,27 @@ def test_names_in_bodies_and_functions_count() -> None:
 )
 def test_what_varies_is_one_mark(message: str, plain: str) -> None:
     assert plain_message(message, ["conv1"]).startswith(plain)
+
+
+@pytest.mark.parametrize(
+    ("message", "operator"),
+    [
+        ("Non-zero status code returned while running Conv node. Name:'{}' Status Message: no", "Conv"),
+        ("Node '{}' OpType:Conv with domain:com.ms.internal.nhwc was inserted", "Conv"),
+        ("Could not find an implementation for Conv(11) node with name '{}'", "Conv"),
+        ("Node ({}) Op (Conv) [TypeInferenceError] output_dtype INT8", "Conv"),
+        (
+            "returned while running Loop node. Name:'l' Status Message: while running Conv node. Name:'{}'",
+            "Conv",
+        ),
+        ("while running QNNExecutionProvider_QNN_7_0 node. Name:'{}' Status Message: no", ""),
+        ("Dynamic shape is not supported yet, for input: {}", ""),
+    ],
+)
+def test_names_that_an_optimizer_made_up_do_not_matter(message: str, operator: str) -> None:
+    found = {plain_message(message.format(name), ()) for name in ("conv_2_token_1", "down/c1")}
+    assert len({one.replace("#", "") for one in found}) == 1
+    assert named_operator(message.format("conv_2_token_1")) == operator
 
 
 @given(st.text(), st.lists(st.text(max_size=8), max_size=5))

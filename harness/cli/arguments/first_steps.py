@@ -40,7 +40,7 @@ def _add_check(commands: Commands) -> None:
             0: "nothing failed",
             1: "something failed",
             2: "an argument is wrong",
-            3: "the provider cannot be used, or the run is incomplete",
+            3: "the provider cannot be used, cells are missing, or none was judged",
         },
     )
     check.add_argument(

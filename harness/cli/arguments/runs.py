@@ -34,7 +34,7 @@ def add_runs(commands: Commands) -> None:
             0: "every verdict is as expected",
             1: "some verdicts are not as expected",
             2: "an argument or the matrix is wrong",
-            3: "a required target is unavailable, or the run is incomplete",
+            3: "a required target is unavailable, cells are missing, or none was judged",
         },
     )
     run.add_argument("matrix", type=Path, metavar="MATRIX", help=MATRIX)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from harness.conformance.submission import STATEMENT
 from harness.conformance.verify.finding import Finding, finding
 from harness.conformance.verify.names import lacking, name_findings
 
@@ -31,6 +32,13 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True):
 
     files: dict[str, bytes]
     findings: tuple[Finding, ...] = ()
+
+
+def submissions_in(folder: Path) -> tuple[Path, ...]:
+    """Return the submissions directly in a folder: folders with a statement, and zips; sorted."""
+    return tuple(
+        path for path in sorted(folder.iterdir()) if path.suffix == ".zip" or (path / STATEMENT).exists()
+    )
 
 
 def open_submission(path: Path) -> Opened:

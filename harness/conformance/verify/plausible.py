@@ -48,13 +48,36 @@ def plausibility_findings(
     yield from _hidden(statement)
 
 
-def copy_findings(mine: Sequence[Record], others: Mapping[str, Sequence[Record]]) -> Iterator[Finding]:
-    """Yield other submissions with the same measured times: two runs never share them."""
-    own = {(case_key(record), _times(record)) for record in mine if _times(record)}
-    for name, records in others.items():
-        same = [record for record in records if (case_key(record), _times(record)) in own]
-        if len(same) >= FEWEST_ALIKE or (same and len(same) == len(own)):
-            yield finding("copied", RECORDS, f"{len(same)} of {len(mine)} records have the times of {name}")
+def copy_findings(
+    submissions: Sequence[tuple[str, Mapping[str, bytes], Sequence[Record]]],
+) -> dict[int, list[Finding]]:
+    """Return which submissions share measured times with others: two runs never do.
+
+    One that is there twice, to the last byte, is no copy of itself.
+
+    Args:
+        submissions: Name, files and records of each.
+
+    Returns:
+        Index in ``submissions`` -> findings; only of those that have some.
+    """
+    measured = [
+        {(case_key(record), times) for record in records if (times := _times(record))}
+        for _, _, records in submissions
+    ]
+    holders: dict[object, list[int]] = defaultdict(list)
+    for index, own in enumerate(measured):
+        for one in own:
+            holders[one].append(index)
+    found: dict[int, list[Finding]] = {}
+    for index, (_, files, records) in enumerate(submissions):
+        shared = Counter(other for one in measured[index] for other in holders[one])
+        for other, same in sorted(shared.items()):
+            name, its_files, _ = submissions[other]
+            if (same >= FEWEST_ALIKE or same == len(measured[index])) and its_files != files:
+                what = f"{same} of {len(records)} records have the times of {name}"
+                found.setdefault(index, []).append(finding("copied", RECORDS, what))
+    return found
 
 
 def _timings(records: Sequence[Record]) -> Iterator[Finding]:

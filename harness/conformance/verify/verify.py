@@ -40,6 +40,8 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
         result: Decided again; None if that is not possible.
         signer: Identity or fingerprint of the key; empty if nobody signed.
         records: As many as could be read.
+        profile: The published profile; None if it is not known.
+        files: Name -> content; empty if it cannot be opened.
     """
 
     name: str
@@ -48,6 +50,8 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     result: Result | None = None
     signer: str = ""
     records: tuple[Record, ...] = ()
+    profile: Profile | None = None
+    files: Mapping[str, bytes] = {}
 
     @property
     def outcome(self) -> str:
@@ -66,18 +70,26 @@ class _Read(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...] = ()
 
 
-class _By(msgspec.Struct, frozen=True, kw_only=True):
-    """What submissions are verified by; ``frozen`` is filled with each profile that one is about."""
+class _By:
+    """What submissions are verified by; a profile is read when the first submission is about it."""
 
-    signers: Path | None
-    now: dt.datetime
-    folder: Path
-    frozen: dict[str, dict[str, FrozenCase]]
+    def __init__(self, signers: Path | None, now: dt.datetime, folder: Path) -> None:
+        self.signers, self.now, self.folder = signers, now, folder
+        self.labels = {path.stem for path in folder.glob("*@*.json")}
+        self._profiles: dict[str, Profile] = {}
+        self._frozen: dict[str, dict[str, FrozenCase]] = {}
 
-    def frozen_of(self, profile: Profile) -> dict[str, FrozenCase]:
-        if profile.label not in self.frozen:
-            self.frozen[profile.label] = frozen_cases(profile, self.folder / f"{profile.label}.zip")
-        return self.frozen[profile.label]
+    def profile(self, label: str) -> Profile:
+        """Return the profile of one of ``labels``, so that no other label becomes a path."""
+        if label not in self._profiles:
+            self._profiles[label] = decode_profile((self.folder / f"{label}.json").read_bytes())
+        return self._profiles[label]
+
+    def frozen(self, profile: Profile) -> dict[str, FrozenCase]:
+        """Return what is frozen with the cases of a profile."""
+        if profile.label not in self._frozen:
+            self._frozen[profile.label] = frozen_cases(profile, self.folder / f"{profile.label}.zip")
+        return self._frozen[profile.label]
 
 
 def verify(
@@ -99,23 +111,27 @@ def verify(
         UsageError: The file of signers is missing, there is no ``ssh-keygen``, or the archive of a profile
             is missing or altered.
     """
-    by = _By(
-        signers=signers,
-        now=now or dt.datetime.now(dt.UTC),
-        folder=profiles or profiles_folder(),
-        frozen={},
+    by = _By(signers, now or dt.datetime.now(dt.UTC), profiles or profiles_folder())
+    done = [_one(path, by) for path in paths]
+    copies = copy_findings([(one.name, one.files, one.records) for one in done])
+    return tuple(
+        msgspec.structs.replace(one, findings=_bounded([*one.findings, *copies.get(index, ())]))
+        for index, one in enumerate(done)
     )
-    opened = [(path, open_submission(path)) for path in paths]
-    read = {path: _read(each.files) if each.files else _Read() for path, each in opened}
-    done = []
-    for path, each in opened:
-        name = path.absolute().name
-        if not each.files:
-            done.append(Verification(name=name, findings=each.findings))
-            continue
-        others = {other.name: read[other].records for other in paths if other != path}
-        done.append(_verified(name, each.files, read[path], others, by))
-    return tuple(done)
+
+
+def _bounded(found: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return the first findings; many that only ask for a person must not hide one that refuses."""
+    if len(found) > MOST_FINDINGS:
+        found = sorted(found, key=lambda one: one.weight is not Weight.REFUSED)
+    return tuple(found[:MOST_FINDINGS])
+
+
+def _one(path: Path, by: _By) -> Verification:
+    name, opened = path.absolute().name, open_submission(path)
+    if not opened.files:
+        return Verification(name=name, findings=opened.findings)
+    return _verified(name, opened.files, _read(opened.files), by)
 
 
 def _read(files: Mapping[str, bytes]) -> _Read:
@@ -143,23 +159,17 @@ def _read(files: Mapping[str, bytes]) -> _Read:
     )
 
 
-def _verified(
-    name: str,
-    files: Mapping[str, bytes],
-    read: _Read,
-    others: Mapping[str, Sequence[Record]],
-    by: _By,
-) -> Verification:
+def _verified(name: str, files: Mapping[str, bytes], read: _Read, by: _By) -> Verification:
     found = [*read.findings]
     seal = seal_of(files, by.signers)
     if read.attestation is not None:
         found += digest_findings(files, read.attestation)
     found += seal.findings
-    result = None
+    result = profile = None
     if read.statement is not None and read.attestation is not None and read.run is not None:
-        profile = _profile(read.statement, by.folder, found)
+        profile = _profile(read.statement, by, found)
         if profile is not None and (claims := _claims(read.statement, profile, found)) is not None:
-            found += _records(profile, read.statement, read.records, by.frozen_of(profile))
+            found += _records(profile, read.statement, read.records, by.frozen(profile))
             result = result_of(profile, claims, read.records)
             found += result_findings(read.statement, result, read.attestation)
             found += run_findings(read.statement, read.run, read.records)
@@ -167,26 +177,26 @@ def _verified(
             found += time_findings(read.statement, read.records, by.now)
             found += waiver_findings(read.statement, files.get(WAIVERS), result, by.now)
             found += plausibility_findings(profile, read.statement, read.records)
-            found += copy_findings(read.records, others)
     return Verification(
         name=name,
-        findings=tuple(found[:MOST_FINDINGS]),
+        findings=tuple(found),
         statement=read.statement,
         result=result,
         signer=seal.signer,
         records=read.records,
+        profile=profile,
+        files=files,
     )
 
 
-def _profile(statement: Statement, folder: Path, found: list[Finding]) -> Profile | None:
-    """Return the published profile; a label is never used as a path."""
+def _profile(statement: Statement, by: _By, found: list[Finding]) -> Profile | None:
+    """Return the published profile."""
     told = statement.profile
-    paths = {path.stem: path for path in folder.glob("*@*.json")}
-    if told.label not in paths:
-        known = ", ".join(sorted(paths)) or "none"
+    if told.label not in by.labels:
+        known = ", ".join(sorted(by.labels)) or "none"
         found.append(finding("unknown-profile", STATEMENT, f"{told.label}; this harness has {known}"))
         return None
-    profile = decode_profile(paths[told.label].read_bytes())
+    profile = by.profile(told.label)
     if told.digest != profile.digest:
         found.append(finding("profile-edited", STATEMENT, f"the digest of {told.label} is {profile.digest}"))
     if told.archive != profile.archive:

@@ -1,0 +1,113 @@
+"""Lines: the versions of one provider on one device, over time."""
+
+import hashlib
+import itertools
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from harness.conformance.level import Standing
+from harness.publication.entry import Entry
+
+
+class Version(msgspec.Struct, frozen=True, kw_only=True):
+    """One version of a provider.
+
+    Attributes:
+        label: Product and version.
+        onnxruntime: The version of onnxruntime.
+        entries: Label of a profile -> its submissions, the newest first.
+    """
+
+    label: str
+    onnxruntime: str
+    entries: Mapping[str, tuple[Entry, ...]]
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """A provider on a device.
+
+    Attributes:
+        id: Its address on any site: by what is equal in all versions.
+        versions: The newest first.
+        newest: Label of a profile -> its submission of the newest version that has one.
+    """
+
+    id: str
+    versions: tuple[Version, ...]
+    newest: Mapping[str, Entry]
+
+    @property
+    def one(self) -> Entry:
+        """A submission of the newest version; device, options and vendor are those of all."""
+        return next(iter(self.versions[0].entries.values()))[0]
+
+    @property
+    def current(self) -> Version:
+        """The newest version."""
+        return self.versions[0]
+
+    def of_profile(self, label: str) -> tuple[Entry, ...]:
+        """Return the submissions of one profile, the newest version first."""
+        return tuple(entry for version in self.versions for entry in version.entries.get(label, ()))
+
+
+class Changes(msgspec.Struct, frozen=True, kw_only=True):
+    """Cases that pass in one submission and not in an older one, and the reverse; by label."""
+
+    older: Entry
+    gained: tuple[str, ...]
+    lost: tuple[str, ...]
+
+
+def lines_of(entries: Iterable[Entry]) -> tuple[Line, ...]:
+    """Return the lines, by vendor and product."""
+    found: dict[tuple[str, ...], list[Entry]] = {}
+    for entry in entries:
+        found.setdefault(entry.place, []).append(entry)
+    return tuple(_line(place, found[place]) for place in sorted(found))
+
+
+def line_id(place: tuple[str, ...]) -> str:
+    """Return the address of a line."""
+    return hashlib.sha256(msgspec.json.encode(place)).hexdigest()[:16]
+
+
+def steps_of(line: Line) -> tuple[tuple[Entry, Changes], ...]:
+    """Return what changed from each submission of a profile to the next one, the newest first."""
+    return tuple(
+        (newer, changes_between(older, newer))
+        for label in line.newest
+        for newer, older in itertools.pairwise(line.of_profile(label))
+    )
+
+
+def changes_between(older: Entry, newer: Entry) -> Changes:
+    """Return what a submission gained and lost since another one of its profile."""
+    then, now = _passed(older), _passed(newer)
+    return Changes(older=older, gained=tuple(sorted(now - then)), lost=tuple(sorted(then - now)))
+
+
+def _line(place: tuple[str, ...], entries: list[Entry]) -> Line:
+    versions: dict[tuple[str, str], dict[str, list[Entry]]] = {}
+    newest: dict[str, Entry] = {}
+    for entry in sorted(entries, key=lambda one: one.order, reverse=True):
+        key = (entry.label, entry.statement.environment.onnxruntime)
+        versions.setdefault(key, {}).setdefault(entry.profile, []).append(entry)
+        newest.setdefault(entry.profile, entry)
+    return Line(
+        id=line_id(place),
+        versions=tuple(
+            Version(
+                label=label,
+                onnxruntime=runtime,
+                entries={profile: tuple(each) for profile, each in sorted(found.items())},
+            )
+            for (label, runtime), found in versions.items()
+        ),
+        newest=dict(sorted(newest.items())),
+    )
+
+
+def _passed(entry: Entry) -> set[str]:
+    return {one.label for one in entry.result.cases if one.standing is Standing.PASSED}

@@ -1,0 +1,126 @@
+"""The pages of a publisher's site, a function of the submissions and the day alone."""
+
+import datetime as dt
+import shlex
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from harness.conformance.waivers import covers
+from harness.publication.cases import ProfileView, archive_of, view_of
+from harness.publication.entry import LEVEL_TONES, LEVEL_WORDS, NO_CASE, Entry, anchor_of
+from harness.publication.gather import Gathered
+from harness.publication.index import KINDS, index_of
+from harness.publication.lines import Changes, Line, lines_of, steps_of
+from harness.publication.operators import operators_of
+from harness.report.page import Pages
+
+FILTERS = ("report.js", "publication.js")
+"""Scripts of pages with a filter."""
+
+TABLES = ("report.js", "tables.js", "publication.js")
+"""Scripts of pages with a filter and a table that can be sorted."""
+
+
+class SitePages:
+    """Makes the pages.
+
+    Args:
+        gathered: The submissions.
+        title: Headline of the site.
+        today: The day on which waivers count or not.
+    """
+
+    def __init__(self, gathered: Gathered, title: str, today: dt.date) -> None:
+        self.gathered, self.title, self.today = gathered, title, today
+        self.lines = lines_of(gathered.entries)
+        self._maker = Pages()
+        self._maker.environment.filters["anchor"] = anchor_of
+
+    def all(self) -> Iterator[tuple[str, str]]:
+        """Yield the name and text of each page."""
+        views = tuple(view_of(profile, self.lines) for profile in self.gathered.profiles.values())
+        yield self._start()
+        yield from self._profiles(views)
+        yield self._operators()
+        index = index_of(self.lines, self.gathered.profiles.values())
+        yield self._page("search.html", "publication_search.html", FILTERS, index=index, kinds=KINDS)
+        if self.gathered.refused:
+            refusals = self.gathered.refused
+            yield self._page("refused.html", "publication_refused.html", FILTERS[:1], refusals=refusals)
+        for line in self.lines:
+            steps = steps_of(line)
+            name = f"l/{line.id}/index.html"
+            yield self._page(name, "publication_line.html", FILTERS[:1], line=line, steps=steps)
+            changes = {newer.id: found for newer, found in steps}
+            for label in line.newest:
+                for entry in line.of_profile(label):
+                    yield self._submission(entry, line, changes.get(entry.id))
+
+    def withdrawn(self, names: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """Yield pages for addresses of submissions and lines that are no longer there."""
+        for name in names:
+            kind = "submission" if name.startswith("s/") else "provider"
+            yield self._page(name, "publication_withdrawn.html", FILTERS[:1], kind=kind)
+
+    def _page(self, name: str, template: str, scripts: tuple[str, ...], **context: Any) -> tuple[str, str]:
+        text = self._maker.make(
+            template,
+            scripts=scripts,
+            title=self.title,
+            root="../" * name.count("/"),
+            here=name,
+            refused=len(self.gathered.refused),
+            **context,
+        )
+        return name, text
+
+    def _start(self) -> tuple[str, str]:
+        labels = tuple(self.gathered.profiles)
+        return self._page("index.html", "publication_start.html", TABLES, lines=self.lines, labels=labels)
+
+    def _profiles(self, views: tuple[ProfileView, ...]) -> Iterator[tuple[str, str]]:
+        levels = [*((LEVEL_WORDS[level], tone) for level, tone in LEVEL_TONES.items()), NO_CASE]
+        yield self._page(
+            "profiles.html", "publication_profiles.html", FILTERS[:1], views=views, levels=levels
+        )
+        for view in views:
+            home = f"p/{view.profile.label}"
+            yield self._page(f"{home}/index.html", "publication_profile.html", FILTERS, view=view)
+            yield self._page(
+                f"{home}/compare.html",
+                "publication_compare.html",
+                ("report.js", "publication_compare.js"),
+                profile=view.profile,
+                archive=archive_of(view.profile, self.lines),
+            )
+
+    def _operators(self) -> tuple[str, str]:
+        columns = [(line, operators_of(line)) for line in self.lines]
+        names = sorted({name for _, operators in columns for name in operators})
+        return self._page(
+            "operators.html", "publication_operators.html", TABLES, columns=columns, names=names
+        )
+
+    def _submission(self, entry: Entry, line: Line, changes: Changes | None) -> tuple[str, str]:
+        waivers = entry.statement.waivers
+        rows = [
+            (
+                one,
+                entry.reasons.get(one.label, ""),
+                [waiver for waiver in waivers if covers(waiver, one.label)],
+            )
+            for one in entry.not_passed
+        ]
+        return self._page(
+            f"s/{entry.id}/index.html",
+            "publication_submission.html",
+            FILTERS[:1],
+            entry=entry,
+            line=line,
+            newest=line.newest[entry.profile],
+            changes=changes,
+            required=[row for row in rows if row[0].required],
+            others=[row for row in rows if not row[0].required],
+            command=shlex.join(entry.statement.reproduce),
+            today=self.today,
+        )

@@ -1,0 +1,108 @@
+"""The publisher's site in headless Chromium: no overflow, no request, filters and comparisons by address."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conformance.submissions import fallen, refused, wrong
+from tests.publication.publisher import Publisher
+
+if TYPE_CHECKING:
+    from tests.report.browser.conftest import Browser
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(sys.platform == "win32", reason="the pipe needs file descriptors 3 and 4"),
+]
+
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+SHOWN = (
+    "Array.from(document.querySelectorAll('#{} tbody tr:not(.suite)')).filter((one) => one.checkVisibility())"
+)
+COUNT = "document.getElementById('count').textContent"
+CHANGES = "Array.from(document.querySelectorAll('#changes tbody tr'), (one) => one.textContent)"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """A site of three versions and a provider with a hostile name; version or name -> id."""
+    publisher = Publisher(tmp_path_factory.mktemp("publication"))
+    publisher.submit("a", {0: refused, 4: fallen}, version="1.8")
+    publisher.submit("b", {3: wrong}, version="1.9")
+    publisher.submit("c", version="1.24")
+    publisher.submit("d", dict.fromkeys(range(6), refused), name=HOSTILE, vendor=HOSTILE, contact=HOSTILE)
+    publisher.site()
+    gathered = publisher.gathered()
+    assert gathered.refused == ()
+    ids = {entry.statement.product.version: entry.id for entry in gathered.entries}
+    return publisher.home / "site", ids | {HOSTILE: ids["2.7.0"]}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1280])
+def test_every_page(browser: "Browser", site: tuple[Path, dict[str, str]], width: int, scheme: str) -> None:
+    home, _ = site
+    browser.size(width)
+    browser.look(prefers_color_scheme=scheme)
+    pages = sorted(home.rglob("*.html"))
+    assert len(pages) == 12
+    for page in pages:
+        browser.open(page.as_uri())
+        assert browser.complaints == [], page
+        assert browser.requests == {page.as_uri()}, page
+        assert browser.value("document.querySelectorAll('img, iframe, object').length") == 0
+        assert browser.value("document.documentElement.scrollWidth") <= width, page
+
+
+def test_an_address_compares_any_two(browser: "Browser", site: tuple[Path, dict[str, str]]) -> None:
+    home, ids = site
+    address = (home / "p" / "operators@1" / "compare.html").as_uri()
+    browser.open(f"{address}#?from={ids['1.8']}&to={ids['1.24']}")
+    browser.until(f"{CHANGES}.length == 2")
+    assert browser.value(CHANGES) == ["suite/add_000– unsupported✓ pass", "suite/neg_004○ fallback✓ pass"]  # noqa: RUF001
+    assert browser.value(COUNT).startswith("2 gained, 0 lost, 0 other")
+    browser.value("document.getElementById('swap').click()")
+    assert browser.value(COUNT).startswith("0 gained, 2 lost, 0 other")
+    assert browser.value("location.hash") == f"#?from={ids['1.24']}&to={ids['1.8']}"
+    link = browser.value("document.querySelector('#changes a').href")
+    assert link.endswith(f"s/{ids['1.8']}/index.html#case-suite/add_000")
+    browser.open(link)
+    assert browser.value("document.querySelector(':target').textContent").startswith("suite/add_000")
+    browser.open(f"{address}#?from={ids[HOSTILE]}&to={ids['1.9']}")
+    browser.until(f"{CHANGES}.length == 6")
+    assert browser.value(COUNT).startswith("5 gained, 0 lost, 1 other")
+    assert HOSTILE in browser.value("document.querySelector('select').selectedOptions[0].textContent")
+    browser.open(f"{address}#?from=0000000000000000&to={ids['1.9']}")
+    browser.until("document.getElementById('count').textContent.includes('not published any more')")
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_filters_are_kept_in_the_address(
+    browser: "Browser", site: tuple[Path, dict[str, str]], width: int
+) -> None:
+    home, _ = site
+    browser.size(width)
+    address = (home / "p" / "operators@1" / "index.html").as_uri()
+    browser.open(address)
+    assert browser.value(f"{SHOWN.format('cases')}.length") == 6
+    browser.value(
+        "(() => { const input = document.querySelector('input[name=q]'); input.value = 'gather INT64';"
+        " input.dispatchEvent(new Event('input')); })()"
+    )
+    assert browser.value(f"{SHOWN.format('cases')}.map((one) => one.id)") == ["case-suite/gather_003"]
+    headings = "Array.from(document.querySelectorAll('.suite')).filter((one) => one.checkVisibility()).length"
+    assert browser.value(headings) == 1
+    kept = browser.value("location.href")
+    assert kept == f"{address}#?q=gather+INT64"
+    browser.open(kept)
+    assert browser.value("document.querySelector('output').textContent") == "1 of 6"
+    browser.open(f"{address}#?show=differing")
+    assert browser.value(f"{SHOWN.format('cases')}.length") == 6  # one provider passes all, another none
+    browser.open((home / "index.html").as_uri() + "#?level=partial")
+    assert browser.value(f"{SHOWN.format('providers')}.length") == 1
+    browser.value("document.querySelector('thead button').click()")
+    assert set(browser.value("location.hash")[2:].split("&")) == {"level=partial", "sort0=0"}
+    browser.open((home / "search.html").as_uri() + "#?q=neg&kind=case")
+    assert browser.value(f"{SHOWN.format('index')}.length") == 2
