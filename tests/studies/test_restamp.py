@@ -12,7 +12,7 @@ def restamped(body: str, opset: int) -> int:
     restamp(model)
     onnx.checker.check_model(model, full_check=True)
     assert model.ir_version >= OLDEST_IR
-    return model.opset_import[0].version
+    return int(model.opset_import[0].version)
 
 
 @pytest.mark.parametrize(
