@@ -1,4 +1,4 @@
-"""The commands: measure candidates, select cases, write the page, freeze the profiles."""
+"""The commands: admit and measure candidates, select cases, freeze the profiles, write the page."""
 
 import argparse
 import hashlib
@@ -10,20 +10,28 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.profiles.choose import Entry, candidates, cover, entries
+from benchmarks.profiles.admit import admit, read_admissions
+from benchmarks.profiles.choose import candidates, cover, entries, limits_of
 from benchmarks.profiles.environments import compare_environments
 from benchmarks.profiles.finding import read_findings
-from benchmarks.profiles.freeze import freeze_profiles
-from benchmarks.profiles.known import read_known, wanted_of
+from benchmarks.profiles.freeze import (
+    freeze_profiles,
+    name_of,
+    read_selection,
+    write_refused,
+    write_selection,
+)
+from benchmarks.profiles.known import Known, read_known
 from benchmarks.profiles.measure import measure
 from benchmarks.profiles.page import page
 from benchmarks.profiles.plans import PLANS
 from benchmarks.profiles.records import Key, admitted, plain, read_records
+from harness.core.scenario import PLAIN
 from harness.profiles.profile import profiles_folder
 
-HOME = Path(__file__).parent
-SELECTION = HOME / "selection.json"
 PAGE = Path("docs/reference/profiles.md")
+FINDINGS = "findings.jsonl"
+ADMISSIONS = "admissions.jsonl"
 
 
 def main() -> int:
@@ -32,21 +40,46 @@ def main() -> int:
     return int(arguments.run(arguments))
 
 
+def _admit(arguments: argparse.Namespace) -> int:
+    """Append what is not yet in the file, so that an interrupted admission goes on."""
+    out: Path = arguments.work / ADMISSIONS
+    done = {one.key for one in read_admissions(out)} if out.exists() else set()
+    left = in_fair_order(key for key in _wanted(arguments) if key not in done)
+    print(f"{len(left)} models to admit", flush=True)
+    with out.open("ab") as file:
+        for one in admit(left):
+            file.write(msgspec.json.encode(one) + b"\n")
+            file.flush()
+    write_refused({name_of(*one.key, PLAIN): one.why_not for one in read_admissions(out) if one.why_not})
+    return 0
+
+
 def _measure(arguments: argparse.Namespace) -> int:
-    """Append what is not yet in the file, so that an interrupted measurement goes on."""
-    out: Path = arguments.findings
+    """Append what is not yet in the file, so that an interrupted measurement goes on.
+
+    What was not refused comes first.
+    """
+    out: Path = arguments.work / FINDINGS
     done = {one.key for one in read_findings(out)} if out.exists() else set()
-    wanted = wanted_of(admitted(plain(read_records(arguments.records))))
-    left = in_fair_order(key for key in wanted if key not in done)
-    print(f"{len(left)} of {len(wanted)} candidates to measure", flush=True)
+    file: Path = arguments.work / ADMISSIONS
+    refused = {one.key for one in read_admissions(file) if one.why_not} if file.exists() else set()
+    wanted = _wanted(arguments)
+    order = in_fair_order(key for key in wanted if key not in done)
+    left = sorted(order, key=lambda key: key in refused)
+    print(f"{len(left)} of {len(wanted)} models to measure", flush=True)
     with (
         ProcessPoolExecutor(arguments.jobs, get_context("spawn")) as processes,
-        out.open("ab") as file,
+        out.open("ab") as lines,
     ):
         for future in as_completed([processes.submit(measure, *key) for key in left]):
-            file.write(msgspec.json.encode(future.result()) + b"\n")
-            file.flush()
+            lines.write(msgspec.json.encode(future.result()) + b"\n")
+            lines.flush()
     return 0
+
+
+def _wanted(arguments: argparse.Namespace) -> tuple[Key, ...]:
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    return admitted(plain(read_records(arguments.records)))
 
 
 def in_fair_order(keys: Iterable[Key]) -> list[Key]:
@@ -67,22 +100,26 @@ def _digest(key: Key) -> str:
     return hashlib.sha256("/".join(key).encode()).hexdigest()
 
 
+def _known(arguments: argparse.Namespace) -> Known:
+    return read_known(arguments.records, arguments.work / FINDINGS, arguments.work / ADMISSIONS)
+
+
 def _select(arguments: argparse.Namespace) -> int:
-    known = read_known(arguments.findings, arguments.records)
+    known = _known(arguments)
+    limits = limits_of(known.corpus)
     selection = {}
     for label, plan in PLANS.items():
         found = candidates(known.admissible, plan, known.shown)
-        chosen = cover(found, known.shown, plan.kept)
+        chosen = cover(found, known.shown, limits, plan.kept)
         selection[label] = entries(label, chosen, found, known.ran)
-        print(f"{label}: {len(selection[label])} cases", flush=True)
-    SELECTION.write_bytes(msgspec.json.format(msgspec.json.encode(selection), indent=1) + b"\n")
+        nbytes, seconds = sum(one.nbytes for one in chosen), sum(one.seconds for one in chosen)
+        print(f"{label}: {len(selection[label])} cases, {nbytes} bytes, {seconds:.2f} s", flush=True)
+    write_selection(selection)
     return 0
 
 
 def _page(arguments: argparse.Namespace) -> int:
-    known = read_known(arguments.findings, arguments.records)
-    selection = msgspec.json.decode(SELECTION.read_bytes(), type=dict[str, tuple[Entry, ...]])
-    arguments.page.write_text(page(selection, known), encoding="utf-8")
+    arguments.page.write_text(page(read_selection(), _known(arguments)), encoding="utf-8")
     return 0
 
 
@@ -98,22 +135,20 @@ def _environments(arguments: argparse.Namespace) -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.profiles", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    one = commands.add_parser("measure", help="plant faults in every candidate")
-    one.set_defaults(run=_measure)
-    one.add_argument("records", nargs="+", type=Path, help="records of runs over the candidates")
-    one.add_argument("--findings", type=Path, required=True, help="JSON lines, appended to")
-    one.add_argument("--jobs", type=int, default=2, help="processes at once")
     for name, run, what in (
+        ("admit", _admit, "find which models of the corpus can be cases, and their bytes"),
+        ("measure", _measure, "plant faults in every model of the corpus"),
         ("select", _select, "choose the cases of every profile"),
         ("page", _page, "write the page about them"),
     ):
         one = commands.add_parser(name, help=what)
         one.set_defaults(run=run)
-        one.add_argument(
-            "records", nargs="*", type=Path, help="records of the CPU EP, for times, and of real EPs"
-        )
-        one.add_argument("--findings", type=Path, required=True, help="what `measure` wrote")
-        one.add_argument("--page", type=Path, default=PAGE, help=f"where the page goes; {PAGE} by default")
+        one.add_argument("records", nargs="+", type=Path, help="runs of corpus.toml and scenarios.toml")
+        one.add_argument("--work", type=Path, required=True, help="folder of what is admitted and measured")
+        if run is _measure:
+            one.add_argument("--jobs", type=int, default=2, help="processes at once")
+        if run is _page:
+            one.add_argument("--page", type=Path, default=PAGE, help=f"where it goes; {PAGE} by default")
     one = commands.add_parser("freeze", help="write index and archive of the selected profiles")
     one.set_defaults(run=_freeze)
     one.add_argument("profiles", nargs="*", metavar="PROFILE", help="such as cnn@1; default: all")

@@ -14,17 +14,17 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         model: Its model.
         ops: Operator, with its domain unless that is ONNX's own -> nodes.
         types: Element types of all tensors, sorted.
-        opset: Version of ONNX's operators; 0 if it imports none.
+        opset: Version of ONNX's operators, as far back as freezing takes it; 0 if it imports none.
         ranks: The largest rank of a tensor.
         empty: Whether some tensor has no elements.
         special: Whether an input or output holds NaN or an infinity.
         containers: Whether an input or output is no tensor.
         symbolic: Whether a dimension of an input may vary.
-        nbytes: Estimated bytes in an archive: model, inputs, goldens and noise, each compressed.
+        nbytes: What it adds to an archive, from its admission; 0 if it was refused.
         seconds: Creation of a session and the first run on the CPU EP, from its record; 0 if unknown.
         befell: Faults that were planted.
         shown: Those of them by which the verdict fails.
-        why_not: Why it is no candidate; empty if it is one.
+        why_not: Why it cannot be measured; empty if it was.
     """
 
     suite: str

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.profiles.plans import FEATURES, PLANS
+from benchmarks.profiles.plans import PLANS, Plan, meaning_of, order_of
 from benchmarks.profiles.trial import failed_by_cpu
 from harness.core.noise import DEFAULT_LIMITS
 from harness.core.policy import DEFAULT_STEPS
 from harness.core.tolerance import DEFAULTS
+from harness.corpus.fuzz import GENERATOR
 from harness.profiles.archive import write_archive
 from harness.profiles.case_files import by_case
 from harness.profiles.profile import CORE, SCHEMA, Feature, Profile, ProfileCase, Rules, encode_profile
@@ -21,8 +22,27 @@ from harness.studies.freeze import Candidate, freeze
 SELECTION = Path(__file__).with_name("selection.json")
 REFUSED = Path(__file__).with_name("refused.json")
 
-Refused = dict[str, dict[str, str]]
-"""Label -> suite, model and scenario of a candidate -> why it is no case."""
+Refused = dict[str, str]
+"""Suite, model and scenario of a candidate, see ``name_of`` -> why it is no case."""
+
+Why = dict[tuple[str, str], str]
+"""Name and scenario of a case -> why it is none."""
+
+TRIAL = "trial@1"
+"""The label of a profile that is only run here."""
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
+    """What is written of a choice.
+
+    Attributes:
+        generator: Version of the generator, which the names of its models belong to.
+        profiles: Label -> candidates.
+    """
+
+    generator: int
+    profiles: dict[str, list[Candidate]]
+
 
 MOST_BYTES = 1_000_000
 """Of an archive, which lies in the repository."""
@@ -38,22 +58,20 @@ RULES = Rules(
 
 def freeze_profiles(labels: Sequence[str], folder: Path) -> int:
     """Freeze profiles, write down what was refused, and return an exit code."""
-    selection = msgspec.json.decode(SELECTION.read_bytes(), type=dict[str, list[Candidate]])
-    refused = read_refused()
+    selection = read_selection()
     code = 0
     for label in labels or sorted(selection):
         candidates = selection[label]
         features_of({one.feature for one in candidates})  # an unknown one ends it before the work
         with tempfile.TemporaryDirectory() as scratch:
-            profile, content, why = _frozen(label, candidates, Path(scratch))
-        for name, text in sorted(why.items()):
-            print(f"{label}: {name}: {text}")
-        print(f"{label}: {len(profile.cases)} cases, {len(why)} refused, {len(content)} bytes", flush=True)
-        refused[label] = refused.get(label, {}) | why
-        REFUSED.write_bytes(
-            msgspec.json.format(msgspec.json.encode(refused, order="sorted"), indent=1) + b"\n"
-        )
-        if len(content) > MOST_BYTES or not profile.cases:
+            cases, files, why = frozen_cases(candidates, Path(scratch))
+        profile, content = _archived(label, cases, files)
+        names = {one.key: name_of(one.suite, one.model, one.scenario) for one in candidates}
+        for key, text in sorted(why.items()):
+            print(f"{label}: {names[key]}: {text}")
+        print(f"{label}: {len(cases)} cases, {len(why)} refused, {len(content)} bytes", flush=True)
+        write_refused(read_refused() | {names[key]: text for key, text in why.items()})
+        if len(content) > MOST_BYTES or not cases:
             print(f"{label}: not written: an archive has at most {MOST_BYTES} bytes, and some case")
             code = 1
             continue
@@ -63,9 +81,33 @@ def freeze_profiles(labels: Sequence[str], folder: Path) -> int:
     return code
 
 
+def read_selection() -> dict[str, list[Candidate]]:
+    """Return the candidates that were chosen for each profile.
+
+    Raises:
+        ValueError: The names of generated models stand for other models by now.
+    """
+    selection = msgspec.json.decode(SELECTION.read_bytes(), type=Selection)
+    if selection.generator != GENERATOR:
+        raise ValueError(f"selected with generator {selection.generator}, and this one is {GENERATOR}")
+    return selection.profiles
+
+
+def write_selection(profiles: Mapping[str, list[Candidate]]) -> None:
+    """Write the candidates that were chosen for each profile."""
+    content = msgspec.json.encode(Selection(generator=GENERATOR, profiles=dict(profiles)))
+    SELECTION.write_bytes(msgspec.json.format(content, indent=1) + b"\n")
+
+
 def read_refused() -> Refused:
-    """Return what was refused when profiles were frozen; nothing if none was."""
+    """Return what was refused when candidates were frozen; nothing if none was."""
     return msgspec.json.decode(REFUSED.read_bytes(), type=Refused) if REFUSED.exists() else {}
+
+
+def write_refused(refused: Refused) -> None:
+    """Write down the candidates that are no cases."""
+    content = msgspec.json.encode(refused, order="sorted")
+    REFUSED.write_bytes(msgspec.json.format(content, indent=1) + b"\n")
 
 
 def name_of(suite: str, model: str, scenario: str) -> str:
@@ -73,32 +115,34 @@ def name_of(suite: str, model: str, scenario: str) -> str:
     return f"{suite}/{model} {scenario}"
 
 
-def _frozen(
-    label: str, candidates: Sequence[Candidate], scratch: Path
-) -> tuple[Profile, bytes, dict[str, str]]:
-    """Return a profile, its archive, and the candidates that are no cases, each with the reason."""
+def frozen_cases(
+    candidates: Sequence[Candidate], scratch: Path
+) -> tuple[tuple[ProfileCase, ...], dict[str, bytes], Why]:
+    """Freeze candidates, and run them on the CPU EP by the rules of profiles.
+
+    Returns:
+        The cases that pass, the files of an archive with just these, and why the others are none.
+
+    Raises:
+        ValueError: They exceed the limits of any archive.
+    """
     frozen = freeze(candidates, RULES, scratch / "freeze", _note)
-    refused = {
-        name_of(one.suite, one.model, one.scenario): frozen.refused.get(one.name, "") for one in candidates
+    refused = {one.key: why for one in candidates if (why := frozen.refused.get(one.name))}
+    if not frozen.cases:
+        return (), {}, refused
+    trial, content = _archived(TRIAL, frozen.cases, frozen.files)
+    archive = scratch / "trial.zip"
+    archive.write_bytes(content)
+    failed = failed_by_cpu(trial, archive)
+    cases = tuple(case for case in frozen.cases if case.key not in failed)
+    names = {case.name for case in cases}
+    files = {
+        f"{name}/{path}": part
+        for name, parts in by_case(frozen.files, {case.name for case in frozen.cases}).items()
+        for path, part in parts.items()
+        if name in names
     }
-    profile, content = _archived(label, frozen.cases, frozen.files)
-    if len(content) <= MOST_BYTES and profile.cases:
-        archive = scratch / "trial.zip"
-        archive.write_bytes(content)
-        failed = failed_by_cpu(profile, archive)
-        left = tuple(case for case in profile.cases if case.key not in failed)
-        names = {case.name for case in left}
-        files = {
-            f"{name}/{path}": part
-            for name, parts in by_case(frozen.files, {case.name for case in frozen.cases}).items()
-            for path, part in parts.items()
-            if name in names
-        }
-        profile, content = _archived(label, left, files)
-        for one in candidates:
-            if why := failed.get((one.name, one.scenario)):
-                refused[name_of(one.suite, one.model, one.scenario)] = why
-    return profile, content, {name: why for name, why in refused.items() if why}
+    return cases, files, refused | dict(failed)
 
 
 def _archived(
@@ -106,12 +150,13 @@ def _archived(
 ) -> tuple[Profile, bytes]:
     content = write_archive(files)
     name, _, version = label.partition("@")
+    plan = PLANS.get(label, Plan(title="", about=""))
     profile = Profile(
         schema=SCHEMA,
         name=name,
         version=int(version),
-        title=PLANS[label].title,
-        about=PLANS[label].about,
+        title=plan.title,
+        about=plan.about,
         archive=hashlib.sha256(content).hexdigest(),
         rules=RULES,
         features=features_of({case.feature for case in cases}),
@@ -126,9 +171,8 @@ def features_of(names: Collection[str]) -> tuple[Feature, ...]:
     Raises:
         ValueError: A feature has no meaning.
     """
-    if unknown := set(names) - {CORE} - FEATURES.keys():
-        raise ValueError(f"no meaning of the feature {min(unknown)!r} is written down")
-    return tuple(Feature(name=name, meaning=meaning) for name, meaning in FEATURES.items() if name in names)
+    own = sorted(set(names) - {CORE}, key=order_of)
+    return tuple(Feature(name=name, meaning=meaning_of(name)) for name in own)
 
 
 def _note(text: str) -> None:

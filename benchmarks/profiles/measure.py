@@ -1,6 +1,5 @@
 """Measure candidates: their traits, and which planted faults each shows."""
 
-import zlib
 from collections import Counter
 from collections.abc import Iterator
 
@@ -11,16 +10,15 @@ from benchmarks.profiles.finding import Finding
 from benchmarks.profiles.lab import Lab, operator_of
 from benchmarks.profiles.session import RefusedError
 from harness.core.errors import HarnessError, one_line
-from harness.core.value import STRING, NamedValues, Tensor, Value
+from harness.core.value import NamedValues, Tensor, Value
 from harness.corpus.case import Case, load_case
 from harness.corpus.sizes import open_dimensions
 from harness.corpus.suites import open_suite
 
-ENTRY_BYTES = 240
-"""Headers of a file in a zip, local and central, with a name of usual length."""
-
 LARGEST = 700_000
 """Bytes of a model that may be a candidate: an archive has at most a million."""
+
+TOO_LARGE = "too large"
 
 NOISY = frozenset({"float32", "float64", "float16", "bfloat16"})
 
@@ -30,7 +28,7 @@ def measure(suite: str, model: str) -> Finding:
     try:
         case = load_case(open_suite(suite), model, {})
         if case.external or case.model_path.stat().st_size > LARGEST:
-            return Finding(suite=suite, model=model, why_not="too large")
+            return Finding(suite=suite, model=model, why_not=TOO_LARGE)
         return _measured(suite, model, case)
     except (HarnessError, RefusedError) as error:
         return Finding(suite=suite, model=model, why_not=one_line(error))
@@ -56,15 +54,21 @@ def _measured(suite: str, model: str, case: Case) -> Finding:
         ),
         opset=case.facts.opsets.get("ai.onnx", 0),
         ranks=max((one.ndim for one in arrays), default=0),
-        empty=any(not one.size for one in arrays),
+        empty=any(_empty(value, name in dict(ends)) for name, value in lab.values.items()),
         special=any(_special(value) for _, value in ends),
         containers=any(not isinstance(value, Tensor) for _, value in ends),
         symbolic=bool(open_dimensions(case.ports))
         or any(p.type.symbols and any(p.type.symbols) for p in case.ports),
-        nbytes=_archived(case, lab.golden),
         befell=tuple(sorted(befell)),
         shown=tuple(sorted(name for name, shows in befell.items() if shows)),
     )
+
+
+def _empty(value: object, is_end: bool) -> bool:  # noqa: FBT001 - a fact of the value
+    """Return whether a tensor has no elements; a list of axes or sizes inside a model may have none."""
+    if not isinstance(value, np.ndarray) or value.size:
+        return False
+    return is_end or value.dtype != np.int64 or value.ndim > 1
 
 
 def _operators(graph: onnx.GraphProto) -> Iterator[str]:
@@ -83,21 +87,3 @@ def _special(value: Value) -> bool:
     if not isinstance(value, Tensor) or value.dtype not in NOISY:
         return False
     return not np.isfinite(value.array.astype(np.float64)).all()
-
-
-def _archived(case: Case, golden: NamedValues) -> int:
-    """Return the bytes of a case in an archive; noise is a float64 for each element."""
-    values = (*case.data_sets[0].inputs, *golden)
-    contents = [case.model_path.read_bytes(), *(_bytes(value) for _, value in values)]
-    noise = [8 * v.array.size + 128 for _, v in golden if isinstance(v, Tensor) and v.dtype in NOISY]
-    return (
-        sum(len(zlib.compress(one, 9)) + ENTRY_BYTES for one in contents)
-        + sum(noise)
-        + ENTRY_BYTES * len(noise)
-    )
-
-
-def _bytes(value: Value) -> bytes:
-    if isinstance(value, Tensor) and value.dtype != STRING:
-        return value.array.tobytes()
-    return bytes(64)  # containers and strings are small

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from benchmarks.profiles.finding import Finding
+from harness.profiles.profile import JOINT
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,7 +108,7 @@ PLANS: dict[str, Plan] = {
         ops=QDQ | CNN | TRANSFORMER,
         own=QDQ,
         plain=frozenset({"int8", "quantized"}),
-        kept=(("zoo", "int8-cnn-small-op17"),),
+        kept=(("zoo", "int8-cnn-small-op22"),),
     ),
     "llm-ops@1": Plan(
         title="Operators of language models",
@@ -178,6 +179,9 @@ _BY_TYPE = {
 }  # fmt: skip
 _MOST_RANK = 4
 
+MOST_FEATURES = 3
+"""Features of a case."""
+
 
 def in_scope(finding: Finding, plan: Plan) -> bool:
     """Return whether a case is about a profile's operators."""
@@ -190,14 +194,33 @@ def in_scope(finding: Finding, plan: Plan) -> bool:
 
 
 def feature_of(finding: Finding, plan: Plan) -> str | None:
-    """Return the feature of a case; empty for the core, None if it needs several at once.
+    """Return the feature of a case; empty for the core, None if it needs more than ``MOST_FEATURES`` at once.
 
-    A case of two features would not tell which of them a provider lacks.
+    Several at once are a feature of their own, such as ``float16+large_rank``: a failure would not tell which
+    of them a provider lacks, and a provider that has each may still not have them together.
     """
     found = set(_features(finding)) - plan.plain
     if "quantized" in found or plan.plain:
         found -= {"int8"}
-    return None if len(found) > 1 else next(iter(found), "")
+    return None if len(found) > MOST_FEATURES else JOINT.join(sorted(found, key=order_of))
+
+
+def order_of(feature: str) -> tuple[int, list[int]]:
+    """Return the place of a feature in the order of pages: single ones first.
+
+    Raises:
+        ValueError: It has no meaning.
+    """
+    parts = feature.split(JOINT)
+    known = list(FEATURES)
+    if unknown := set(parts) - FEATURES.keys():
+        raise ValueError(f"no meaning of the feature {min(unknown)!r} is written down")
+    return len(parts), [known.index(part) for part in parts]
+
+
+def meaning_of(feature: str) -> str:
+    """Return the meaning of a feature, or of several at once."""
+    return ", with ".join(FEATURES[part] for part in feature.split(JOINT))
 
 
 def _features(finding: Finding) -> Iterable[str]:

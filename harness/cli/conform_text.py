@@ -12,6 +12,7 @@ from harness.conformance.submit import Submission
 from harness.conformance.verify.finding import Weight
 from harness.conformance.verify.verify import verify
 from harness.conformance.waivers import covers
+from harness.profiles.profile import JOINT
 
 MOST_NAMED = 8
 """Cases of a kind that are named; the statement has all."""
@@ -75,9 +76,14 @@ def summary(submission: Submission, folder: Path, outcome: str, today: dt.date) 
 
 def _table(features: dict[str, Totals], claims: tuple[str, ...]) -> Iterator[str]:
     rows: list[tuple[str, ...]] = [("feature", *_COUNTS, "")]
+    joint = [name for name in features if JOINT in name and name not in claims]
     for name, totals in features.items():
         role = "required" if name == "core" else "claimed" if name in claims else "not claimed"
-        rows.append((name, *(str(getattr(totals, count)) for count in _COUNTS), role))
+        if name not in joint:
+            rows.append((name, *(str(getattr(totals, count)) for count in _COUNTS), role))
+    if joint:
+        sums = (str(sum(getattr(features[name], count) for name in joint)) for count in _COUNTS)
+        rows.append(("several at once", *sums, "not claimed"))
     width = max(len(row[0]) for row in rows)
     for name, *counts, role in rows:
         yield f"{name:<{width}} {' '.join(f'{count:>7}' for count in counts)}  {role}".rstrip()

@@ -108,7 +108,8 @@ def result_of(profile: Profile, claims: Collection[str], records: Iterable[Recor
 
     Args:
         profile: The profile that was run.
-        claims: Features of the profile that the product claims.
+        claims: Features of the profile that the product claims. Those that are several of them at once count,
+            too.
         records: In any order. A case without a record is open, and so is one with several: none of them can
             be chosen. Records of other cases do not count.
 
@@ -121,7 +122,7 @@ def result_of(profile: Profile, claims: Collection[str], records: Iterable[Recor
     found: dict[tuple[str, str], list[Verdict]] = {}
     for record in records:
         found.setdefault(case_key(record), []).append(record.verdict)
-    required = {CORE, *claims}
+    required = {CORE, *profile.closed(claims)}
     cases = tuple(
         CaseResult(case=case, verdict=_only(found.get(case.key, [])), required=case.feature in required)
         for case in profile.cases

@@ -100,6 +100,7 @@ def submission_of(claim: Claim, run: Finished, now: dt.datetime) -> Submission:
     Raises:
         ValueError: A claimed feature is none of the profile.
     """
+    claim = msgspec.structs.replace(claim, features=claim.profile.closed(claim.features))
     result = result_of(claim.profile, claim.features, run.records)
     statement = _statement(claim, run, result, now)
     files = {

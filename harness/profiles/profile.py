@@ -8,6 +8,7 @@ next number.
 import hashlib
 import json
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,15 @@ SCHEMA = 1
 CORE = "core"
 """The feature of cases that every provider has to place and compute right; all others are extended."""
 
+JOINT = "+"
+"""Between the names of features that a case needs at once: ``float16+large_rank`` is a feature of its own."""
+
 
 class Feature(msgspec.Struct, frozen=True, kw_only=True):
     """An extended feature: what a provider may or may not have.
 
     Attributes:
-        name: Short, such as ``float16`` or ``io_binding``.
+        name: Short, such as ``float16`` or ``io_binding``; ``float16+large_rank`` is both at once.
         meaning: One line for people.
     """
 
@@ -118,6 +122,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     def digest(self) -> str:
         """SHA-256 of the profile, whatever the layout of its file."""
         return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()
+
+    def closed(self, claims: Collection[str]) -> frozenset[str]:
+        """Return claimed features with those that are several at once, each of which is claimed."""
+        joint = {one.name for one in self.features if set(one.name.split(JOINT)) <= set(claims)}
+        return frozenset(claims) | joint
 
 
 def profiles_folder() -> Path:

@@ -42,12 +42,9 @@ from harness.profiles.profile import CORE, ProfileCase, Rules
 from harness.profiles.suite import policy_of_case
 from harness.studies.admission import NotAdmittedError, check_golden, golden_of_candidate
 from harness.studies.ask import Notify, results
+from harness.studies.restamp import restamp
 
 _KINDS = (Kind.ANSWER, Kind.EVALUATED, Kind.FLOAT64, Kind.FLOAT64_EVALUATED, Kind.UNDEFINED)
-
-_OLDEST_OPSET = 21
-_OLDEST_IR = 10
-"""Versions of opset and file format in onnx 1.16, the oldest that a model is taken back to."""
 
 _NEWEST_OPSET = 24
 """The newest opset of a case: onnxruntime 1.24 is the first that loads it, and 1.23 ends with 23."""
@@ -181,27 +178,9 @@ def _write_candidates(candidates: Sequence[Candidate], folder: Path, refused: di
             why = played.reason if isinstance(played, Inapplicable) else "it needs more files than a case has"
             refused[one.name] = why
             continue
-        home = folder / one.name
-        _write(home, _model(played), _values(played))
-
-
-def _model(case: Case) -> bytes:
-    """Return a model in the oldest opset, from 21 on, and file format that mean the same.
-
-    Older runtimes load it then. An opset names the same operators as an older one, down to the newest schema
-    that the model uses.
-    """
-    from onnx.helper import find_min_ir_version_for
-
-    model = load_model(case.model_path)
-    used = [since for versions in case.facts.operators.values() for since in versions]
-    if case.facts.opsets.keys() == {"ai.onnx"} and not model.functions and used:
-        for one in model.opset_import:
-            one.version = min(one.version, max(_OLDEST_OPSET, *used))
-    needed = find_min_ir_version_for(model.opset_import, ignore_unknown=True)
-    model.ir_version = min(model.ir_version, max(_OLDEST_IR, needed))
-    content: bytes = model.SerializeToString(deterministic=True)
-    return content
+        model = load_model(played.model_path)
+        restamp(model)
+        _write(folder / one.name, model.SerializeToString(deterministic=True), _values(played))
 
 
 def _answers(suite: Suite, cases: Mapping[str, Case], notify: Notify) -> dict[str, dict[Kind, Golden]]:

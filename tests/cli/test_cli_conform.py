@@ -66,6 +66,7 @@ def test_a_run_becomes_a_submission(tmp_path: Path, capsys: pytest.CaptureFixtur
     printed = capsys.readouterr().out.partition(f"\n{LABEL}: ")[2]
     assert f"verify       ep-harness verify {folder}" in printed
     assert "refused" not in printed
+    assert "several at once" in printed  # not each of these features, if none is claimed
     assert all(len(line) <= 80 for line in printed.splitlines() if str(folder) not in line)
 
 

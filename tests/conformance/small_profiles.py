@@ -39,18 +39,20 @@ _OPERATORS = (
 @functools.cache
 def tiny_profile(cases: int = 8) -> Profile:
     """Return a profile of so many cases; every fourth one belongs to the feature ``float16``."""
-    feature = Feature(name="float16", meaning="models of float16")
+    features = [
+        Feature(name=name, meaning=f"models of {name}") for name in ("float16", "float64", "float16+float64")
+    ]
     kinds = [("Block", "float16" if index % 4 == 3 else CORE, 21) for index in range(cases)]
     names = [f"suite/case_{index:03}" for index in range(cases)]
-    return _made("tiny", feature, [*zip(names, kinds, strict=True)])
+    return _made("tiny", features, [*zip(names, kinds, strict=True)])
 
 
 @functools.cache
 def operators_profile(name: str = "operators") -> Profile:
     """Return a profile whose cases have one operator each, but for one; the same under every name."""
-    feature = Feature(name="contrib", meaning="operators of com.microsoft")
+    features = [Feature(name="contrib", meaning="operators of com.microsoft")]
     names = [f"suite/{kind.lower()}_{index:03}" for index, (kind, *_) in enumerate(_OPERATORS)]
-    return _made(name, feature, [*zip(names, _OPERATORS, strict=True)])
+    return _made(name, features, [*zip(names, _OPERATORS, strict=True)])
 
 
 def golden_of(index: int) -> Array:
@@ -84,7 +86,9 @@ def _frozen(digest: str) -> dict[str, FrozenCase]:
         return frozen_cases(profile, archive)
 
 
-def _made(name: str, feature: Feature, cases: Sequence[tuple[str, tuple[str, str, int]]]) -> Profile:
+def _made(
+    name: str, features: Sequence[Feature], cases: Sequence[tuple[str, tuple[str, str, int]]]
+) -> Profile:
     files: dict[str, bytes] = {}
     found = []
     for index, (path, (kind, of, opset)) in enumerate(cases):
@@ -114,7 +118,7 @@ def _made(name: str, feature: Feature, cases: Sequence[tuple[str, tuple[str, str
         about="For tests.",
         archive=hashlib.sha256(content).hexdigest(),
         rules=RULES,
-        features=(feature,),
+        features=tuple(features),
         cases=tuple(found),
     )
     _MADE.setdefault(profile.archive, (profile, content))

@@ -2,6 +2,7 @@
 
 import itertools
 
+import msgspec
 import pytest
 
 from harness.conformance.level import Standing, case_label, result_of, standing_of
@@ -104,6 +105,16 @@ def test_a_feature_counts_only_if_it_is_claimed(verdict: Verdict) -> None:
     assert (claimed.level is Level.CONFORMANT) == (verdict is Verdict.PASS)
     assert claimed.missing == (() if verdict is Verdict.PASS else ("a/h",))
     assert without.features == claimed.features
+
+
+def test_features_at_once_count_if_each_is_claimed() -> None:
+    both = Feature(name="float16+io_binding", meaning="half, bound")
+    of = msgspec.structs.replace(profile(case("a/x"), case("a/b", both.name)), features=(*FEATURES, both))
+    records = [record("a/x", Verdict.PASS), record("a/b", Verdict.MISMATCH)]
+    assert result_of(of, ("float16",), records).level is Level.CONFORMANT
+    assert result_of(of, ("io_binding", "float16"), records).missing == ("a/b",)
+    assert of.closed(("float16", "io_binding")) == {"float16", "io_binding", both.name}
+    assert of.closed((both.name,)) == {both.name}
 
 
 def test_totals_are_in_the_order_of_the_profile() -> None:

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from harness.conformance.environment import environment_of, version_of
@@ -14,7 +15,7 @@ from harness.conformance.submit import Claim, Finished, submission_of
 from harness.core.record import Record, decode_record
 from harness.core.run_info import RunInfo
 from harness.core.verdict import Verdict
-from harness.profiles.profile import Profile, ProfileCase, Rules
+from harness.profiles.profile import Feature, Profile, ProfileCase, Rules
 from tests.records import bare_record
 
 NOW = dt.datetime(2026, 11, 25, 12, tzinfo=dt.UTC)
@@ -70,6 +71,13 @@ def test_records_are_sorted_and_leave_artifacts_behind() -> None:
     assert {one.artifacts for one in written} == {""}
     assert done.files["logs/run.txt"] == b"ready ep\nrecords run\n"
     assert json.loads(done.files["run.json"])["matrix"]["path"] == "matrix.toml"
+
+
+def test_who_claims_two_features_claims_both_at_once() -> None:
+    features = tuple(Feature(name=name, meaning="") for name in ("a", "b", "a+b", "a+c"))
+    of = msgspec.structs.replace(profile(), features=features)
+    claim = Claim(profile=of, features=frozenset({"a", "b"}))
+    assert submission_of(claim, finished(*map(record, NAMES)), NOW).statement.claims == ("a", "a+b", "b")
 
 
 def test_an_interrupted_run_is_not_conformant_and_names_its_open_cases() -> None:

@@ -297,6 +297,7 @@ STATED: dict[str, tuple[dict[str, Any], str]] = {
     "totals": ({"features": {}}, "totals"),
     "unknown claim": ({"claims": ("fp64",)}, "unknown-claim"),
     "a claim twice": ({"claims": ("float16", "float16")}, "unknown-claim"),
+    "two claims without both at once": ({"claims": ("float16", "float64")}, "unknown-claim"),
     "no time": ({"created": "now"}, "time"),
     "the future": ({"created": "2030-01-01T00:00:00+00:00"}, "future"),
     "waivers only stated": ({"waivers": (WAIVER,)}, "waivers"),

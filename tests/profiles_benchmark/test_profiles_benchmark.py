@@ -8,21 +8,25 @@ import numpy as np
 import onnx.parser
 import pytest
 
-from benchmarks.profiles.choose import candidates, cover, entries, held_out
+from benchmarks.profiles.admit import END, admit
+from benchmarks.profiles.choose import Limits, candidates, cover, entries, held_out, limits_of
 from benchmarks.profiles.command import in_fair_order
 from benchmarks.profiles.finding import Finding
-from benchmarks.profiles.known import wanted_of
+from benchmarks.profiles.freeze import features_of, frozen_cases
 from benchmarks.profiles.lab import Lab
+from benchmarks.profiles.measure import TOO_LARGE
 from benchmarks.profiles.plans import AROUND, FEATURES, PLANS, SCENARIOS, feature_of, in_scope
+from benchmarks.profiles.records import FUZZ, opened
 from benchmarks.profiles.trial import failed_by_cpu
 from harness.core.value import Tensor
 from harness.corpus.case import load_case
 from harness.corpus.protos import encode
-from harness.corpus.suites import open_file
+from harness.corpus.suites import open_file, open_suite
 from harness.profiles.archive import read_archive, write_archive
 from harness.profiles.case_files import by_case, digests_of
 from harness.profiles.profile import Profile, load_profile, profiles_folder
 from harness.profiles.suite import open_profile
+from harness.studies.freeze import Candidate
 
 pytest.importorskip("onnxruntime")
 
@@ -47,21 +51,48 @@ def shown(*found: Finding) -> dict[tuple[str, str], frozenset[str]]:
     return {one.key: frozenset(one.shown) for one in found}
 
 
+WIDE = Limits(nbytes=1_000_000, seconds=1.0)
+
+
 def test_a_cover_takes_what_shows_most_for_its_bytes() -> None:
     found = [CONV, other("large", 1000, "a: 1", "a: 2", "a: 3"), other("same", 120, "a: 1")]
-    chosen = cover(found, shown(*found))
+    chosen = cover(found, shown(*found), WIDE)
     assert [one.model for one in chosen] == ["conv", "large"]
+
+
+def test_a_cover_takes_what_shows_most_for_its_time() -> None:
+    slow = other("slow", 10, "a: 1", "a: 2", "a: 3", seconds=0.5)
+    quick = other("quick", 10, "a: 1", "a: 2", seconds=0.1)
+    assert [one.model for one in cover([slow, quick], shown(slow, quick), WIDE)] == ["quick", "slow"]
+
+
+def test_a_cover_shows_each_fault_once_before_any_twice() -> None:
+    pair = [other(name, 400_000, f"a: {name}", f"b: {name}") for name in ("one", "two")]
+    again = other("again", 300_000, "a: one", "b: one")
+    assert {one.model for one in cover([*pair, again], shown(*pair, again), WIDE, covered=1)} == {
+        "again",
+        "two",
+    }
+    wider = Limits(nbytes=1_200_000, seconds=1.0)
+    assert [one.model for one in cover([*pair, again], shown(*pair, again), wider)] == [
+        "again",
+        "two",
+        "one",
+    ]
 
 
 def test_a_cover_begins_with_what_is_kept() -> None:
     found = [CONV, other("large", 1000, "a: 1", "a: 2", "a: 3")]
-    chosen = cover(found, shown(*found), [("s", "large")])
+    chosen = cover(found, shown(*found), WIDE, [("s", "large")])
     assert [one.model for one in chosen] == ["large", "conv"]  # the second shows two of them again
 
 
-def test_a_cover_stays_within_the_budget() -> None:
-    found = [CONV, other("huge", 10_000_000, "a: 9")]
-    assert cover(found, shown(*found)) == [CONV]
+def test_a_cover_stays_within_its_limits() -> None:
+    found = [CONV, other("huge", 10_000_000, "a: 9"), other("slow", 10, "a: 8", seconds=2.0)]
+    assert cover(found, shown(*found), WIDE) == [CONV]
+    limits = limits_of({("s", "a"): 30.0, ("s", "b"): 10.0})
+    assert limits.seconds == pytest.approx(4.0)
+    assert limits.nbytes < 1_000_000
 
 
 def test_what_shows_no_fault_is_no_candidate() -> None:
@@ -72,7 +103,7 @@ def test_what_shows_no_fault_is_no_candidate() -> None:
 def test_held_out_faults_are_counted_only_where_they_were_unknown() -> None:
     both = other("both", 100, "a: 1", "b: 1")
     alone = other("alone", 100, "b: 2")
-    held = {one.what: one for one in held_out([both, alone], shown(both, alone), ())}
+    held = {one.what: one for one in held_out([both, alone], shown(both, alone), WIDE, ())}
     assert (held["kind b"].faults, held["kind b"].found) == (2, 1)  # chosen for "a: 1" alone
     assert held["half 0"].faults + held["half 1"].faults == 3
 
@@ -85,10 +116,11 @@ def test_held_out_faults_are_counted_only_where_they_were_unknown() -> None:
         ({"types": ("int8", "float32"), "ops": {"Conv": 1, "QuantizeLinear": 1}}, "quantized"),
         ({"ranks": 5}, "large_rank"),
         ({"empty": True}, "zero_size"),
-        ({"types": ("float16",), "ranks": 5}, None),
+        ({"ranks": 5, "types": ("float16",)}, "float16+large_rank"),
+        ({"types": ("float16", "int16"), "ranks": 5, "empty": True}, None),
     ],
 )
-def test_a_case_has_one_feature(traits: dict[str, object], feature: str | None) -> None:
+def test_a_case_has_few_features(traits: dict[str, object], feature: str | None) -> None:
     assert feature_of(other("m", 1, **traits), PLANS["cnn@1"]) == feature
 
 
@@ -133,8 +165,37 @@ def test_an_interrupted_measurement_has_some_of_every_suite() -> None:
     assert sorted(order) == sorted(keys)
 
 
-def test_generated_models_are_no_candidates() -> None:
-    assert wanted_of([("fuzz-1", "000000-grown"), ("zoo", "net")]) == [("zoo", "net")]
+def test_features_have_an_order_and_a_meaning() -> None:
+    names = {"large_rank", "float16+large_rank", "float16", "core"}
+    found = features_of(names)
+    assert [one.name for one in found] == ["float16", "large_rank", "float16+large_rank"]
+    assert found[-1].meaning == "float16 tensors, with tensors of more than four dimensions"
+    with pytest.raises(ValueError, match="'speed'"):
+        features_of({"speed"})
+
+
+def test_records_of_generated_models_name_the_suite_that_opens_them() -> None:
+    assert opened("fuzz-1") == FUZZ
+    assert opened("zoo") == "zoo"
+    assert open_suite(FUZZ).name == "fuzz-1"
+
+
+def test_an_admission_has_the_bytes_of_an_archive(tmp_path: Path) -> None:
+    """Those of several cases add up to the whole archive, but for its end."""
+    keys = [("onnx-node", "test_add"), ("onnx-node", "test_conv_with_strides_no_padding")]
+    found = {one.model: one for one in admit(keys)}
+    cases = [Candidate(suite=suite, model=model) for suite, model in keys]
+    profiles, files, refused = frozen_cases(cases, tmp_path)
+    assert not refused
+    assert [one.opset for one in profiles] == [14, 21]
+    assert sum(one.nbytes for one in found.values()) + END == len(write_archive(files))
+    assert found["test_add"].opset == 14
+
+
+def test_a_large_model_is_not_admitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.profiles.admit.LARGEST", 100)
+    (found,) = admit([("onnx-node", "test_add")])
+    assert (found.why_not, found.nbytes) == (TOO_LARGE, 0)
 
 
 def test_what_the_cpu_provider_does_not_pass_is_refused(tmp_path: Path) -> None:

@@ -142,6 +142,17 @@ def test_an_answer_that_nothing_confirms_is_no_golden(candidate: Make) -> None:
         admitted(case, {Kind.FLOAT64: gives(np.exp(NUMBERS.astype(np.float64)))})
 
 
+def test_two_answers_in_float64_may_round_otherwise(candidate: Make) -> None:
+    case = candidate("g (double[4] x) => (double[4] y) { y = Sin (x) }", NUMBERS.astype(np.float64))
+    exact = np.sin(NUMBERS.astype(np.float64))
+    near = np.nextafter(exact, 2.0)
+    found = admitted(case, {Kind.ANSWER: gives(near), Kind.EVALUATED: gives(exact)})
+    np.testing.assert_array_equal(found, near)
+    for wrong in (exact * (1 + 1e-9), np.where(exact > 0, np.nan, exact), exact.astype(np.float32)):
+        with pytest.raises(NotAdmittedError, match="bit by bit"):
+            admitted(case, {Kind.ANSWER: gives(wrong), Kind.EVALUATED: gives(exact)})
+
+
 def test_a_choice_that_float64_makes_otherwise_is_near_a_discontinuity(candidate: Make) -> None:
     graph = "g (float[4] x) => (int64[4] y) { z = Exp(x) y = Cast<to: int = 7>(z) }"
     case = candidate(graph, NUMBERS)

@@ -60,7 +60,10 @@ KINDS: dict[str, Kind] = {
     "profile-edited": Kind(
         Weight.REFUSED, "the profile or its archive has another digest than the published"
     ),
-    "unknown-claim": Kind(Weight.REFUSED, "a claim is no feature of the profile, or the claims are unsorted"),
+    "unknown-claim": Kind(
+        Weight.REFUSED,
+        "a claim is no feature of the profile, or one is missing that others make, or they are unsorted",
+    ),
     # --- cases ---
     "case-missing": Kind(Weight.REFUSED, "a case of the profile has no record"),
     "case-twice": Kind(Weight.REFUSED, "a case has several records"),

@@ -206,8 +206,10 @@ def _profile(statement: Statement, by: _By, found: list[Finding]) -> Profile | N
 
 def _claims(statement: Statement, profile: Profile, found: list[Finding]) -> tuple[str, ...] | None:
     claims, known = statement.claims, {feature.name for feature in profile.features}
-    if claims != tuple(sorted(set(claims))) or not set(claims) <= known:
+    if claims != tuple(sorted(profile.closed(claims))) or not set(claims) <= known:
         what = f"claims {', '.join(claims)}; features: {', '.join(sorted(known)) or 'none'}, sorted, once"
+        if missing := sorted(profile.closed(claims) - set(claims)):
+            what += f"; who claims its parts claims {', '.join(missing)}"
         found.append(finding("unknown-claim", STATEMENT, what))
         return None
     return claims
