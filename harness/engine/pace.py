@@ -4,8 +4,8 @@ IN_FLIGHT_S = 0.5
 """Seconds of work that a process holds. The harness does other work while the process does half of it, and
 the more it gets at a time, the fewer threads wake on either side.
 
-More has its price: a process that leaks does all that it holds before it is replaced, so that it gets few near
-its limit; and no faster process can take it over."""
+More has its price: a process that leaks does all that it holds before it is replaced (near its limit it gets
+few, therefore), and no faster process can take it over."""
 
 FEWEST_IN_FLIGHT = 8
 FEWEST_AT_PLACE = 2
