@@ -49,10 +49,10 @@ COPIES = operators("""
 """Operators that pass angles on."""
 
 EVEN = operators("""
-    Acos Acosh Asin Asinh Atan Atanh Attention BatchNormalization BiasGelu Celu Cos Elu FastGelu GRU Gelu
-    GridSample GroupNormalization GroupQueryAttention InstanceNormalization LSTM LayerNormalization LogSoftmax
-    LpNormalization MeanVarianceNormalization Mish MultiHeadAttention QuickGelu RMSNormalization RNN Resize
-    RoiAlign RotaryEmbedding Selu Sigmoid Sin Sinh SkipLayerNormalization Softplus Swish Tan Tanh Upsample
+    Acos Acosh Asin Asinh Atan Atanh Attention BatchNormalization BiasGelu Celu Cos Elu FastGelu Gelu
+    GridSample GroupNormalization GroupQueryAttention InstanceNormalization LayerNormalization LogSoftmax
+    LpNormalization MeanVarianceNormalization Mish MultiHeadAttention QuickGelu RMSNormalization Resize
+    RoiAlign RotaryEmbedding Selu Sigmoid Sin Sinh SkipLayerNormalization Swish Tan Tanh Upsample
 """)
 """Operators whose results are differences of larger numbers, or come from a polynomial.
 
@@ -60,11 +60,12 @@ A small element is about as uncertain as a large one: near 0, ``exp(x) - 1`` has
 BatchNormalization is usually computed as a product and an offset, both of which may be larger than their sum.
 """
 
-OF_ONE = operators("Erf ReduceLogSum ReduceLogSumExp")
+OF_ONE = operators("Erf GRU LSTM RNN ReduceLogSum ReduceLogSumExp Softplus")
 """Operators whose result comes from a number near 1, and so has its error, however small all results are.
 
-Shaders and vector libraries compute ``erf(x)`` as 1 less a polynomial times ``exp(-x^2)``. A logarithm of a
-sum near 1 has the relative error of that sum.
+Shaders and vector libraries compute ``erf(x)`` as 1 less a polynomial times ``exp(-x^2)``, and ``tanh(x)`` in
+a recurrent cell as 1 less ``2 / (exp(2x) + 1)``. A logarithm of a sum near 1 has the relative error of
+that sum; Softplus is one of ``1 + exp(x)``.
 """
 
 CLOSED = operators("""
