@@ -25,7 +25,7 @@ from harness.corpus.scenario import Inapplicable
 if TYPE_CHECKING:
     import onnx
 
-FORMAT = 11
+FORMAT = 12
 """Rises when the noise changes although no model does."""
 
 SAMPLES = 8

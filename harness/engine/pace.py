@@ -4,8 +4,8 @@ IN_FLIGHT_S = 0.5
 """Seconds of work that a process holds. The harness does other work while the process does half of it, and
 the more it gets at a time, the fewer threads wake on either side.
 
-More has its price: a process that leaks does all that it holds before it is replaced, and no faster process
-can take it over."""
+More has its price: a process that leaks does all that it holds before it is replaced (near its limit it gets
+few, therefore), and no faster process can take it over."""
 
 FEWEST_IN_FLIGHT = 8
 FEWEST_AT_PLACE = 2
@@ -32,8 +32,15 @@ class Pace:
         self._task_s = 0.0
         """Seconds that a task takes; 0 before the first has ended."""
 
-    def add(self, task_s: float) -> None:
-        """Count a task by the seconds that it took, as the harness measured it."""
+    def add(self, task_s: float, *, ends_soon: bool = False) -> None:
+        """Count a task.
+
+        Args:
+            task_s: Seconds that it took, as the harness measured it.
+            ends_soon: Whether the process is about to be replaced, and so holds no more than it must: it does
+                all that it holds before, and may grow by hundreds of MiB in one session.
+        """
         self._task_s += (task_s - self._task_s) * (WEIGHT if self._task_s else 1.0)
         tasks = IN_FLIGHT_S / self._task_s if self._task_s > 0.0 else MOST_IN_FLIGHT
-        self.capacity = round(min(max(tasks, self.fewest), MOST_IN_FLIGHT))
+        most = self.fewest if ends_soon else MOST_IN_FLIGHT
+        self.capacity = round(min(max(tasks, self.fewest), most))

@@ -242,14 +242,16 @@ class Worker:
     def count(self, after: After, at: float) -> ProcessState:
         """Count a session; return its number and the memory left. Enough of either retires the worker."""
         self._sessions += 1
-        self.pace.add(at - self._began_at)
         rss_mib = after.rss_mib
         if self._sessions == WARM_UP_SESSIONS:
             self._base_rss_mib = rss_mib
+        ends_soon = False
         if self.queue is not None:
             limit = self.queue.renew_after
             grown = 0.0 if rss_mib is None or self._base_rss_mib is None else rss_mib - self._base_rss_mib
             self.retiring |= self._sessions >= limit.sessions or grown > limit.growth_mib
+            ends_soon = grown > limit.growth_mib / 2
+        self.pace.add(at - self._began_at, ends_soon=ends_soon)
         return ProcessState(
             pid=self.process.pid,
             session=self._sessions,

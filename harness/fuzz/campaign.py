@@ -104,7 +104,8 @@ class Campaign:
         self._folder = folder
         self._settings = settings
         self._tell = tell
-        self._work = folder.path / "work"
+        # Agents have a working folder of their own, so a relative path means nothing to them.
+        self._work = folder.path.absolute() / "work"
         self._candidates = Candidates(
             settings.seed, state.next, tuple(target.name for target in matrix.targets), settings.operators
         )
@@ -114,6 +115,8 @@ class Campaign:
         """Ids of kept cells: a session that goes on may judge some of them again."""
         self._unsaved: list[Record] = []
         self._open: Counter[str] = Counter()
+        self._excluded: dict[str, str] = {}
+        """Target -> why its latest invalid model is invalid."""
         self._originals = Originals()
         self._saved_at = self._told_at = time.monotonic()
         for record in records:
@@ -175,7 +178,15 @@ class Campaign:
             engine.close()
             self.save()
             shutil.rmtree(self._work, ignore_errors=True)
+        self._name_useless_targets()
         return interrupted
+
+    def _name_useless_targets(self) -> None:
+        """Call a target unusable if no model was fit to judge it: that nothing failed says nothing then."""
+        for target, counts in self.verdicts.items():
+            if counts and all(verdict.family is Family.EXCLUDED for verdict in counts):
+                what = f"none of {counts.total():,} models is valid"
+                self.unusable.setdefault(target, f"{what}; the last one: {self._excluded.get(target, '')}")
 
     def _is_over(self, began: float) -> bool:
         stop = self._settings.stop
@@ -224,6 +235,8 @@ class Campaign:
             self._candidates.drop(record.target)
             return
         self.verdicts[record.target][record.verdict] += 1
+        if record.family is Family.EXCLUDED:
+            self._excluded[record.target] = record.reason
         rank = len(event.case.ports[0].type.shape or ()) if event.case and event.case.ports else 0
         is_new = self.coverage.add(record, rank, event.printed)
         is_finding = self.findings.add(record)

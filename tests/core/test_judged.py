@@ -14,7 +14,7 @@ from harness.core.judged import Judged, is_within_two_ulp, judge_row, judge_rows
 from harness.core.metrics import ATOL_GRID
 from harness.core.noise import NoiseLimits, rms_limit
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics, PrecisionError
-from harness.core.policy import Policy
+from harness.core.policy import JudgeBy, Policy
 from harness.core.precise import judge_precision
 from harness.core.tolerance import EXACT, Tolerance
 from harness.core.value import Value, tensor
@@ -50,6 +50,27 @@ def test_two_units_in_the_last_place_are_no_more_than_two(steps: int, *, within:
     golden = np.ones(4, np.float32)
     assert is_within_two_ulp(row_of(golden, golden + steps * np.finfo(np.float32).eps)) is within
     assert not is_within_two_ulp(row_of(golden.astype(np.int32), golden.astype(np.int32)))
+
+
+@pytest.mark.parametrize(
+    ("judge_by", "units", "fault"),
+    [
+        ("both", 2, None),
+        ("noise", 2, None),
+        ("table", 2, Verdict.MISMATCH),
+        ("both", 4, Verdict.MISMATCH),
+    ],
+)
+def test_two_units_in_the_last_place_pass_where_noise_counts(
+    judge_by: JudgeBy, units: int, fault: Verdict | None
+) -> None:
+    """A sum of squares in float16. Any noise allows them, so it is not asked for; the table does not."""
+    golden = np.full(4, 26.25, np.float16)
+    row = row_of(golden, golden + np.float16(units / 64))
+    found = judge_row(row, Policy(judge_by=judge_by))
+    assert found.fault is fault
+    assert bool(found.row.mismatched) is (fault is not None)
+    assert fault is not None or found.row.headroom == 0.03125 / 26.25 / (4 * 2**-11)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import onnx
 import pytest
@@ -284,6 +285,68 @@ def test_a_normalization_made_a_product_and_an_offset_is_noise(write_model: Writ
     rms, largest = noise_of(tensor(values(golden)), tensor(folded + error), spread.outputs[0]["y"])
     assert 0 < rms < 2
     assert largest < 8
+
+
+def with_input(case: Case, x: Array) -> Case:
+    inputs = (("x", tensor(x)),)
+    data_sets = tuple(msgspec.structs.replace(one, inputs=inputs) for one in case.data_sets)
+    return msgspec.structs.replace(case, data_sets=data_sets)
+
+
+def erf_of_a_shader(x: Array) -> Array:
+    """Abramowitz and Stegun 7.1.26, as WebGPU computes it."""
+    t = 1 / (1 + np.float32(0.3275911) * np.abs(x))
+    sums = np.zeros_like(x)
+    for factor in (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592):
+        sums = (sums + np.float32(factor)) * t
+    return np.asarray(np.sign(x) * (1 - sums * np.exp(-x * x)), np.float32)
+
+
+def log_sum_exp_at_once(x: Array) -> Array:
+    """Without the largest one taken out first: the logarithm of a rounded sum near 1."""
+    rounded = np.exp(x).astype(np.float32) * np.float32(1 + 2.0**-23)
+    return np.asarray(np.log(rounded), np.float32)
+
+
+def softplus_of_a_shader(x: Array) -> Array:
+    return np.asarray(np.log(1 + np.exp(x)), np.float32)
+
+
+def tanh_of_a_shader(x: Array) -> Array:
+    return np.asarray(1 - 2 / (np.exp(2 * x) + 1), np.float32)
+
+
+@pytest.mark.real_ep
+def test_a_recurrent_cell_with_small_results_has_the_error_of_its_gates(write_model: Write) -> None:
+    graph = """agraph (float[1,1,1] x) => (float[1,1,1,1] y)
+        <float[1,4,1] w = {0, 0, 0, 1}, float[1,4,1] r = {0, 0, 0, 0}> { y = LSTM<hidden_size=1>(x, w, r) }"""
+    x = np.array([[[0.008]]], np.float32)
+    case = with_input(case_of(write_model, graph), x)
+    golden, spread = spread_at(case, "float32")
+    # Its gates are open by half.
+    found = np.float32(0.5) * tanh_of_a_shader(np.float32(0.5) * tanh_of_a_shader(x))
+    rms, _ = noise_of(tensor(values(golden)), tensor(found.reshape(1, 1, 1, 1)), spread.outputs[0]["y"])
+    assert 0 < rms < 3
+
+
+@pytest.mark.real_ep
+@pytest.mark.parametrize(
+    ("node", "computed"),
+    [
+        ("Erf(x)", erf_of_a_shader),
+        ("ReduceLogSumExp<axes=[1]>(x)", log_sum_exp_at_once),
+        ("Softplus(x)", softplus_of_a_shader),
+    ],
+)
+def test_a_small_result_of_a_number_near_one_has_its_error(
+    write_model: Write, node: str, computed: Callable[[Array], Array]
+) -> None:
+    case = case_of(write_model, f"agraph (float[1,1] x) => (float[1,1] y) {{ y = {node} }}")
+    x = np.array([[0.15625]], np.float32) / (64 if "Log" in node else 1) - 4 * ("Soft" in node)
+    case = with_input(case, x)
+    golden, spread = spread_at(case, "float32")
+    rms, _ = noise_of(tensor(values(golden)), tensor(computed(x)), spread.outputs[0]["y"])
+    assert 0 < rms < 3
 
 
 @pytest.mark.real_ep

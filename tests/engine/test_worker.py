@@ -2,13 +2,14 @@
 
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from harness.core.verdict import Phase
 from harness.engine.messages import After
 from harness.engine.pace import FEWEST_IN_FLIGHT, MOST_IN_FLIGHT
 from harness.engine.task import Question, QuestionTask
-from harness.engine.worker import Worker
+from harness.engine.worker import WARM_UP_SESSIONS, Worker
 from harness.plan.file_format import RenewAfter, Timeouts
 
 AFTER = After(took_ms=2.0, teardown_ms=0.5, processor_ms=2.0)
@@ -52,6 +53,19 @@ def room(busy: Worker) -> int:
 )
 def test_a_worker_holds_what_keeps_it_busy_for_some_time(pace_s: float, tasks: int) -> None:
     assert room(at_pace(0, pace_s)) == tasks
+
+
+@pytest.mark.parametrize(("grown_mib", "tasks"), [(0.0, MOST_IN_FLIGHT), (300.0, FEWEST_IN_FLIGHT)])
+def test_a_worker_that_has_grown_by_half_of_its_limit_holds_few(grown_mib: float, tasks: int) -> None:
+    """What it holds it still does; compiled shaders of one network may take hundreds of MiB."""
+    busy = worker(0)
+    busy.queue = SimpleNamespace(renew_after=RenewAfter(growth_mib=512.0))  # type: ignore[assignment]
+    for number in range(20):
+        busy.begin_next(number * 0.001)
+        rss_mib = 100.0 + grown_mib * (number > WARM_UP_SESSIONS)
+        busy.count(msgspec.structs.replace(AFTER, rss_mib=rss_mib), (number + 1) * 0.001)
+    assert not busy.retiring
+    assert room(busy) == tasks
 
 
 def test_a_worker_whose_pace_changes_holds_more_or_less() -> None:

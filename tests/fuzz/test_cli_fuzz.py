@@ -1,10 +1,14 @@
 """The command: a run folder that any other command reads, resuming, and errors of two lines."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
+import onnx
+import onnx.parser
 import pytest
 
+import harness.fuzz.campaign
 from harness.cli import main
 from harness.fuzz.state import read_state
 
@@ -12,9 +16,11 @@ CPU = "CPUExecutionProvider"
 
 
 def test_a_campaign_on_the_cpu_and_its_continuation(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "night"
+    # Relative, as people write it: agents have another working folder.
+    monkeypatch.chdir(tmp_path)
+    folder = Path("runs", "night")
     words = ["fuzz", CPU, "--models", "25", "--seed", "5", "--no-report"]
     assert main([*words, "--out", str(folder)]) == 0
     text = capsys.readouterr().out
@@ -67,3 +73,18 @@ def test_a_target_that_cannot_be_used_ends_it(tmp_path: Path, capsys: pytest.Cap
     assert main(words) == 3
     assert "cannot be used: " in capsys.readouterr().out
     assert read_state(tmp_path / "x").cells == 0
+
+
+def test_that_nothing_fails_means_nothing_if_no_model_is_valid(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["nowhere": 1]> g (float[2] x) => (float[2] y) { y = nowhere.No(x) }'
+    )
+
+    def maker(*_: object) -> Callable[[str, Path], None]:
+        return lambda _, folder: onnx.save(model, folder / "model.onnx")
+
+    monkeypatch.setattr(harness.fuzz.campaign, "fuzz_maker", maker)
+    assert main(["fuzz", CPU, "--models", "3", "--no-report", "--out", str(tmp_path / "x")]) == 3
+    assert "cannot be used: none of 3 models is valid; the last one: " in capsys.readouterr().out

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 from onnx import GraphProto, NodeProto
 from onnx.helper import make_node, make_tensor, make_tensor_value_info
@@ -67,7 +67,14 @@ class Drawing:
             graph.node.insert(0, make_node("Equal", [AMPLITUDE, AMPLITUDE], [_TRUE]))
 
     def noise(
-        self, source: str, result: str, kind: str, width: float, rounded_to: int = 0, *, even: bool = False
+        self,
+        source: str,
+        result: str,
+        kind: str,
+        width: float,
+        rounded_to: int = 0,
+        *,
+        beside: Literal["", "mean", "one"] = "",
     ) -> Iterator[NodeProto]:
         """Yield nodes that make a noisy tensor of another.
 
@@ -77,7 +84,7 @@ class Drawing:
             kind: Type of both.
             width: Half-width of the noise.
             rounded_to: Type whose rounding error the noise is proportional to; 0: the elements themselves.
-            even: Whether the noise of each element also grows with the mean of all elements.
+            beside: What the noise of each element also grows with: the mean of all elements, or the number 1.
         """
         stem = f"{result}.{self.sites}"
         self.sites += 1
@@ -93,9 +100,10 @@ class Drawing:
             yield make_node("Cast", [narrow], [rounded], to=_SINGLE)
             yield make_node("Sub", [scale, rounded], [lost])
             scale = lost
-        if even:
+        if beside:
             level = f"{stem}.level"
-            yield from self._add_mean(wide, scale, level, stem)
+            add = self._add_mean if beside == "mean" else self._add_one
+            yield from add(wide, scale, level, stem)
             scale = level
         noise = f"{stem}.noise"
         yield from self._draw(scale, noise, width)
@@ -125,6 +133,13 @@ class Drawing:
             yield make_node("Where", [special, none, size], [counted])
         yield make_node("ReduceMean", [counted], [mean], keepdims=0)
         yield make_node("Add", [size, mean], [level])
+
+    def _add_one(self, _source: str, scale: str, level: str, stem: str) -> Iterator[NodeProto]:
+        """Yield nodes that add 1 to the magnitude of each element."""
+        one = f"{stem}.one"
+        yield make_node("Constant", [], [one], value=make_tensor("one", _SINGLE, [], [1.0]))
+        yield make_node("Abs", [scale], [f"{stem}.size"])
+        yield make_node("Add", [f"{stem}.size", one], [level])
 
     def _draw(self, scale: str, noise: str, width: float) -> Iterator[NodeProto]:
         """Yield nodes that multiply a float32 tensor by random numbers and by the amplitude.

@@ -28,11 +28,11 @@ DISCONTINUOUS = operators("""
 """
 
 INSIDE = operators("""
-    Acos Acosh Asin Asinh Atan Atanh Attention Cosh Erf Exp GRU Gelu GroupNormalization
+    Acos Acosh Asin Asinh Atan Atanh Attention BiasGelu Cosh Erf Exp FastGelu GRU Gelu GroupNormalization
     GroupQueryAttention InstanceNormalization LSTM LayerNormalization Log LogSoftmax LpNormalization
-    MeanVarianceNormalization Mish MultiHeadAttention Pow RMSNormalization RNN Resize RotaryEmbedding
-    Sigmoid SimplifiedLayerNormalization Sinh SkipLayerNormalization SkipSimplifiedLayerNormalization
-    Softmax Softplus Swish Tanh
+    MeanVarianceNormalization Mish MultiHeadAttention Pow QuickGelu RMSNormalization RNN Resize
+    RotaryEmbedding Sigmoid SimplifiedLayerNormalization Sinh SkipLayerNormalization
+    SkipSimplifiedLayerNormalization Softmax Softplus Swish Tanh
 """)
 """Operators that round inside, in ways that depend on the values of their operand.
 
@@ -49,15 +49,23 @@ COPIES = operators("""
 """Operators that pass angles on."""
 
 EVEN = operators("""
-    Acos Acosh Asin Asinh Atan Atanh Attention BatchNormalization Celu Cos Elu Erf GRU Gelu GridSample
-    GroupNormalization GroupQueryAttention InstanceNormalization LSTM LayerNormalization LogSoftmax
-    LpNormalization MeanVarianceNormalization Mish MultiHeadAttention RMSNormalization RNN Resize RoiAlign
-    RotaryEmbedding Selu Sigmoid Sin Sinh SkipLayerNormalization Softplus Swish Tan Tanh Upsample
+    Acos Acosh Asin Asinh Atan Atanh Attention BatchNormalization BiasGelu Celu Cos Elu FastGelu Gelu
+    GridSample GroupNormalization GroupQueryAttention InstanceNormalization LayerNormalization LogSoftmax
+    LpNormalization MeanVarianceNormalization Mish MultiHeadAttention QuickGelu RMSNormalization Resize
+    RoiAlign RotaryEmbedding Selu Sigmoid Sin Sinh SkipLayerNormalization Swish Tan Tanh Upsample
 """)
 """Operators whose results are differences of larger numbers, or come from a polynomial.
 
 A small element is about as uncertain as a large one: near 0, ``exp(x) - 1`` has the error of ``exp(x)``.
 BatchNormalization is usually computed as a product and an offset, both of which may be larger than their sum.
+"""
+
+OF_ONE = operators("Erf GRU LSTM RNN ReduceLogSum ReduceLogSumExp Softplus")
+"""Operators whose result comes from a number near 1, and so has its error, however small all results are.
+
+Shaders and vector libraries compute ``erf(x)`` as 1 less a polynomial times ``exp(-x^2)``, and ``tanh(x)`` in
+a recurrent cell as 1 less ``2 / (exp(2x) + 1)``. A logarithm of a sum near 1 has the relative error of
+that sum; Softplus is one of ``1 + exp(x)``.
 """
 
 CLOSED = operators("""
@@ -80,11 +88,11 @@ CONTROL_INPUTS: dict[str, frozenset[int]] = {
 """Inputs that say how large a result is, or where to cut: they and their sources stay exact."""
 
 UNITS: dict[str, float] = {
-    "Acos": 2, "Acosh": 2, "Asin": 2, "Asinh": 2, "Atan": 2.5, "Atanh": 2.5, "Celu": 2, "Cos": 2, "Cosh": 2,
-    "Div": 1.25, "Elu": 2, "Erf": 4, "Exp": 1.5, "GRU": 4, "Gelu": 4, "GridSample": 4, "LSTM": 4,
-    "Log": 1.5, "Mish": 4, "Pow": 4, "RNN": 4, "Reciprocal": 1.25, "Resize": 4, "RoiAlign": 4, "Selu": 2,
-    "Sigmoid": 2.5, "Sin": 2, "Sinh": 2, "Softplus": 2.5, "Swish": 2.5, "Tan": 2.5, "Tanh": 2.5,
-    "Upsample": 4,
+    "Acos": 2, "Acosh": 2, "Asin": 2, "Asinh": 2, "Atan": 2.5, "Atanh": 2.5, "BiasGelu": 4, "Celu": 2,
+    "Cos": 2, "Cosh": 2, "Div": 1.25, "Elu": 2, "Erf": 4, "Exp": 1.5, "FastGelu": 4, "GRU": 4, "Gelu": 4,
+    "GridSample": 4, "LSTM": 4, "Log": 1.5, "Mish": 4, "Pow": 4, "QuickGelu": 4, "RNN": 4, "Reciprocal": 1.25,
+    "ReduceLogSumExp": 1.5, "Resize": 4, "RoiAlign": 4, "Selu": 2, "Sigmoid": 2.5, "Sin": 2, "Sinh": 2,
+    "Softplus": 2.5, "Swish": 2.5, "Tan": 2.5, "Tanh": 2.5, "Upsample": 4,
 }
 # fmt: on
 """Half-width of an operator's own error in unit roundoffs, where it is not 1.

@@ -7,6 +7,7 @@ numbers, and sizes stay exact.
 """
 
 from collections.abc import Iterator, Mapping
+from typing import Literal
 
 import msgspec
 import onnx
@@ -16,7 +17,16 @@ from harness.core.tolerance import UNIT_ROUNDOFF
 from harness.corpus.element_types import ELEMENT_TYPES
 from harness.corpus.nodes import bodies, domain_of, number_of, opsets_of, replace_nodes
 from harness.corpus.noise.drawing import CLIP_BY_INPUTS, DOUBLE, FLOAT, FOUND, Drawing
-from harness.corpus.noise.operators import CLOSED, CONTROL_INPUTS, DISCONTINUOUS, EVEN, EXACT, INSIDE, UNITS
+from harness.corpus.noise.operators import (
+    CLOSED,
+    CONTROL_INPUTS,
+    DISCONTINUOUS,
+    EVEN,
+    EXACT,
+    INSIDE,
+    OF_ONE,
+    UNITS,
+)
 from harness.corpus.noise.tensors import Scope, is_whole, size_of
 from harness.corpus.noise.terms import PRODUCTS, terms_of
 from harness.corpus.schema_types import FLOATS, result_types
@@ -133,7 +143,7 @@ class _Writer:
                 scope.types[name],
                 UNITS.get(node.op_type, 1.0),
                 terms,
-                even=node.op_type in EVEN,
+                beside="one" if node.op_type in OF_ONE else "mean" if node.op_type in EVEN else "",
             )
             scope.noisy.add(name)
 
@@ -172,7 +182,14 @@ class _Writer:
             return
 
     def rounding(
-        self, source: str, result: str, kind: str, units: float, terms: float, *, even: bool = False
+        self,
+        source: str,
+        result: str,
+        kind: str,
+        units: float,
+        terms: float,
+        *,
+        beside: Literal["", "mean", "one"] = "",
     ) -> Iterator[onnx.NodeProto]:
         """Yield the noise of a result that an operator rounds.
 
@@ -182,14 +199,14 @@ class _Writer:
             kind: Type of both.
             units: The operator's own error in unit roundoffs.
             terms: How many terms have been added up.
-            even: Whether small elements of the result are as uncertain as large ones.
+            beside: What is as uncertain as the elements, so that small ones are not more certain.
         """
         if self.is_coarse(kind):
             width = FOUND * min(units, _COARSE_UNITS)
             yield from self.drawing.noise(source, result, kind, width, _CASTS[self.precision])
         else:
             width = _both(units * self.width(kind), _SUMMED * _ROUNDOFF[FLOAT] * terms**0.5)
-            yield from self.drawing.noise(source, result, kind, width, even=even)
+            yield from self.drawing.noise(source, result, kind, width, beside=beside)
 
     def is_angle(self, node: onnx.NodeProto, scope: Scope, terms: float) -> bool:
         """Return whether a node multiplies exact numbers, and only circular functions read the products.
