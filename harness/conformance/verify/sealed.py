@@ -50,17 +50,21 @@ def seal_of(files: Mapping[str, bytes], signers: Path | None) -> Seal:
         return Seal(findings=(finding("two-signatures", SSH_SIGNATURE, f"and {SIGSTORE_BUNDLE}"),))
     if signature is None:
         return Seal(findings=(_without(files, signers),))
+    owner = SignatureError("")
+    if signers is not None:
+        try:
+            return Seal(signer=ssh_signer(content, signature, signers))
+        except SignatureError as error:
+            owner = error
+    # Last, because each question to ssh-keygen is a process: whose signature it is tells that it is right.
     try:
         fingerprint = check_ssh(content, signature)
     except SignatureError as error:
         return Seal(findings=(finding("signature", SSH_SIGNATURE, error),))
-    if signers is None:
-        what = f"signed by {fingerprint}; give --signers to check whose key that is"
-        return Seal(signer=fingerprint, findings=(finding("signer-unchecked", SSH_SIGNATURE, what),))
-    try:
-        return Seal(signer=ssh_signer(content, signature, signers))
-    except SignatureError as error:
-        return Seal(findings=(finding("unknown-signer", SSH_SIGNATURE, f"{fingerprint}: {error}"),))
+    if signers is not None:
+        return Seal(findings=(finding("unknown-signer", SSH_SIGNATURE, f"{fingerprint}: {owner}"),))
+    what = f"signed by {fingerprint}; give --signers to check whose key that is"
+    return Seal(signer=fingerprint, findings=(finding("signer-unchecked", SSH_SIGNATURE, what),))
 
 
 def _without(files: Mapping[str, bytes], signers: Path | None) -> Finding:
