@@ -105,7 +105,10 @@ def page(selection: Selection, known: Known) -> str:
         label: [one for one in entries if name_of(one.suite, one.model, one.scenario) not in refused]
         for label, entries in selection.items()
     }
-    rows, detection, kinds, rules = [], [], [], []
+    rows: list[str] = []
+    detection: list[str] = []
+    kinds: list[str] = []
+    rules: list[str] = []
     for label, entries in frozen.items():
         if len(entries) != len(load_profile(label).cases):
             raise ValueError(f"{label}: the frozen profile is not that of the selection; freeze it first")

@@ -26,11 +26,10 @@ def together(frozen: Frozen, known: Known) -> str:
     possible = planted(known.admissible, known.shown)
     of_eps, found = real(whole, known.shown), real(chosen, known.shown)
     return (
-        f"\n## All six together\n\nThey have {len(keys)} of {len(whole):,} measured models and show "
-        f"{share(len(seen & possible), len(possible))} of the {len(possible):,} planted faults that models "
-        "show which can be cases. "
-        f"They take {spent:.2f} s, {share(spent, corpus)} of the time of the whole corpus: the aim for each "
-        f"profile, if it were one for all of them, is "
+        f"\n## All six together\n\nThey have {len(keys)} of {len(whole):,} measured models and take "
+        f"{spent:.2f} s, {share(spent, corpus)} of the time of the whole corpus. Possible cases show "
+        f"{len(possible):,} planted faults, and the six find {share(len(seen & possible), len(possible))} of "
+        "them. Taken as an aim for all of them at once, that of each profile is "
         f"{reached(len(seen & possible) / len(possible), spent / corpus)}.\n\n"
         f"All measured models, those that can be no case included, show {len(every):,} planted faults; the "
         f"six show {share(len(seen), len(every))} of these, and {share(len(found), len(of_eps))} of "
