@@ -102,7 +102,7 @@ def cover(
 
 
 def entries(label: str, chosen: Sequence[Finding], found: Sequence[Finding], ran: Ran) -> list[Candidate]:
-    """Return a profile's entries, with the scenarios that some core cases play.
+    """Return a profile's entries, with the scenarios that some of its cases play.
 
     Args:
         label: The profile.
@@ -115,13 +115,12 @@ def entries(label: str, chosen: Sequence[Finding], found: Sequence[Finding], ran
         Candidate(suite=one.suite, model=one.model, feature=feature_of(one, plan) or "core") for one in chosen
     ]
     keys = {one.key for one in chosen}
-    core = [one for one in found if not feature_of(one, plan)]
-    rich = sorted(core, key=lambda one: (one.key not in keys, -len(one.ops) / (2_000 + one.nbytes), one.key))
+    rich = sorted(found, key=lambda one: (one.key not in keys, -len(one.ops) / (2_000 + one.nbytes), one.key))
     room = ALL_BYTES - sum(one.nbytes for one in chosen)
     played: list[Candidate] = []
-    for scenario in SCENARIOS:
+    for scenario, feature in SCENARIOS.items():
         left = PLAYED
-        for one in rich:
+        for one in (one for one in rich if feature_of(one, plan) == feature):
             # Data of a scenario's own come with the model again.
             own = MORE_DATA * one.nbytes if HOW[scenario].other_data else one.nbytes * (one.key not in keys)
             if left and own <= room and (*one.key, scenario) in ran:

@@ -149,6 +149,7 @@ FEATURES: dict[str, str] = {
     "contrib": "operators of com.microsoft",
     "large_rank": "tensors of more than four dimensions",
     "zero_size": "tensors without elements",
+    "symbolic_shapes": "inputs with dimensions that the model leaves open",
     "special_values": "NaN and infinity in inputs or outputs",
     "dynamic_shapes": "one session runs several shapes",
     "io_binding": "inputs and outputs are bound",
@@ -156,8 +157,8 @@ FEATURES: dict[str, str] = {
 }
 """Extended features with their meaning, in the order of pages."""
 
-SCENARIOS = ("dynamic_shapes", "io_binding", "ep_context")
-"""Features that are scenarios of core cases."""
+SCENARIOS = {"dynamic_shapes": "symbolic_shapes", "io_binding": "", "ep_context": ""}
+"""Features that are scenarios -> the feature of the cases that play it; empty for core cases."""
 
 _BY_OPERATOR = {
     "control_flow": _names("If Loop Scan"),
@@ -239,3 +240,5 @@ def _features(finding: Finding) -> Iterable[str]:
         yield "zero_size"
     if finding.special:
         yield "special_values"
+    if finding.symbolic:  # many accelerators compile graphs of fixed shapes alone
+        yield "symbolic_shapes"
