@@ -116,6 +116,7 @@ def test_held_out_faults_are_counted_only_where_they_were_unknown() -> None:
         ({"types": ("int8", "float32"), "ops": {"Conv": 1, "QuantizeLinear": 1}}, "quantized"),
         ({"ranks": 5}, "large_rank"),
         ({"empty": True}, "zero_size"),
+        ({"symbolic": True}, "symbolic_shapes"),
         ({"ranks": 5, "types": ("float16",)}, "float16+large_rank"),
         ({"types": ("float16", "int16"), "ranks": 5, "empty": True}, None),
     ],
@@ -149,11 +150,14 @@ def test_scenarios_are_played_by_core_cases_where_they_run() -> None:
     assert set(SCENARIOS) <= FEATURES.keys()
 
 
-def test_a_scenario_with_data_of_its_own_is_played_by_small_cases() -> None:
-    large = other("large", 500_000, "a: 3")
-    ran = {("s", "large", "dynamic_shapes"), ("s", "large", "io_binding")}
-    played = {one.scenario for one in entries("cnn@1", [large], [large], ran)} - {"plain"}
-    assert played == {"io_binding"}
+def test_changing_shapes_are_played_by_small_cases_that_leave_dimensions_open() -> None:
+    large = other("large", 500_000, "a: 3", symbolic=True)
+    small = other("small", 50, "a: 4", symbolic=True)
+    found = [large, small, CONV]
+    ran = {(*one.key, scenario) for one in found for scenario in ("dynamic_shapes", "io_binding")}
+    made = entries("cnn@1", found, found, ran)
+    played = {(one.model, one.scenario) for one in made if one.scenario != "plain"}
+    assert played == {("small", "dynamic_shapes"), ("conv", "io_binding")}
 
 
 def test_an_interrupted_measurement_has_some_of_every_suite() -> None:
