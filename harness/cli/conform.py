@@ -25,6 +25,7 @@ from harness.conformance.submit import (
     submission_of,
     write_submission,
 )
+from harness.conformance.verify.finding import Weight
 from harness.conformance.waivers import load_waivers
 from harness.core.errors import (
     EXIT_INCOMPLETE,
@@ -84,7 +85,8 @@ def conform(*, out: Path | None, **asked: Any) -> int:
         asked: Fields of ``Asked``.
 
     Returns:
-        0 conformant, 1 partial or not, 3 the target cannot be used or the run is incomplete.
+        0 conformant, 1 partial or not, 3 the target cannot be used, the run is incomplete, or the submission
+        would be refused.
 
     Raises:
         UsageError: An argument is wrong, or something cannot be written or signed.
@@ -109,8 +111,9 @@ def conform(*, out: Path | None, **asked: Any) -> int:
         submission = _signed(submission, wishes)
     finally:
         write_submission(submission, folder)  # a result is kept even if it cannot be signed
-    print_lines(["", *summary(submission, folder, verified(folder), now.date())])
-    if code in {EXIT_INCOMPLETE, EXIT_INTERRUPTED}:
+    outcome = verified(folder)
+    print_lines(["", *summary(submission, folder, outcome, now.date())])
+    if code in {EXIT_INCOMPLETE, EXIT_INTERRUPTED} or outcome.startswith(Weight.REFUSED):
         return EXIT_INCOMPLETE
     return EXIT_OK if submission.result.level is Level.CONFORMANT else EXIT_UNEXPECTED
 

@@ -70,6 +70,15 @@ def test_a_run_becomes_a_submission(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert all(len(line) <= 80 for line in printed.splitlines() if str(folder) not in line)
 
 
+def test_a_submission_that_would_be_refused_is_no_success(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("onnxruntime")
+    monkeypatch.setattr("harness.cli.conform.verified", lambda _: "refused: m: why")
+    assert conform("--target", CPU, "--out", str(tmp_path / "out")) == 3
+    assert "verification refused: m: why" in capsys.readouterr().out
+
+
 def test_a_signature_is_that_of_the_attestation(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     if shutil.which("ssh-keygen") is None:

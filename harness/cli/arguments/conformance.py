@@ -24,7 +24,7 @@ def add_conform(commands: Commands) -> None:
             0: "conformant",
             1: "partial, or not conformant",
             2: "an argument is wrong",
-            3: "the target cannot be used, or the run is incomplete",
+            3: "no complete run, or a submission that would be refused",
         },
     )
     conform.add_argument(
