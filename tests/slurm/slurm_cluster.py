@@ -111,7 +111,9 @@ class Slurm:
         """Start a node that was killed, and let Slurm forget what ran on it, or it looks long for that."""
         self.call("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=killed")
         self.start_node(node)
-        self.call("scontrol", "update", f"NodeName={node}", "State=RESUME")
+        # Refused if the daemon was quicker, and the node is back already.
+        self.call("scontrol", "update", f"NodeName={node}", "State=RESUME", check=False)
+        self.wait_for_nodes("idle", node)
 
     def kill_node(self, node: str) -> None:
         """Kill a node as if its power went: its daemon, and all that runs on it."""
