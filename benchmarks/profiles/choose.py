@@ -25,7 +25,7 @@ COVERED = 2
 """Cases that show each fault, if there are so many and limits allow."""
 
 PLAYED = 3
-"""Core cases that each scenario plays at most: those with most operators for their bytes, where it runs."""
+"""Cases that play each scenario at most: those with most operators for their bytes, where it runs."""
 
 MORE_DATA = 3
 """Bytes of a case whose scenario has data of its own, at most, in those of the plain case."""

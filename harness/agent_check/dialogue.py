@@ -229,8 +229,8 @@ class Dialogue:
         if self._popen.returncode is None:  # else the number of its group may belong to others
             kill_group(self._popen)
         self._popen.wait()
-        # The next process may get the number of this pipe: whoever still reads here would take its greeting.
-        # What has left the group of the process can hold the pipe open; then it stays open here, too.
+        # The next process may get the number of this pipe, and a thread that still reads here would take its
+        # greeting. A child that has left the process's group can hold the pipe open: then it stays open here.
         if self._receiver is not None:
             self._receiver.join(END_S)
             if self._receiver.is_alive():

@@ -153,7 +153,7 @@ def _conclusion(tally: Tally) -> str:
         return f"INCOMPLETE   {tally.without_verdict:,} of {planned:,} cells have no verdict"
     if tally.unexpected:
         return f"unexpected   {tally.unexpected:,} cells"
-    if tally.nothing_judged:
+    if tally.says_nothing:
         return "NO EVIDENCE  no cell says anything about a provider; the report has the reasons"
     if untried:
         rest = "the others are as the matrix expects" if untried < planned else "no provider was tried"

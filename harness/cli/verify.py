@@ -65,8 +65,8 @@ def verify(
 
 def _each(paths: Sequence[Path]) -> list[Path]:
     """Return the submissions; a folder without a statement stands for the submissions in it."""
-    return [
-        each
-        for path in paths
-        for each in (path.is_dir() and not (path / STATEMENT).exists() and submissions_in(path)) or (path,)
-    ]
+    found: list[Path] = []
+    for path in paths:
+        holds_some = path.is_dir() and not (path / STATEMENT).exists()
+        found += (submissions_in(path) if holds_some else ()) or (path,)
+    return found

@@ -16,7 +16,7 @@ import msgspec
 from harness.core.cell import Cell
 from harness.core.lru_cache import Room
 from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.verdict import Family, Verdict, says_nothing
 from harness.corpus.fuzz import fuzz_maker, fuzz_suite_name
 from harness.corpus.suites import FUZZ, Suite, operator_tests
 from harness.engine.engine import Engine, Study
@@ -184,7 +184,7 @@ class Campaign:
     def _name_useless_targets(self) -> None:
         """Call a target unusable if no model was fit to judge it: that nothing failed says nothing then."""
         for target, counts in self.verdicts.items():
-            if counts and all(verdict.family is Family.EXCLUDED for verdict in counts):
+            if says_nothing({verdict.family for verdict in counts}):
                 what = f"none of {counts.total():,} models is valid"
                 self.unusable.setdefault(target, f"{what}; the last one: {self._excluded.get(target, '')}")
 

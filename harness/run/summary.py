@@ -73,7 +73,7 @@ def remarks(rows: "Sequence[TargetRow]") -> list[tuple[str, str]]:
 
 def _of_evidence(row: "TargetRow") -> Iterator[tuple[str, str]]:
     """Yield why nothing was learned about a target."""
-    if row.nothing_judged:
+    if row.says_nothing:
         excluded = ", ".join(
             f"{count:,} {verdict.value}"
             for verdict, count in row.verdicts.most_common()

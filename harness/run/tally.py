@@ -54,7 +54,7 @@ class TargetRow(msgspec.Struct, kw_only=True):
         return families
 
     @property
-    def nothing_judged(self) -> bool:
+    def says_nothing(self) -> bool:
         """Whether its cells were tried, and none of them says anything about the provider."""
         return says_nothing(self.families)
 
@@ -124,7 +124,7 @@ class Tally:
         )
 
     @property
-    def nothing_judged(self) -> bool:
+    def says_nothing(self) -> bool:
         """Whether cells were tried, and none of them says anything about a provider."""
         return says_nothing({family for row in self.rows() for family in row.families})
 
@@ -136,6 +136,6 @@ class Tally:
         """
         if self.missing_required() or not self.complete or self.without_verdict:
             return EXIT_INCOMPLETE
-        if self.nothing_judged and not is_share:
+        if self.says_nothing and not is_share:
             return EXIT_INCOMPLETE
         return EXIT_UNEXPECTED if self.unexpected else EXIT_OK

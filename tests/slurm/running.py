@@ -41,11 +41,3 @@ def until(condition: Callable[[], object], what: str | Callable[[], str], timeou
     while not condition():
         assert time.monotonic() < deadline, what if isinstance(what, str) else what()
         time.sleep(0.05)
-
-
-def tells_of_the_cancellation(reason: str) -> bool:
-    """Return whether a reason has Slurm's last words, or at least that the connection was lost.
-
-    Slurm 22.05 does not always pass on what is written in the last moment of a job.
-    """
-    return "CANCELLED AT" in reason or "the connection " in reason

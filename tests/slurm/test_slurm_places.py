@@ -19,7 +19,7 @@ from harness.core.verdict import Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine.engine import Engine
 from harness.engine.events import Noted
-from tests.slurm.running import Running, tells_of_the_cancellation
+from tests.slurm.running import Running
 
 if TYPE_CHECKING:
     from tests.slurm.slurm_cluster import Slurm
@@ -135,7 +135,8 @@ def test_a_cancelled_job_costs_its_place_a_while_and_no_cell(
     slurm.call("scancel", slurm.jobs("RUNNING")[0])
     check(run.end(), 40)
     ((_, reason),) = run.set_aside()
-    assert tells_of_the_cancellation(reason)
+    # Slurm's last words follow, if Slurm passes them on; tests/engine/test_slurm.py reads them.
+    assert reason.startswith("the connection to it was lost")
 
 
 @pytest.mark.parametrize("way", ["dies", "freezes"])

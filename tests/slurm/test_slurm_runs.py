@@ -16,7 +16,7 @@ from harness.core.verdict import Cause, Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, Noted
-from tests.slurm.running import Running, tells_of_the_cancellation, until
+from tests.slurm.running import Running, until
 
 if TYPE_CHECKING:
     from tests.slurm.slurm_cluster import Slurm
@@ -163,7 +163,8 @@ def test_jobs_that_are_always_cancelled_are_no_fault_of_the_provider(
     assert found["2_fine"].verdict is Verdict.PASS
     lost = found["1_gate_in_run"]
     assert (lost.verdict, lost.cause, lost.attempt) == (Verdict.UNAVAILABLE, Cause.NO_DEVICE, 2)
-    assert tells_of_the_cancellation(lost.reason)
+    # Slurm's last words follow, if Slurm passes them on; tests/engine/test_slurm.py reads them.
+    assert lost.reason.startswith("the connection was lost in phase run, and so it was in the try before")
 
 
 def test_a_job_out_of_time_costs_a_second_try(

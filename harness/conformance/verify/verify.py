@@ -209,7 +209,7 @@ def _claims(statement: Statement, profile: Profile, found: list[Finding]) -> tup
     if claims != tuple(sorted(profile.closed(claims))) or not set(claims) <= known:
         what = f"claims {', '.join(claims)}; features: {', '.join(sorted(known)) or 'none'}, sorted, once"
         if missing := sorted(profile.closed(claims) - set(claims)):
-            what += f"; who claims its parts claims {', '.join(missing)}"
+            what += f"; missing, since all their parts are claimed: {', '.join(missing)}"
         found.append(finding("unknown-claim", STATEMENT, what))
         return None
     return claims
