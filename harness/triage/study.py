@@ -13,6 +13,7 @@ from harness.core.verdict import Family, Verdict
 from harness.triage.budget import Budget
 from harness.triage.check import Check, worst_row
 from harness.triage.confirm import confirm
+from harness.triage.documented import documented_error
 from harness.triage.drawn import drawn, fingerprint
 from harness.triage.explain import decomposed_operators, explain
 from harness.triage.failure import Failure
@@ -178,6 +179,7 @@ class Study:
             note, keep = self._note, self._request.keep_weights
             check = with_smaller_preceding(smallest, check, self._budget, note, keep_weights=keep)
         conditions = self._group.conditions
+        conditions += documented_error(smallest.subject, check, self._failure.record.provider)
         if not self._budget.spent:
             self._tell("explain: one thing at a time is varied", passing=True)
             conditions += explain(smallest.subject, check, self._request.variations, self._budget)

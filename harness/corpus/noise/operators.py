@@ -49,23 +49,26 @@ COPIES = operators("""
 """Operators that pass angles on."""
 
 EVEN = operators("""
-    Acos Acosh Asin Asinh Atan Atanh Attention BatchNormalization BiasGelu Celu Cos Elu FastGelu Gelu
-    GridSample GroupNormalization GroupQueryAttention InstanceNormalization LayerNormalization LogSoftmax
-    LpNormalization MeanVarianceNormalization Mish MultiHeadAttention QuickGelu RMSNormalization Resize
-    RoiAlign RotaryEmbedding Selu Sigmoid Sin Sinh SkipLayerNormalization Swish Tan Tanh Upsample
+    Asin Atan Attention BatchNormalization Cos GridSample GroupNormalization GroupQueryAttention
+    InstanceNormalization LayerNormalization LpNormalization MeanVarianceNormalization MultiHeadAttention
+    RMSNormalization Resize RoiAlign RotaryEmbedding Sin SkipLayerNormalization Tan Upsample
 """)
 """Operators whose results are differences of larger numbers, or come from a polynomial.
 
-A small element is about as uncertain as a large one: near 0, ``exp(x) - 1`` has the error of ``exp(x)``.
-BatchNormalization is usually computed as a product and an offset, both of which may be larger than their sum.
+A small element is about as uncertain as a large one. BatchNormalization is usually computed as a product and
+an offset, both of which may be larger than their sum.
 """
 
-OF_ONE = operators("Erf GRU LSTM RNN ReduceLogSum ReduceLogSumExp Softplus")
+OF_ONE = operators("""
+    Acos Acosh Asinh Atanh BiasGelu Celu Elu Erf FastGelu GRU Gelu LSTM LogSoftmax Mish QuickGelu RNN
+    ReduceLogSum ReduceLogSumExp Selu Sigmoid Sinh Softplus Swish Tanh
+""")
 """Operators whose result comes from a number near 1, and so has its error, however small all results are.
 
-Shaders and vector libraries compute ``erf(x)`` as 1 less a polynomial times ``exp(-x^2)``, and ``tanh(x)`` in
-a recurrent cell as 1 less ``2 / (exp(2x) + 1)``. A logarithm of a sum near 1 has the relative error of
-that sum; Softplus is one of ``1 + exp(x)``.
+The CPU EP computes ``sigmoid(x)`` as 0.5 and a quotient of polynomials. Shaders and vector libraries compute
+``erf(x)`` as 1 less a polynomial times ``exp(-x^2)``, ``tanh(x)`` as 1 less ``2 / (exp(2x) + 1)``, and
+``elu(x)`` as ``exp(x)`` less 1. A logarithm of a number near 1 has the relative error of that number: inverse
+hyperbolic functions, Softplus and logarithms of sums end with one.
 """
 
 CLOSED = operators("""
