@@ -39,8 +39,8 @@ BATCH = 150
 ROOM = Room(count=2 * BATCH, nbytes=16 << 20)
 """Forms of models, and answers of each kind, that are kept in memory.
 
-No model is needed again once it is judged. More would only take longer to fill: rare kinds of answers, such as the
-noise, would go on growing for an hour.
+No model is needed again once it is judged. More room would only take longer to fill: rare kinds of answers,
+such as noise, would go on growing for an hour.
 """
 
 SAVE_S = 20.0
