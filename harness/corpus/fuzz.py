@@ -11,6 +11,7 @@ from harness.core.errors import Problem, UsageError, one_line
 from harness.corpus.errors import ModelError
 from harness.corpus.forms.draw import Draw
 from harness.corpus.forms.make import Choice, choose, form_model
+from harness.corpus.protos import write_model
 from harness.corpus.variants.source import Draws, graph_name, write_graph
 
 GENERATOR = 2
@@ -98,21 +99,8 @@ def _graph_draws(seed: int) -> Draws:
 
 
 def _write_form(draw: Draw, folder: Path) -> None:
-    """Write ``model.onnx`` and ``test_data_set_0/input_N.pb``; goldens are computed.
-
-    Raises:
-        ModelError: onnx refuses the form.
-    """
-    from harness.corpus.protos import tensor_proto
-
     try:
         built = form_model(choose(draw), draw)
     except ValueError as error:
         raise ModelError(folder / "model.onnx", one_line(error)) from error
-    (folder / "model.onnx").write_bytes(built.model.SerializeToString(deterministic=True))
-    data_set = folder / "test_data_set_0"
-    data_set.mkdir()
-    for index, (port, value) in enumerate(built.inputs):
-        proto = tensor_proto(value)
-        proto.name = port
-        (data_set / f"input_{index}.pb").write_bytes(proto.SerializeToString(deterministic=True))
+    write_model(folder, built.model, built.inputs)

@@ -88,9 +88,7 @@ class _Upcast:
         value = tensor_value(weight, self.folder)
         if weight.data_type in _WIDTHS.values():
             value = Tensor(dtype="float64", array=value.array.astype("float64"))
-        proto = tensor_proto(value)
-        proto.name = weight.name
-        return proto
+        return tensor_proto(value, weight.name)
 
     def node(self, node: onnx.NodeProto, types: dict[str, str]) -> list[onnx.NodeProto]:
         """Return what replaces a node, and add the types of its outputs."""

@@ -5,11 +5,10 @@ from typing import Final
 
 import msgspec
 
-from harness.core.value import tensor
 from harness.corpus.decoders.form import Form
 from harness.corpus.decoders.genai import genai_config
 from harness.corpus.genai_config import CONFIG_NAME
-from harness.corpus.protos import tensor_proto
+from harness.corpus.protos import write_model
 from harness.corpus.zoo.graph import Graph
 
 _ONNX: Final = "onnx"
@@ -203,18 +202,9 @@ def add(g: Graph, form: Form) -> None:
 
 
 def write_decoder(name: str, folder: Path) -> None:
-    """Write ``model.onnx``, ``test_data_set_0/input_N.pb`` and ``genai_config.json`` into an empty folder.
-
-    There is no expected data. Models of ONNX's own operators have no ``genai_config.json``.
-    """
+    """Write a model with its inputs into an empty folder, and ``genai_config.json`` unless it is of ONNX alone."""
     g = build(name)
-    (folder / "model.onnx").write_bytes(g.model(name).SerializeToString())
+    write_model(folder, g.model(name), g.inputs)
     if DECODERS[name].dialect != "onnx":
         text = msgspec.json.format(msgspec.json.encode(genai_config(DECODERS[name])), indent=4)
         (folder / CONFIG_NAME).write_bytes(text)
-    data_set = folder / "test_data_set_0"
-    data_set.mkdir()
-    for index, (port, data) in enumerate(g.inputs.items()):
-        proto = tensor_proto(tensor(data))
-        proto.name = port
-        (data_set / f"input_{index}.pb").write_bytes(proto.SerializeToString())

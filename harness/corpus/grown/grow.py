@@ -1,6 +1,7 @@
 """A random graph of a grammar, with the data of its inputs."""
 
-import msgspec
+import math
+
 import onnx
 import onnx.helper
 import onnx.numpy_helper
@@ -8,6 +9,7 @@ import onnx.numpy_helper
 from harness.core.value import Array
 from harness.corpus.element_types import NUMBERS
 from harness.corpus.forms.draw import Draw
+from harness.corpus.forms.model import Built
 from harness.corpus.grown.elementwise import ELEMENTWISE
 from harness.corpus.grown.growth import Growth, RefusedError, Value
 from harness.corpus.grown.moves import MOVES
@@ -39,19 +41,7 @@ _DRAWN = ("elementwise", "moves", "sums", "sums", "quantized", "recurrent")
 """Kinds of which a graph has three; sums twice as often."""
 
 
-class Grown(msgspec.Struct, frozen=True, kw_only=True):
-    """A random graph.
-
-    Attributes:
-        model: The model.
-        inputs: The data of its inputs, by name.
-    """
-
-    model: onnx.ModelProto
-    inputs: dict[str, Array]
-
-
-def grow(random: Draw) -> Grown:
+def grow(random: Draw) -> Built:
     """Return a random graph of one to a dozen nodes; everything about it is drawn."""
     g = Growth(random, random.pick(OPSETS))
     wanted = random.pick([1, 1, 2, 3, 4, 6, 8, 12])
@@ -69,24 +59,17 @@ def grow(random: Draw) -> Grown:
             continue
     if not g.nodes:
         g.op("Identity", g.values[0], most=g.values[0].most, exact=True)
-    return Grown(model=_model(g), inputs=g.inputs)
+    return Built(model=_model(g), inputs=g.inputs)
 
 
 def _add_input(g: Growth, *, empty: bool) -> None:
     rank = g.random.pick(_RANKS)
     shape = [g.random.pick(_SIZES) for _ in range(rank)]
-    while _product(shape) > _MOST_INPUT:
+    while math.prod(shape) > _MOST_INPUT:
         shape[shape.index(max(shape))] = 1
     if empty and rank:
         shape[g.random.below(rank)] = 0
     g.input(g.random.pick(_DTYPES), shape)
-
-
-def _product(shape: list[int]) -> int:
-    count = 1
-    for size in shape:
-        count *= size
-    return count
 
 
 def _model(g: Growth) -> onnx.ModelProto:

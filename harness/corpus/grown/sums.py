@@ -89,7 +89,7 @@ def pool(g: Growth) -> None:
     if kind == "AveragePool" and not window.get("auto_pad"):
         window["count_include_pad"] = g.random.below(2)
     rounded_up = g.random.below(2) if "auto_pad" not in window else None
-    if rounded_up and g.opset < IGNORED_SINCE and _ends_behind(x.shape[2:], kernel, window):
+    if rounded_up and g.opset < IGNORED_SINCE and begins_behind(x.shape[2:], kernel, window):
         rounded_up = 0
     g.op(kind, x, kernel_shape=kernel, ceil_mode=rounded_up, most=x.most, exact=exact, **window)
 
@@ -209,13 +209,6 @@ def _window(g: Growth, kernel: list[int], dilated: tuple[int, ...]) -> dict[str,
     elif drawn < 70 and "dilations" not in window:  # noqa: PLR2004 - padding by rule
         window["auto_pad"] = g.random.pick(["SAME_UPPER", "SAME_LOWER", "VALID"])
     return window
-
-
-def _ends_behind(image: tuple[int, ...], kernel: list[int], window: dict[str, Any]) -> bool:
-    ones = [1] * len(kernel)
-    gaps = window.get("dilations", ones)
-    reach = [1 + (size - 1) * step for size, step in zip(kernel, gaps, strict=True)]
-    return begins_behind(image, reach, window.get("strides", ones), window.get("pads", [0, 0] * len(kernel)))
 
 
 SUMS = (
