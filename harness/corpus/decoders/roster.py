@@ -202,7 +202,7 @@ def add(g: Graph, form: Form) -> None:
 
 
 def write_decoder(name: str, folder: Path) -> None:
-    """Write a model with its inputs into an empty folder, and ``genai_config.json`` unless it is of ONNX alone."""
+    """Write a model with its inputs into an empty folder; most have a ``genai_config.json``, too."""
     g = build(name)
     write_model(folder, g.model(name), g.inputs)
     if DECODERS[name].dialect != "onnx":

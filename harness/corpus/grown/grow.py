@@ -14,8 +14,7 @@ from harness.corpus.grown.elementwise import ELEMENTWISE
 from harness.corpus.grown.growth import Growth, RefusedError, Value
 from harness.corpus.grown.moves import MOVES
 from harness.corpus.grown.quantized import QUANTIZED
-from harness.corpus.grown.recurrent import RECURRENT
-from harness.corpus.grown.sums import SUMS
+from harness.corpus.grown.sums import RECURRENT, SUMS
 
 OPSETS = (13, 14, 15, 16, 17, 17, 18, 19, 20, 21, 21, 22, 23, 24, 25)
 """Opsets of random graphs; those of exporters more often."""

@@ -1,4 +1,4 @@
-"""Productions that sum: products, convolutions, pools, reductions, normalizations."""
+"""Productions that sum: products, convolutions, pools, reductions, normalizations, recurrent operators."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from harness.corpus.grown.growth import FAR, Growth, RefusedError, Value
 from harness.corpus.last_window import IGNORED_SINCE, begins_behind
 
 _AXES_INPUT_SINCE = 18
+_GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 _SUM_OVER = ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2", "ReduceSumSquare",
              "ReduceLogSumExp")  # fmt: skip
 
@@ -174,6 +175,21 @@ def attention(g: Growth) -> None:
     g.op("MatMul", shares, x, most=x.most)
 
 
+def recurrent(g: Growth) -> None:
+    """Add LSTM, GRU or RNN in each direction, with and without a bias."""
+    x = g.pick(lambda one: one.dtype == "float32" and one.rank == 3 and one.size > 0)  # noqa: PLR2004 - sequences
+    kind = g.random.pick(list(_GATES))
+    direction = g.random.pick(["forward", "reverse", "bidirectional"])
+    ways = 2 if direction == "bidirectional" else 1
+    width = g.random.between(1, 4)
+    rows = _GATES[kind] * width
+    weights = [g.drawn("float32", (ways, rows, columns), 0.25) for columns in (x.shape[2], width)]
+    bias = [g.drawn("float32", (ways, 2 * rows), 0.25)] if g.chance(0.6) else []
+    before = g.random.below(2) if kind == "GRU" else None
+    given: dict[str, Any] = {"hidden_size": width, "direction": direction, "linear_before_reset": before}
+    g.ops(2, kind, x, *weights, *bias, most=2, **given)
+
+
 def _behind(g: Growth, x: Value) -> None:
     """Add what runtimes fuse into the node before."""
     kind = g.random.pick(["", "Relu", "Clip", "Sigmoid", "LeakyRelu", "Add"])
@@ -215,3 +231,5 @@ SUMS = (
     product, own_product, general_product, convolution, convolution, deconvolution, pool, pool, reduced,
     reduced, summed_up, softmax, normalized, attention,
 )  # fmt: skip
+
+RECURRENT = (recurrent,)

@@ -12,7 +12,6 @@ from harness.corpus.nodes import all_nodes, domain_of, number_of, opsets_of
 from harness.corpus.noise.operators import DISCONTINUOUS
 from harness.corpus.variants.algebra import ALGEBRA
 from harness.corpus.variants.cancel import CANCELLING
-from harness.corpus.variants.casts import CASTS
 from harness.corpus.variants.constants import CONSTANTS
 from harness.corpus.variants.control_flow import CONTROL_FLOW
 from harness.corpus.variants.draft import OLDEST_OPSET, Draft
@@ -25,19 +24,14 @@ from harness.corpus.variants.transformation import Transformation
 TRANSFORMATIONS: dict[str, Transformation] = {
     one.name: one
     for one in (
-        *CANCELLING, *CASTS, *PIECES, *ALGEBRA, *LAYOUT, *CONSTANTS, *CONTROL_FLOW, *FUNCTIONS, *ORDER,
+        *CANCELLING, *PIECES, *ALGEBRA, *LAYOUT, *CONSTANTS, *CONTROL_FLOW, *FUNCTIONS, *ORDER,
     )
 }  # fmt: skip
 """All transformations by name; the order is part of what a seed means."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """One transformation that was applied.
-
-    Attributes:
-        name: A key of ``TRANSFORMATIONS``.
-        where: The tensors or the operator that it changed.
-    """
+    """One of ``TRANSFORMATIONS`` that was applied, and the tensors or the operator that it changed."""
 
     name: str
     where: str
@@ -97,10 +91,8 @@ def _applied(draft: Draft, known: list[Transformation]) -> Step | None:
     # What rounds otherwise may change a decision altogether, so it is left alone.
     jumps = has_decisions(draft.model, {name: kind.dtype for name, kind in draft.types.items()})
     fits = [one for one in known if one.exact or not jumps]
-    fits = draft.random.some(fits, len(fits))
-    for one in fits:
-        where = one.apply(draft)
-        if where:
+    for one in draft.random.some(fits, len(fits)):
+        if where := one.apply(draft):
             return Step(name=one.name, where=where)
     return None
 
