@@ -42,6 +42,15 @@ def ints(*items: int, dtype: Any = np.int64) -> Array:
     return np.array(items, dtype)
 
 
+CHOICE = np.arange(8) % 2 == 0
+"""A condition that takes every other one of eight elements."""
+
+
+def cast(name: str, x: Array, dtype: Any) -> Corner:
+    """Return a corner of Cast, whose answer is numpy's."""
+    return Corner(name, "Cast", (x,), (x.astype(dtype),))
+
+
 def reduction(name: str, op: str, x: Array, axis: int, y: Array) -> Corner:
     """Return a corner of an operator that reduces one axis."""
     return Corner(f"{op.lower()}_{name}", op, (x, ints(axis)), (y,), {"keepdims": 0}, (1,))

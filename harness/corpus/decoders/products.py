@@ -10,6 +10,9 @@ from harness.corpus.decoders.blocks import in_blocks, shifted
 from harness.corpus.decoders.form import BLOCK, VOCABULARY, Form
 from harness.corpus.zoo.graph import CONTRIB_DOMAIN, Graph
 
+EPSILON = 1e-5
+"""Of normalizations."""
+
 
 class Part(NamedTuple):
     """One of the results of a product: its width, and its variance over that of the input."""
@@ -41,15 +44,9 @@ def product(g: Graph, form: Form, x: str, width: int, parts: Mapping[str, Part])
         if blocks.zero_points is not None:
             inputs.append(g.weight("weight_zero_points", blocks.zero_points))
         return g.op(
-            "MatMulNBits",
-            x,
-            *inputs,
-            domain=CONTRIB_DOMAIN,
-            K=width,
-            N=weights.shape[1],
-            bits=form.bits,
-            block_size=BLOCK,
-        )
+            "MatMulNBits", x, *inputs,
+            domain=CONTRIB_DOMAIN, K=width, N=weights.shape[1], bits=form.bits, block_size=BLOCK,
+        )  # fmt: skip
 
 
 def embedded(g: Graph, form: Form, ids: str) -> str:
@@ -62,24 +59,23 @@ def embedded(g: Graph, form: Form, ids: str) -> str:
             table = shifted(g.random("weight_shift"), table)
         blocks = in_blocks(table, form.bits, form.numpy_type, zero_points=form.zero_points)
         points = [] if blocks.zero_points is None else [g.weight("weight_zero_points", blocks.zero_points)]
+        numbers, scales = g.weight("weight_Q", blocks.numbers), g.weight("weight_scales", blocks.scales)
         return g.op(
-            "GatherBlockQuantized",
-            g.weight("weight_Q", blocks.numbers),
-            ids,
-            g.weight("weight_scales", blocks.scales),
-            *points,
-            domain=CONTRIB_DOMAIN,
-            bits=form.bits,
-            block_size=BLOCK,
-            gather_axis=0,
-            quantize_axis=1,
-        )
+            "GatherBlockQuantized", numbers, ids, scales, *points,
+            domain=CONTRIB_DOMAIN, bits=form.bits, block_size=BLOCK, gather_axis=0, quantize_axis=1,
+        )  # fmt: skip
 
 
 def scale_weight(g: Graph, form: Form, width: int, mean: float = 1.0) -> str:
     """Add the weight of a normalization."""
     values = mean + 0.2 * g.random("weight").standard_normal(width)
     return g.weight("weight", values.astype(form.numpy_type))
+
+
+def simplified_norm(g: Graph, form: Form, x: str, width: int, mean: float = 1.0) -> str:
+    """Add a normalization without a mean and a bias, whose results have the spread of its weight."""
+    weight = scale_weight(g, form, width, mean)
+    return g.op("SimplifiedLayerNormalization", x, weight, axis=-1, epsilon=EPSILON, stash_type=1)
 
 
 def number(g: Graph, form: Form, value: float) -> str:

@@ -39,7 +39,8 @@ def build(operator: Operator, opset: int, form: Form, output_types: tuple[str, .
     """
     placed = tuple(_placed(form, draw))
     types = {f"y{at}": dtype for at, dtype in enumerate(output_types)}
-    shown, weights = [*types], []
+    shown = [*types]
+    weights: list[onnx.TensorProto] = []
     names = [name for name, _, _ in placed]
     nodes = [*form.nodes] or [
         helper.make_node(operator.name, names, shown, domain=operator.domain, **form.attributes)

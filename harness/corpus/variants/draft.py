@@ -42,7 +42,7 @@ class Type(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """Where a tensor is read: node and index among its inputs; or None and index among the graph's outputs."""
+    """Where a tensor is read: a node and one of its inputs, or None and an output of the graph, by index."""
 
     node: int | None
     slot: int

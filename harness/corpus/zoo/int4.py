@@ -47,9 +47,6 @@ INT4 = Architecture(
     name="int4-mlp",
     what="feed-forward block of a language model: DequantizeLinear of int4 in blocks of 32, MatMul, SwiGLU",
     build=build,
-    sizes={
-        "small": {"width": 64, "layers": 1},
-        "base": {"width": 512, "layers": 2},
-    },
+    sizes={"small": {"width": 64, "layers": 1}, "base": {"width": 512, "layers": 2}},
     opsets=(21, 23),
 )

@@ -76,8 +76,5 @@ INT8 = Architecture(
     name="int8-cnn",
     what="quantized image classifier: QuantizeLinear and DequantizeLinear around Conv, Add and Gemm",
     build=build,
-    sizes={
-        "small": {"image": 32, "width": 16, "blocks": 2},
-        "base": {"image": 64, "width": 64, "blocks": 4},
-    },
+    sizes={"small": {"image": 32, "width": 16, "blocks": 2}, "base": {"image": 64, "width": 64, "blocks": 4}},
 )
