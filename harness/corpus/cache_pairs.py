@@ -40,13 +40,7 @@ _LENGTH = re.compile(r"past|seq|len|total|cache", re.IGNORECASE)
 
 
 class CachePair(msgspec.Struct, frozen=True, kw_only=True):
-    """One tensor of the cache: an input, and the output that takes its place in the next step.
-
-    Attributes:
-        past: Name of the input.
-        present: Name of the output.
-        axis: The axis of the positions, in both.
-    """
+    """A cached tensor: an input, the output that takes its place in the next step, the axis of positions."""
 
     past: str
     present: str
@@ -64,10 +58,8 @@ def cache_pairs(
 ) -> tuple[CachePair, ...] | Unpaired:
     """Return the pairs in the order of the layers; none if no input looks like a cache.
 
-    Args:
-        inputs: Those without another role.
-        outputs: All but the logits.
-        batch: Symbol of the axis of texts; empty if it has no name, None if its size is fixed.
+    Inputs are those without another role, outputs all but the logits. ``batch`` is the symbol of the axis of
+    texts; empty if it has no name, None if its size is fixed.
     """
     pasts = [name for name, kind in inputs.items() if rank(kind) >= _RANK and _is_cache(name)]
     named = _by_name(pasts, inputs, outputs)

@@ -25,15 +25,9 @@ FLOATS = frozenset({"float32", "float16", "bfloat16"})
 
 
 class Named(msgspec.Struct, frozen=True, kw_only=True):
-    """Names by role; empty for what is not told.
+    """Names by role, as in ``Decoder``; empty for what is not told.
 
-    Attributes:
-        tokens: The input of token ids.
-        positions: The input of positions.
-        mask: The attention mask.
-        logits: The output of logits.
-        pairs: Input and output of each tensor of the cache, in the order of the layers.
-        fixed: Inputs that stay the same in all steps.
+    ``pairs`` are input and output of each tensor of the cache, in the order of the layers.
     """
 
     tokens: str = ""
@@ -48,12 +42,6 @@ def named_by_config(
     config: GenaiConfig, model: Path, inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType]
 ) -> Named | str:
     """Return the names that a configuration gives to a model's inputs and outputs; else why it is no decoder.
-
-    Args:
-        config: The configuration beside the model.
-        model: Path of the model.
-        inputs: The model's inputs.
-        outputs: The model's outputs.
 
     Raises:
         ConfigError: It gives a name that the model does not have.
@@ -109,7 +97,7 @@ def _pairs(
     """Yield the pairs of all layers that have a cache; models may have layers without one."""
     for layer in range(decoder.num_hidden_layers):
         for past, present in _patterns(decoder):
-            pair = past.replace(LAYER, str(layer)), present.replace(LAYER, str(layer))
+            pair = _layer(past, layer), _layer(present, layer)
             if pair[0] in inputs and pair[1] in outputs:
                 yield pair
 
@@ -128,18 +116,15 @@ def _fixed(decoder: DecoderPart, inputs: Mapping[str, ValueType]) -> Iterator[st
     """Yield the inputs that hold the cache of an encoder."""
     for pattern in (decoder.inputs.cross_past_key_names, decoder.inputs.cross_past_value_names):
         for layer in range(decoder.num_hidden_layers):
-            if pattern and pattern.replace(LAYER, str(layer)) in inputs:
-                yield pattern.replace(LAYER, str(layer))
+            if pattern and _layer(pattern, layer) in inputs:
+                yield _layer(pattern, layer)
 
 
 def _problems(
     decoder: DecoderPart, inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType]
 ) -> Iterator[Problem]:
     """Yield the names that the configuration writes down and the model does not have."""
-    for table, names, what in (
-        (decoder.inputs, inputs, "input"),
-        (decoder.outputs, outputs, "output"),
-    ):
+    for table, names, what in ((decoder.inputs, inputs, "input"), (decoder.outputs, outputs, "output")):
         defaults = type(table)()
         for key in table.__struct_fields__:
             name = getattr(table, key)

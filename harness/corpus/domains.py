@@ -75,17 +75,11 @@ class Domain(msgspec.Struct, frozen=True, kw_only=True):
 class Use:
     """A node as a rule reads it. Inputs go by their index; an unknown one is None or empty.
 
-    Args:
-        node: The node.
-        shapes: The known shapes of tensors, by name.
-        constants: The known constants, by name.
+    Shapes and constants are those that are known, by the names of tensors.
     """
 
     def __init__(
-        self,
-        node: "onnx.NodeProto",
-        shapes: Mapping[str, Shape],
-        constants: Mapping[str, "onnx.TensorProto"],
+        self, node: "onnx.NodeProto", shapes: Mapping[str, Shape], constants: "Mapping[str, onnx.TensorProto]"
     ) -> None:
         self._node = node
         self._shapes = shapes

@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 
 
 def external_files(model: "onnx.ModelProto", path: Path) -> tuple[Path, ...]:
-    """Return every external data file of a model, checked but not read, in the order of first use.
-
-    Args:
-        model: The model, loaded without its external data.
-        path: The model's file.
+    """Return every external data file of a model in a file, checked but not read, in the order of first use.
 
     Raises:
         ValueError: A file is missing, too short, or outside the model's folder.

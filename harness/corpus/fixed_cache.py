@@ -26,23 +26,16 @@ _INTEGERS = frozenset({"int32", "int64"})
 
 
 class FixedCache(msgspec.Struct, frozen=True, kw_only=True):
-    """A cache of a fixed length.
-
-    Attributes:
-        pairs: The cache, with the axes along which it is written.
-        length: Its positions; None for a cache that grows.
-    """
+    """A cache with the axes along which it is written, and its positions; None for a cache that grows."""
 
     pairs: tuple[CachePair, ...]
     length: int | None
 
 
 def counts_of(inputs: Mapping[str, ValueType], sequence: str | None) -> dict[str, Count]:
-    """Return the inputs that count columns, by their names and shapes.
+    """Return which of the inputs without another role count columns, by their names and shapes.
 
-    Args:
-        inputs: Those without another role.
-        sequence: Symbol of the new columns; None if their number is fixed.
+    ``sequence`` is the symbol of the new columns; None if their number is fixed.
     """
     found: dict[str, Count] = {}
     for name, kind in inputs.items():
@@ -65,12 +58,8 @@ def fixed_cache(
 ) -> FixedCache | str:
     """Return the fixed length of a cache, if it has one; else why a model cannot be fed with it.
 
-    Args:
-        model: The model, with or without its external data.
-        pairs: The cache.
-        inputs: The model's inputs.
-        counts: Whether an input counts columns.
-        placed: Whether positions or a mask tell how long the text is.
+    ``counts`` says whether an input counts columns, ``placed`` whether positions or a mask tell how long the
+    text is.
     """
     axes = _written_axes(model)
     pairs = tuple(

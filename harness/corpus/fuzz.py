@@ -75,9 +75,8 @@ def number_of(name: str) -> int:
 def fuzz_maker(seed: int, operator_tests: Callable[[], Path]) -> Callable[[str, Path], None]:
     """Return a function that fills the empty folder of one model, by its name.
 
-    Args:
-        seed: The seed.
-        operator_tests: Returns the folder of ONNX's operator tests; asked when one of them is first varied.
+    ``operator_tests`` returns the folder of ONNX's operator tests; it is called when one of them is first
+    varied.
     """
 
     def make(name: str, folder: Path) -> None:

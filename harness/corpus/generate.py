@@ -41,13 +41,8 @@ def generate(model: str, port: Port, seed: int, content: Content | None = None) 
     Without a content the type decides. Floating types are standard normal, rounded to the type
     (``float8e8m0``, which has no sign, is 0.25 to 4); integers of at most 16 bits take their whole range;
     wider ones are 0 or 1, which may index an axis of two or more; bool is either; strings are a few words. A
-    sequence or an optional holds one element, a map one key.
-
-    Args:
-        model: The model's name in its suite; part of the seed, as is the port's name.
-        port: The input; dimensions without a size become 1.
-        seed: The seed.
-        content: The content of a tensor.
+    sequence or an optional holds one element, a map one key. Dimensions without a size become 1. The names of
+    the model in its suite and of the input are part of the seed.
 
     Raises:
         ValueError: The declaration has no rank or no element type.

@@ -44,9 +44,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
 def generation_of(case: Case, settings: TextSettings) -> Generation | str:
     """Return what a model can play of the settings; why nothing if it is no decoder.
 
-    Args:
-        case: The case as it is run plainly, or as ``data_sets_of`` makes it.
-        settings: The text, and the ways that are wanted.
+    The case is as it is run plainly, or as ``data_sets_of`` makes it.
     """
     decoder = decoder_of(case)
     if isinstance(decoder, str):

@@ -22,9 +22,7 @@ _PAST_OF = {"GroupQueryAttention": (3, 4)}
 def held_positions(model: "onnx.ModelProto", positions: str) -> int | None:
     """Return how many positions the tables of a model have rows for; None if it has no such table.
 
-    Args:
-        model: The model, with or without its external data.
-        positions: Name of the input of positions, by which rows may be chosen; may be empty.
+    ``positions`` names the input of positions, by which rows may be chosen; it may be empty.
     """
     rows = {weight.name: weight.dims[0] for weight in model.graph.initializer if len(weight.dims) > 1}
     found = []
@@ -38,12 +36,7 @@ def held_positions(model: "onnx.ModelProto", positions: str) -> int | None:
 
 
 def takes_lengths(model: "onnx.ModelProto", cache: Sequence[tuple[str, str]]) -> bool:
-    """Return whether every tensor of the cache is one of an operator that is told the cache's length.
-
-    Args:
-        model: The model, with or without its external data.
-        cache: Input and output of each.
-    """
+    """Return whether every input and output of the cache is of an operator that is told its length."""
     fed = {
         (node.input[index], node.output[place])
         for node in model.graph.node

@@ -37,12 +37,9 @@ _ELEM_TYPES: dict[Kind, int] = {"tensor": 1, "sequence": 3, "map": 4, "optional"
 
 
 def decode(data: bytes, declared: ValueType, folder: Path | None = None) -> Value:
-    """Read one serialized value.
+    """Read one serialized value; of the declared type only the structure matters, not element type or shape.
 
-    Args:
-        data: The file's content.
-        declared: Type of the graph's input or output; only its structure matters, not element type or shape.
-        folder: The folder of external data; without it, tensors with external data are refused.
+    Without the folder of external data, tensors with external data are refused.
 
     Raises:
         ValueError: The bytes hold no such value, or one that is incomplete.
@@ -68,11 +65,7 @@ def encode(
 ) -> bytes:
     """Serialize one value, so that ``decode`` with the same declared type returns it.
 
-    Args:
-        value: The value.
-        declared: Type of the graph's input or output.
-        name: The name in the serialized value.
-        put: Makes the message of each tensor; ``tensor_proto`` by default.
+    ``put`` makes the message of each tensor; ``tensor_proto`` by default.
 
     Raises:
         TypeError: The value does not have the declared structure.

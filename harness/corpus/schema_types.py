@@ -121,11 +121,7 @@ def output_types(
 ) -> Iterator[tuple[str, str]]:
     """Yield the name and the type of each output of a node.
 
-    Args:
-        node: The node.
-        schema: The schema of its operator.
-        types: The types of its inputs, by name.
-        inner: The types of the values in each of its bodies, by name.
+    ``types`` are those of its inputs by name, ``inner`` those of the values in each of its bodies.
     """
     given = [types.get(name, "") for name in node.input]
     variables = {formal_of(schema.inputs, index).type_str: text for index, text in enumerate(given) if text}

@@ -167,9 +167,8 @@ def open_file(path: Path) -> Suite:
 def open_model(name: str) -> Suite:
     """Return a suite of one model that is named on a command line.
 
-    Args:
-        name: Path of an ``.onnx`` file, whose test data may be beside it; or a built-in suite and one of its
-            models, such as ``zoo/mnist-small-op12``.
+    The name is the path of an ``.onnx`` file, whose test data may be beside it; or a built-in suite and one
+    of its models, such as ``zoo/mnist-small-op12``.
 
     Raises:
         UsageError: There is neither such a file nor such a model.

@@ -31,13 +31,9 @@ BLOCK = 16 << 20
 
 
 def write_value(path: Path, value: Value, declared: ValueType, name: str = "") -> str:
-    """Write a value; ``read_value`` with the same declared type returns it.
+    """Write a value, under a name, to ``output_0.pb``; tensors of a large one go to ``output_0.data``.
 
-    Args:
-        path: The file, ``output_0.pb``; tensors of a large value go to ``output_0.data``.
-        value: The value.
-        declared: Type of the graph's output.
-        name: What the value is called.
+    ``read_value`` with the same declared type returns it.
 
     Returns:
         SHA-256 in hex over the written files.

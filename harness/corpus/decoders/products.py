@@ -24,14 +24,8 @@ class Part(NamedTuple):
 def product(g: Graph, form: Form, x: str, width: int, parts: Mapping[str, Part]) -> str:
     """Add one product whose result has the parts side by side.
 
-    Each part draws its weights under its own name, so packed and separate products have the same.
-
-    Args:
-        g: The graph.
-        form: Decides on the type of the weights.
-        x: The input's name, of shape ``(..., width)``.
-        width: Width of the input.
-        parts: Name -> what it makes.
+    Each part draws its weights under its own name, so packed and separate products have the same. The input
+    is of the shape ``(..., width)``.
     """
     columns = [_drawn(g, form, name, width, part) for name, part in parts.items()]
     weights = np.concatenate(columns, axis=1)

@@ -33,12 +33,8 @@ class RefusedError(ValueError):
 class Value(msgspec.Struct, frozen=True, kw_only=True):
     """A tensor of the graph.
 
-    Attributes:
-        name: Its name.
-        dtype: Its element type.
-        shape: Its sizes, all known.
-        most: Bound of its magnitudes.
-        exact: Whether it is computed without rounding, so that decisions on it are the same everywhere.
+    ``most`` is a bound of its magnitudes. ``exact``: it is computed without rounding, so that decisions on it
+    are the same everywhere.
     """
 
     name: str
@@ -59,12 +55,7 @@ class Value(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Growth:
-    """A graph that productions add to.
-
-    Args:
-        random: Decides on everything.
-        opset: Version of ONNX's operators.
-    """
+    """A graph that productions add to; ``random`` decides on everything."""
 
     def __init__(self, random: Draw, opset: int) -> None:
         self.random = random

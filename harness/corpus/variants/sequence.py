@@ -38,13 +38,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Variant(msgspec.Struct, frozen=True, kw_only=True):
-    """A model that keeps the answer of another one.
-
-    Attributes:
-        model: The model.
-        steps: What was done, in order.
-        exact: Whether the answer stays to the last bit; otherwise within rounding noise.
-    """
+    """A model that keeps the answer of another one: to the last bit, or else within rounding noise."""
 
     model: onnx.ModelProto
     steps: tuple[Step, ...]
@@ -54,13 +48,9 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
 def vary(
     original: onnx.ModelProto, random: Draw, count: int, names: Collection[str] = tuple(TRANSFORMATIONS)
 ) -> Variant | None:
-    """Return a variant of a model.
+    """Return a variant of a model, which stays as it is; ``random`` decides on everything.
 
-    Args:
-        original: Stays as it is.
-        random: Decides on everything.
-        count: How many transformations; fewer if no further one has a place.
-        names: The transformations to choose from.
+    So many of the named transformations are applied; fewer if no further one has a place.
 
     Returns:
         None if there is no place for any, the opset is older than 13, onnx cannot infer the types, or the

@@ -33,13 +33,9 @@ ARCHITECTURES: tuple[Architecture, ...] = (
 
 
 class ZooModel(msgspec.Struct, frozen=True, kw_only=True):
-    """One export of an architecture.
+    """One export of an architecture: one of its sizes, at one of its opsets.
 
-    Attributes:
-        architecture: The architecture.
-        size: A key of its sizes.
-        opset: One of its opsets.
-        fixed: Whether symbolic dimensions are declared by their sizes, as many accelerators require.
+    ``fixed``: symbolic dimensions are declared by their sizes, as many accelerators require.
     """
 
     architecture: Architecture
