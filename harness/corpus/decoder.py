@@ -10,9 +10,8 @@ from harness.corpus.cache_pairs import CachePair, Unpaired, cache_pairs, rank, s
 from harness.corpus.case import Case
 from harness.corpus.decoder_names import Named, named_by_config
 from harness.corpus.errors import blame
-from harness.corpus.fixed_cache import Count, counts_of, fixed_cache, scattered
+from harness.corpus.fixed_cache import Count, counts_of, fixed_cache, held_positions, scattered, takes_lengths
 from harness.corpus.genai_config import GenaiConfig, read_genai_config
-from harness.corpus.held_positions import held_positions, takes_lengths
 from harness.corpus.model_file import load_model
 from harness.corpus.port import ValueType
 

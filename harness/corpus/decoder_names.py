@@ -7,15 +7,7 @@ import msgspec
 
 from harness.core.errors import Problem, valid_names
 from harness.corpus.cache_pairs import rank, symbols
-from harness.corpus.genai_config import (
-    CONFIG_NAME,
-    LAYER,
-    ConfigError,
-    DecoderPart,
-    GenaiConfig,
-    Inputs,
-    Outputs,
-)
+from harness.corpus.genai_config import CONFIG_NAME, LAYER, ConfigError, DecoderPart, GenaiConfig
 from harness.corpus.port import ValueType
 
 _CACHE_RANK = 4
@@ -79,11 +71,9 @@ def sizes_by_config(config: GenaiConfig, inputs: Mapping[str, ValueType]) -> dic
     for layer in range(decoder.num_hidden_layers):
         for past, _ in _patterns(decoder):
             kind = inputs.get(_layer(past, layer))
-            if kind is None or kind.dtype not in FLOATS or rank(kind) != _CACHE_RANK:
-                continue
-            sizes |= {
-                symbol: told[axis] for axis, symbol in enumerate(symbols(kind)) if symbol and told.get(axis)
-            }
+            if kind is not None and kind.dtype in FLOATS and rank(kind) == _CACHE_RANK:
+                named = enumerate(symbols(kind))
+                sizes |= {symbol: told[axis] for axis, symbol in named if symbol and told.get(axis)}
     return sizes
 
 
@@ -140,20 +130,17 @@ def _problems(
             elif not any(_layer(name, layer) in names for layer in range(decoder.num_hidden_layers)):
                 yield _missing(where, what, _layer(name, 0), names)
     if not decoder.inputs.past_names:
-        yield from _half(decoder.inputs, decoder.outputs, inputs, outputs, decoder.num_hidden_layers)
+        yield from _half(decoder, inputs, outputs)
 
 
 def _half(
-    ins: Inputs, outs: Outputs, inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType], layers: int
+    decoder: DecoderPart, inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType]
 ) -> Iterator[Problem]:
     """Yield the inputs of the cache whose outputs are missing, which a default name may have hidden."""
-    for key, past, present in (
-        ("present_key_names", ins.past_key_names, outs.present_key_names),
-        ("present_value_names", ins.past_value_names, outs.present_value_names),
-    ):
-        for layer in range(layers):
+    for key, (past, present) in zip(("key", "value"), _patterns(decoder), strict=True):
+        for layer in range(decoder.num_hidden_layers):
             if _layer(past, layer) in inputs and _layer(present, layer) not in outputs:
-                where = f"{CONFIG_NAME}: model.decoder.outputs.{key}"
+                where = f"{CONFIG_NAME}: model.decoder.outputs.present_{key}_names"
                 yield _missing(where, "output", _layer(present, layer), outputs)
                 return
 

@@ -64,10 +64,7 @@ def _check(tensor: "onnx.TensorProto", folder: Path, path: Path) -> tuple[Path, 
     spellings = (PurePosixPath(location), PureWindowsPath(location))
     if not location:
         raise ValueError(f"tensor {tensor.name!r} is external data without a location")
-    if any(
-        spelling.is_absolute() or spelling.drive or spelling.root or ".." in spelling.parts
-        for spelling in spellings
-    ):
+    if any(one.is_absolute() or one.drive or one.root or ".." in one.parts for one in spellings):
         raise ValueError(f"external data {location!r} points outside the model's folder")
     file = folder / location
     # A model that is itself a symbolic link, as in a download cache, may keep its data beside its target.

@@ -1,5 +1,6 @@
-"""Caches of a fixed length: new keys and values are written into a tensor that never grows.
+"""What only the nodes of a decoder tell: whether its cache has a fixed length, how many positions it holds.
 
+In a cache of a fixed length, new keys and values are written into a tensor that never grows.
 ``TensorScatter`` of opset 24 writes them, or ``GroupQueryAttention``, whose cache may be longer than the
 text; or whatever nodes an exporter makes of an input that tells where to write, such as ``cache_position``.
 """
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from harness.corpus.cache_pairs import CachePair, symbols
-from harness.corpus.held_positions import takes_lengths
 from harness.corpus.port import ValueType
 
 if TYPE_CHECKING:
@@ -23,6 +23,18 @@ Count = Literal["start", "places"]
 _START = re.compile(r"write_?ind(?:ex|exes|ices)$|start_?pos(?:ition)?$", re.IGNORECASE)
 _PLACES = re.compile(r"cache_?positions?$", re.IGNORECASE)
 _INTEGERS = frozenset({"int32", "int64"})
+
+_TABLES = {
+    ("", "RotaryEmbedding"): 1,
+    ("com.microsoft", "RotaryEmbedding"): 2,
+    ("com.microsoft", "GroupQueryAttention"): 7,
+}
+"""Operators with a table of cosines, a row for each position, and the index of that input."""
+
+_GATHERS = frozenset({"Gather", "GatherND"})
+
+_PAST_OF = {"GroupQueryAttention": (3, 4)}
+"""Operators that are told the length of the cache, so that its buffer may be longer, and their inputs."""
 
 
 class FixedCache(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,6 +96,33 @@ def scattered(model: "onnx.ModelProto", pairs: Sequence[CachePair]) -> bool:
     """Return whether ``TensorScatter``, which models an update in place, writes every tensor of a cache."""
     axes = _written_axes(model)
     return bool(pairs) and all((pair.past, pair.present) in axes for pair in pairs)
+
+
+def held_positions(model: "onnx.ModelProto", positions: str) -> int | None:
+    """Return how many positions the tables of a model have rows for; None if it has no such table.
+
+    ``positions`` names the input of positions, by which rows may be chosen; it may be empty.
+    """
+    rows = {weight.name: weight.dims[0] for weight in model.graph.initializer if len(weight.dims) > 1}
+    found = []
+    for node in model.graph.node:
+        index = _TABLES.get((node.domain, node.op_type))
+        if index is not None and len(node.input) > index and node.input[index] in rows:
+            found.append(rows[node.input[index]])
+        elif positions and node.op_type in _GATHERS and node.input[1] == positions and node.input[0] in rows:
+            found.append(rows[node.input[0]])
+    return min(found, default=None)
+
+
+def takes_lengths(model: "onnx.ModelProto", cache: Sequence[tuple[str, str]]) -> bool:
+    """Return whether every input and output of the cache is of an operator that is told its length."""
+    fed = {
+        (node.input[index], node.output[place])
+        for node in model.graph.node
+        for place, index in enumerate(_PAST_OF.get(node.op_type, ()), 1)
+        if len(node.input) > index and len(node.output) > place
+    }
+    return bool(cache) and fed.issuperset(cache)
 
 
 def _written_axes(model: "onnx.ModelProto") -> dict[tuple[str, str], int]:

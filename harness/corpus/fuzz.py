@@ -11,7 +11,7 @@ from harness.core.errors import Problem, UsageError, one_line
 from harness.corpus.errors import ModelError
 from harness.corpus.forms.draw import Draw
 from harness.corpus.forms.make import Choice, choose, form_model
-from harness.corpus.protos import write_model
+from harness.corpus.value_file import write_model
 from harness.corpus.variants.source import Draws, graph_name, write_graph
 
 GENERATOR = 2

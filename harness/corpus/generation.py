@@ -149,15 +149,15 @@ def _inputs(case: Case, decoder: Decoder, texts: Array, play: Play) -> Iterator[
             counted = np.arange(columns or 0) < shape[1]
             yield name, _tensor(np.broadcast_to(counted, (shape[0], len(counted))), kind)
         elif name in pasts:
-            length = decoder.cache_length or 0
-            yield (
-                name,
-                _tensor(np.zeros(_empty(given[name], kind, batch, (pasts[name], length), shape[0])), kind),
-            )
+            sizes = {pasts[name]: decoder.cache_length or 0}
+            if (at := _batch_axis(kind, batch)) is not None:
+                sizes = {at: shape[0]} | sizes
+            empty = [sizes.get(axis, size) for axis, size in enumerate(_shape(given[name]))]
+            yield name, _tensor(np.zeros(empty), kind)
         elif name in decoder.counts:
             yield name, _counted(decoder.counts[name], kind, shape)
         elif name in decoder.constants:
-            yield name, _constant(given[name], kind, decoder.constants[name])
+            yield name, _tensor(np.full(_shape(given[name]), decoder.constants[name]), kind)
         else:
             yield name, _with_rows(given[name], kind, batch, shape[0])
 
@@ -188,21 +188,8 @@ def _counted(count: Count, kind: ValueType, shape: tuple[int, int]) -> Tensor:
     return _tensor(np.zeros(sizes), kind)
 
 
-def _empty(
-    given: Value, kind: ValueType, batch: str | None, positions: tuple[int, int], rows: int
-) -> tuple[int, ...]:
-    """Return the shape of an empty cache; ``positions`` are the axis and the length that it has, if empty."""
-    shape = list(given.array.shape) if isinstance(given, Tensor) else []
-    at = _batch_axis(kind, batch)
-    if at is not None:
-        shape[at] = rows
-    axis, shape[axis] = positions[0], positions[1]
-    return tuple(shape)
-
-
-def _constant(given: Value, kind: ValueType, number: int) -> Tensor:
-    shape = given.array.shape if isinstance(given, Tensor) else ()
-    return _tensor(np.full(shape, number), kind)
+def _shape(value: Value) -> tuple[int, ...]:
+    return value.array.shape if isinstance(value, Tensor) else ()
 
 
 def _with_rows(value: Value, kind: ValueType, batch: str | None, rows: int) -> Value:

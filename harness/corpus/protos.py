@@ -5,26 +5,13 @@ a ``TensorProto``, ``SequenceProto``, ``OptionalProto`` or ``MapProto``.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.core.value import (
-    BITS,
-    DTYPES,
-    STRING,
-    Array,
-    Map,
-    Sequence,
-    Tensor,
-    Value,
-    pack,
-    tensor,
-    unpack,
-    value_bytes,
-)
+from harness.core.value import BITS, DTYPES, STRING, Map, Sequence, Tensor, Value, pack, unpack, value_bytes
 from harness.corpus.element_types import ELEMENT_TYPES, NUMBERS
 from harness.corpus.external import read_external
 from harness.corpus.port import Kind, ValueType
@@ -153,19 +140,6 @@ def tensor_type(value: Tensor) -> "onnx.TensorProto":
     import onnx
 
     return onnx.TensorProto(data_type=NUMBERS[value.dtype], dims=value.array.shape)
-
-
-def write_model(folder: Path, model: "onnx.ModelProto", inputs: Mapping[str, Array]) -> None:
-    """Write ``model.onnx`` and ``test_data_set_0/input_N.pb`` into an empty folder.
-
-    There is no expected data: goldens are computed, as for a user's own model.
-    """
-    (folder / "model.onnx").write_bytes(model.SerializeToString(deterministic=True))
-    data_set = folder / "test_data_set_0"
-    data_set.mkdir()
-    for index, (name, array) in enumerate(inputs.items()):
-        proto = tensor_proto(tensor(array), name)
-        (data_set / f"input_{index}.pb").write_bytes(proto.SerializeToString(deterministic=True))
 
 
 def _message(declared: ValueType) -> Any:

@@ -8,7 +8,7 @@ import msgspec
 from harness.corpus.decoders.form import Form
 from harness.corpus.decoders.genai import genai_config
 from harness.corpus.genai_config import CONFIG_NAME
-from harness.corpus.protos import write_model
+from harness.corpus.value_file import write_model
 from harness.corpus.zoo.graph import Graph
 
 _onnx = partial(Form, dialect="onnx", attention="Attention")

@@ -82,18 +82,11 @@ def _model(g: Growth) -> onnx.ModelProto:
         outputs.append(g.random.pick(inner))
     symbol = g.chance(0.25)
     ports = [_input(name, array, symbolic=symbol) for name, array in g.inputs.items()]
-    graph = onnx.helper.make_graph(
-        g.nodes,
-        "grown",
-        ports,
-        [_port(one) for one in outputs],
-        [onnx.numpy_helper.from_array(array, name) for name, array in g.weights.items() if name in read],
-    )
-    imports = [onnx.helper.make_opsetid("", g.opset)]
-    version = onnx.helper.find_min_ir_version_for(imports)
-    return onnx.helper.make_model(
-        graph, opset_imports=imports, ir_version=version, producer_name="ort-ep-harness"
-    )
+    weights = [onnx.numpy_helper.from_array(array, name) for name, array in g.weights.items() if name in read]
+    graph = onnx.helper.make_graph(g.nodes, "grown", ports, [_port(one) for one in outputs], weights)
+    opsets = [onnx.helper.make_opsetid("", g.opset)]
+    version, producer = onnx.helper.find_min_ir_version_for(opsets), "ort-ep-harness"
+    return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=version, producer_name=producer)
 
 
 def _input(name: str, array: Array, *, symbolic: bool) -> onnx.ValueInfoProto:

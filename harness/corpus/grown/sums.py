@@ -106,9 +106,8 @@ def reduced(g: Growth) -> None:
     most = min(FAR, max(1, x.most) ** 2 * x.size)
     exact = kind in {"ReduceMax", "ReduceMin"}
     keep = g.random.pick([None, 0, 1])
-    if as_input:
-        vector = None if axes is None else g.ints(*axes)
-        g.op(kind, x, vector, keepdims=keep, most=most, exact=exact)
+    if as_input and axes is not None:
+        g.op(kind, x, g.ints(*axes), keepdims=keep, most=most, exact=exact)
     else:
         g.op(kind, x, axes=axes, keepdims=keep, most=most, exact=exact)
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from harness.corpus.forms.draw import Draw
 from harness.corpus.nodes import opsets_of
-from harness.corpus.protos import write_model
 from harness.corpus.tolerance_file import TOLERANCE_FILE
+from harness.corpus.value_file import write_model
 from harness.corpus.zoo.roster import build, zoo_models
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.corpus.protos import write_model
+from harness.corpus.value_file import write_model
 from harness.corpus.zoo.bert import BERT
 from harness.corpus.zoo.detector import DETECTOR
 from harness.corpus.zoo.diffusion import DIFFUSION
