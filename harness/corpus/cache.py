@@ -42,13 +42,9 @@ def fill_once(entry: Path, build: Callable[[Path], None]) -> Path:
             if not entry.is_dir():
                 _fill(entry, build)
     except OSError as error:
-        raise UsageError(
-            Problem(
-                where=str(entry),
-                what=f"the cache cannot be filled: {one_line(error)}",
-                hint=f"free some space, or set {ENVIRONMENT} to a folder that can be written",
-            )
-        ) from error
+        what = f"the cache cannot be filled: {one_line(error)}"
+        hint = f"free some space, or set {ENVIRONMENT} to a folder that can be written"
+        raise UsageError(Problem(where=str(entry), what=what, hint=hint)) from error
     return entry
 
 

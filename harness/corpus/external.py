@@ -26,7 +26,7 @@ def external_files(model: "onnx.ModelProto", path: Path) -> tuple[Path, ...]:
     found: dict[Path, None] = {}
     for tensor in _tensors(model):
         if tensor.data_location == tensor.EXTERNAL:
-            found[_check(tensor, path.parent, path)[0]] = None
+            found[external_place(tensor, path.parent, path)[0]] = None
     return tuple(found)
 
 
@@ -42,15 +42,6 @@ def read_external(tensor: "onnx.TensorProto", folder: Path) -> bytes:
         return stream.read(length)
 
 
-def external_place(tensor: "onnx.TensorProto", folder: Path) -> tuple[Path, int, int]:
-    """Return the file that holds the external bytes of one tensor, their offset and their number.
-
-    Raises:
-        ValueError: As ``external_files``.
-    """
-    return _check(tensor, folder, folder / "tensor.pb")
-
-
 def make_external(tensor: "onnx.TensorProto", location: str, offset: int, length: int) -> None:
     """Let a tensor without elements have those in a file."""
     tensor.data_location = tensor.EXTERNAL
@@ -58,7 +49,14 @@ def make_external(tensor: "onnx.TensorProto", location: str, offset: int, length
         tensor.external_data.add(key=key, value=str(entry))
 
 
-def _check(tensor: "onnx.TensorProto", folder: Path, path: Path) -> tuple[Path, int, int]:
+def external_place(
+    tensor: "onnx.TensorProto", folder: Path, model: Path | None = None
+) -> tuple[Path, int, int]:
+    """Return the file that holds the external bytes of one tensor, their offset and their number.
+
+    Raises:
+        ValueError: As ``external_files``.
+    """
     entries = {entry.key: model_text(entry.value) for entry in tensor.external_data}
     location = entries.get("location", "")
     spellings = (PurePosixPath(location), PureWindowsPath(location))
@@ -69,7 +67,7 @@ def _check(tensor: "onnx.TensorProto", folder: Path, path: Path) -> tuple[Path, 
     file = folder / location
     # A model that is itself a symbolic link, as in a download cache, may keep its data beside its target.
     # realpath, because resolve() fails over a link that leads to itself.
-    homes = (Path(realpath(folder)), Path(realpath(path)).parent)
+    homes = (Path(realpath(folder)), Path(realpath(model or folder / "tensor.pb")).parent)
     if not any(Path(realpath(file)).is_relative_to(home) for home in homes):
         raise ValueError(f"external data {location!r} leads outside the model's folder by a symbolic link")
     if not file.is_file():

@@ -24,7 +24,6 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     """What a model can play.
 
     Attributes:
-        decoder: The roles of its inputs and outputs.
         plays: One for each data set.
         declined: Way -> why the model cannot play it.
         batch_axes: Input -> its axis of the batch; without the inputs that have none.

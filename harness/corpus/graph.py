@@ -22,7 +22,6 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     """One node.
 
     Attributes:
-        operator: Its operator.
         inputs: Names of the tensors that it reads, those that its subgraphs read from outside included.
         outputs: Names of the tensors that it makes; an output that is left out is empty.
         attributes: Digest of its attributes.
@@ -40,9 +39,7 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         nodes: In the order of the model, which is topological.
         operators: Operator -> nodes, those of subgraphs (bodies of If, Loop, Scan) included.
-        inputs: Names of the graph's inputs.
-        outputs: Names of its outputs.
-        constants: Names of its initializers.
+        inputs, outputs, constants: Names.
         nested: Nodes in subgraphs.
         op_types: Names of all operators, those in the bodies of local functions included.
         opsets: Domain -> version that the model imports; ONNX's own domain is ``ai.onnx``.

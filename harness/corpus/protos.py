@@ -6,6 +6,7 @@ a ``TensorProto``, ``SequenceProto``, ``OptionalProto`` or ``MapProto``.
 
 import math
 from collections.abc import Callable
+from collections.abc import Sequence as AbstractSequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,6 +134,15 @@ def tensor_proto(value: Tensor, name: str = "") -> "onnx.TensorProto":
     else:
         proto.raw_data = pack(value)
     return proto
+
+
+def value_info(
+    name: str, dtype: str, shape: AbstractSequence[int | str | None] | None
+) -> "onnx.ValueInfoProto":
+    """Return the declaration of a tensor, by the name of its element type."""
+    from onnx import helper
+
+    return helper.make_tensor_value_info(name, NUMBERS[dtype], shape)
 
 
 def tensor_type(value: Tensor) -> "onnx.TensorProto":

@@ -30,7 +30,6 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         model: The model's name in its suite.
-        seed: The seed.
         ports: The graph inputs that have to be fed.
         given: Sizes from the matrix or the side file, by name.
         settings: Settings of inputs, by their names.

@@ -19,13 +19,8 @@ TYPE_ATTRIBUTES = frozenset({"dtype", "output_datatype", "output_dtype", "to"})
 """Attributes that name the element type of an output; 0 leaves it to the inputs."""
 
 FLOAT32_BY_DEFAULT: dict[str, str] = {
-    "BlackmanWindow": "output_datatype",
-    "HammingWindow": "output_datatype",
-    "HannWindow": "output_datatype",
-    "MelWeightMatrix": "output_datatype",
-    "RandomNormal": "dtype",
-    "RandomUniform": "dtype",
-    "SequenceEmpty": "dtype",
+    **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow", "MelWeightMatrix"), "output_datatype"),
+    **dict.fromkeys(("RandomNormal", "RandomUniform", "SequenceEmpty"), "dtype"),
 }
 """Operators of one output -> the attribute without which it is float32."""
 

@@ -270,13 +270,8 @@ def _onnx_test_data(suite: str) -> Path:
         raise UsageError(_NO_ONNX)
     data = Path(spec.origin).parent / "backend" / "test" / "data" / suite.removeprefix("onnx-")
     if not data.is_dir():
-        raise UsageError(
-            Problem(
-                where=str(data),
-                what="this build of onnx comes without its test data",
-                hint="install onnx from PyPI",
-            )
-        )
+        what, hint = "this build of onnx comes without its test data", "install onnx from PyPI"
+        raise UsageError(Problem(where=str(data), what=what, hint=hint))
     return data
 
 

@@ -15,10 +15,7 @@ class Corner(msgspec.Struct, frozen=True):
 
     Attributes:
         name: Name of the model; unique.
-        op: The operator.
-        inputs: Its inputs in order.
         expected: Its outputs in order: IEEE 754, ONNX's specification and numpy agree on them.
-        attributes: Attributes of the operator.
         constants: Which of ``inputs`` are initializers, because many providers support only these.
         then: A second operator on the first output.
     """

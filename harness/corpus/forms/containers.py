@@ -1,10 +1,9 @@
 """Operators on sequences, and those with bodies: a few nodes each, with tensors at both ends."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.corpus.element_types import NUMBERS
 from harness.corpus.forms.setting import Form, Setting
+from harness.corpus.protos import value_info
 
 if TYPE_CHECKING:
     import onnx
@@ -78,7 +77,7 @@ def branches(setting: Setting) -> Form:
     condition = setting.given_as("bool", setting.draw.chance(50))
     then, otherwise = (
         helper.make_graph(
-            [_node(op, "x1 x2", f"b{at}")], f"branch{at}", [], [_declared(f"b{at}", "float32", shape)]
+            [_node(op, "x1 x2", f"b{at}")], f"branch{at}", [], [value_info(f"b{at}", "float32", shape)]
         )
         for at, op in enumerate(setting.draw.some(("Add", "Sub", "Mul"), 2))
     )
@@ -94,15 +93,12 @@ def loop(setting: Setting) -> Form:
     shape = setting.shape(0, 3)
     trips = setting.given_as("int64", setting.draw.between(1, 5))
     on = setting.given_as("bool", True)  # noqa: FBT003 - a value
+    steps = {"Add": "v_out", "Mul": "each"}
     body = helper.make_graph(
-        [
-            _node("Identity", "c_in", "c_out"),
-            _node("Add", "v_in x3", "v_out"),
-            _node("Mul", "v_in x3", "each"),
-        ],
+        [_node("Identity", "c_in", "c_out"), *(_node(op, "v_in x3", made) for op, made in steps.items())],
         "body",
-        [_declared("i", "int64", ()), _declared("c_in", "bool", ()), _declared("v_in", "float32", shape)],
-        [_declared("c_out", "bool", ()), *(_declared(name, "float32", shape) for name in ("v_out", "each"))],
+        [value_info("i", "int64", ()), value_info("c_in", "bool", ()), value_info("v_in", "float32", shape)],
+        [value_info("c_out", "bool", ()), *(value_info(made, "float32", shape) for made in steps.values())],
     )
     operands = (setting.drawn("float32", shape) for _ in range(2))
     node = _node("Loop", "x0 x1 x2", "y0 y1", body=body)
@@ -113,9 +109,3 @@ def _node(op: str, inputs: str, outputs: str, **attributes: Any) -> "onnx.NodePr
     from onnx import helper
 
     return helper.make_node(op, inputs.split(), outputs.split(), **attributes)
-
-
-def _declared(name: str, dtype: str, shape: Sequence[int]) -> "onnx.ValueInfoProto":
-    from onnx import helper
-
-    return helper.make_tensor_value_info(name, NUMBERS[dtype], shape)

@@ -10,12 +10,11 @@ import onnx.shape_inference
 from onnx import helper
 
 from harness.core.value import Array, tensor
-from harness.corpus.element_types import NUMBERS
 from harness.corpus.forms.draw import Draw
 from harness.corpus.forms.operators import Operator
 from harness.corpus.forms.setting import Form, Operand
 from harness.corpus.forms.values import values
-from harness.corpus.protos import tensor_proto
+from harness.corpus.protos import tensor_proto, value_info
 
 _IR_VERSION, _PLAIN_OPSET = 8, 21
 _IR_OF_OPSET = {19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12, 25: 13, 26: 13}
@@ -65,7 +64,7 @@ def build(operator: Operator, opset: int, form: Form, output_types: tuple[str, .
     for name in shown:
         declared = onnx.ValueInfoProto(name=name)
         if types[name]:
-            declared = helper.make_tensor_value_info(name, NUMBERS[types[name]], None)
+            declared = value_info(name, types[name], None)
         graph.output.append(declared)
     return Built(model=_checked(_model(graph, operator.domain, opset)), inputs=fed)
 
@@ -142,4 +141,4 @@ def _declared(name: str, operand: Operand, draw: Draw) -> onnx.ValueInfoProto:
     shape: list[int | str] = list(operand.array.shape)
     if not operand.fixed and draw.chance(_SYMBOL_PERCENT):
         shape = [f"{name}_{at}" if draw.chance(60) else size for at, size in enumerate(shape)]
-    return helper.make_tensor_value_info(name, NUMBERS[operand.dtype], shape)
+    return value_info(name, operand.dtype, shape)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.value import DTYPES
 from harness.corpus.element_types import NUMBERS, is_floating
 from harness.corpus.forms.setting import Form, Operand, Setting, broadcast
 from harness.corpus.forms.values import Kind
@@ -19,18 +18,17 @@ _EIGHT_BITS = Kind(low=-60.0, high=60.0)
 
 
 def _scales(setting: Setting, index: int, shape: tuple[int, ...]) -> Operand:
-    steps = np.array(_SCALE_STEPS)[setting.draw.whole(shape, 0, len(_SCALE_STEPS) - 1)]
-    return Operand(array=np.asarray(steps, DTYPES[setting.dtype(index)]), dtype=setting.dtype(index))
+    return setting.given(index, np.array(_SCALE_STEPS)[setting.draw.whole(shape, 0, len(_SCALE_STEPS) - 1)])
 
 
 def _points(setting: Setting, index: int, shape: tuple[int, ...], dtype: str = "") -> Operand:
     dtype = dtype or setting.dtype(index)
     if is_floating(dtype) or dtype in {"int32", "int16", "uint16"}:
-        return Operand(array=np.zeros(shape, DTYPES[dtype]), dtype=dtype)
+        return setting.given_as(dtype, np.zeros(shape))
     bits = 1 if "2" in dtype else 2 if "4" in dtype else 5
     low = 0 if dtype.startswith("u") else -(1 << bits - 1)
-    array = setting.draw.whole(shape, low, (1 << bits) // 2 - 1 if low else (1 << bits) - 1)
-    return Operand(array=array.astype(DTYPES[dtype]), dtype=dtype)
+    high = (1 << bits) // 2 - 1 if low else (1 << bits) - 1
+    return setting.given_as(dtype, setting.draw.whole(shape, low, high))
 
 
 def linear(setting: Setting) -> Form:
@@ -78,8 +76,7 @@ def _between_ties(setting: Setting, shape: list[int], scales: Operand, attribute
     elif "axis" in attributes:
         axis = attributes["axis"] % len(shape)
         spread = spread.reshape([-1 if at == axis else 1 for at in range(len(shape))])
-    dtype = setting.dtype(0)
-    return Operand(array=np.asarray(steps * spread).astype(DTYPES[dtype]), dtype=dtype)
+    return setting.given(0, steps * spread)
 
 
 def dynamic(setting: Setting) -> Form:
@@ -89,8 +86,7 @@ def dynamic(setting: Setting) -> Form:
     steps = setting.draw.whole((max(count, 2),), 0, 255)
     steps[0], steps[-1] = 0, 255
     shape = shape if count > 1 else (2,)
-    array = (steps / 16).reshape(shape).astype(np.float32)
-    return Form(inputs=(Operand(array=array, dtype=setting.dtype(0)),), outputs=3)
+    return Form(inputs=(setting.given(0, (steps / 16).reshape(shape)),), outputs=3)
 
 
 def _scale_and_point(setting: Setting, index: int) -> list[Operand | None]:
@@ -121,8 +117,7 @@ def quantized_convolution(setting: Setting) -> Form:
     inputs: list[Operand | None] = [data, *_scale_and_point(setting, 1), weights]
     if draw.chance(40):
         steps = np.array((0.03125, 0.0625))[draw.whole((outside,), 0, 1)]
-        points = Operand(array=np.zeros(outside, DTYPES[setting.dtype(5)]), dtype=setting.dtype(5))
-        inputs += [setting.given(4, steps, constant=True), points]
+        inputs += [setting.given(4, steps, constant=True), setting.given(5, np.zeros(outside))]
     else:
         inputs += _scale_and_point(setting, 4)
     inputs += [setting.given(6, draw.pick((0.25, 0.5, 1.0))), _points(setting, 7, ())]

@@ -24,11 +24,8 @@ _LARGE_PERCENT, _EMPTY_PERCENT = 12, 2
 class Operand(msgspec.Struct, frozen=True, kw_only=True):
     """An input of a form.
 
-    Attributes:
-        array: Its value.
-        dtype: Its element type.
-        constant: Whether it is an initializer; None if either will do.
-        fixed: Whether its declared shape must have sizes.
+    ``constant`` says whether it is an initializer; None if either will do. ``fixed``: its declared shape has
+    sizes.
     """
 
     array: Array
@@ -42,7 +39,6 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         inputs: One for each input; None for one that is left out.
-        attributes: Its attributes.
         outputs: Number of its outputs.
         types: Index of an output -> its element type, where neither schema nor input names it.
         nodes: The nodes (``onnx.NodeProto``), where the operator needs others beside it; else it is the only

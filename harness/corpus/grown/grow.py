@@ -7,14 +7,14 @@ import onnx.helper
 import onnx.numpy_helper
 
 from harness.core.value import Array
-from harness.corpus.element_types import NUMBERS
 from harness.corpus.forms.draw import Draw
 from harness.corpus.forms.model import Built
 from harness.corpus.grown.elementwise import ELEMENTWISE
-from harness.corpus.grown.growth import Growth, RefusedError, Value
+from harness.corpus.grown.growth import Growth, RefusedError
 from harness.corpus.grown.moves import MOVES
 from harness.corpus.grown.quantized import QUANTIZED
 from harness.corpus.grown.sums import RECURRENT, SUMS
+from harness.corpus.protos import value_info
 
 OPSETS = (13, 14, 15, 16, 17, 17, 18, 19, 20, 21, 21, 22, 23, 24, 25)
 """Opsets of random graphs; those of exporters more often."""
@@ -83,7 +83,8 @@ def _model(g: Growth) -> onnx.ModelProto:
     symbol = g.chance(0.25)
     ports = [_input(name, array, symbolic=symbol) for name, array in g.inputs.items()]
     weights = [onnx.numpy_helper.from_array(array, name) for name, array in g.weights.items() if name in read]
-    graph = onnx.helper.make_graph(g.nodes, "grown", ports, [_port(one) for one in outputs], weights)
+    results = [value_info(one.name, one.dtype, one.shape) for one in outputs]
+    graph = onnx.helper.make_graph(g.nodes, "grown", ports, results, weights)
     opsets = [onnx.helper.make_opsetid("", g.opset)]
     version, producer = onnx.helper.find_min_ir_version_for(opsets), "ort-ep-harness"
     return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=version, producer_name=producer)
@@ -93,8 +94,4 @@ def _input(name: str, array: Array, *, symbolic: bool) -> onnx.ValueInfoProto:
     shape: list[int | str] = list(array.shape)
     if symbolic and shape:
         shape[0] = f"rows_of_{name}"
-    return onnx.helper.make_tensor_value_info(name, NUMBERS[array.dtype.name], shape)
-
-
-def _port(value: Value) -> onnx.ValueInfoProto:
-    return onnx.helper.make_tensor_value_info(value.name, NUMBERS[value.dtype], value.shape)
+    return value_info(name, array.dtype.name, shape)

@@ -8,6 +8,7 @@ import onnx.helper
 
 from harness.corpus.element_types import NUMBERS
 from harness.corpus.nodes import bodies
+from harness.corpus.protos import value_info
 from harness.corpus.variants.draft import Draft, Part, is_op, result_of
 from harness.corpus.variants.transformation import MOVABLE, Transformation
 
@@ -33,8 +34,8 @@ def into_loop(part: Part, node: onnx.NodeProto) -> str:
     draft = part.draft
     # Iteration number and condition of the body.
     ports = [
-        onnx.helper.make_tensor_value_info(draft.fresh("iteration"), NUMBERS["int64"], []),
-        onnx.helper.make_tensor_value_info(draft.fresh("go_on"), NUMBERS["bool"], []),
+        value_info(draft.fresh("iteration"), "int64", []),
+        value_info(draft.fresh("go_on"), "bool", []),
     ]
     once = part.constant(np.array(1, np.int64))
     go_on = part.constant(np.array(True))  # noqa: FBT003 - a value
@@ -76,12 +77,12 @@ def _body(
     result = draft.fresh(name)
     copy.output[:] = [result]
     kind = draft.type_of(node.output[0])
-    outputs = [onnx.helper.make_tensor_value_info(result, NUMBERS[kind.dtype], list(kind.shape))]
+    outputs = [value_info(result, kind.dtype, kind.shape)]
     nodes = [copy]
     if ports:
         going = draft.fresh("going")
         nodes.append(onnx.helper.make_node("Identity", [ports[1].name], [going], name=draft.fresh("n_going")))
-        outputs.insert(0, onnx.helper.make_tensor_value_info(going, NUMBERS["bool"], []))
+        outputs.insert(0, value_info(going, "bool", []))
     return onnx.helper.make_graph(nodes, draft.fresh(name), list(ports), outputs)
 
 

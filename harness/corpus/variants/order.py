@@ -3,9 +3,9 @@
 import onnx
 import onnx.helper
 
-from harness.corpus.element_types import NUMBERS
 from harness.corpus.nodes import bodies
 from harness.corpus.origins import RANDOM_OPERATORS
+from harness.corpus.protos import value_info
 from harness.corpus.variants.draft import Draft, Part, insert, is_op, reads
 from harness.corpus.variants.transformation import MOVABLE, Transformation
 
@@ -64,7 +64,7 @@ def exposed(draft: Draft) -> str:
         return ""
     name = draft.random.pick(names)
     kind = draft.type_of(name)
-    draft.graph.output.append(onnx.helper.make_tensor_value_info(name, NUMBERS[kind.dtype], list(kind.shape)))
+    draft.graph.output.append(value_info(name, kind.dtype, kind.shape))
     return name
 
 

@@ -55,11 +55,8 @@ class Graph:
     so the exports of one architecture at two opsets have the same weights and inputs, however their nodes
     differ.
 
-    Args:
-        seed: The seed of all random numbers.
-        opset: Version of ONNX's operators.
-        ml_opset: Version of the operators for classical machine learning, if there are any.
-        fixed: Declare the sizes of symbolic dimensions instead of their names.
+    ``ml_opset`` is the version of the operators for classical machine learning, if there are any. With
+    ``fixed``, sizes of symbolic dimensions are declared instead of their names.
     """
 
     def __init__(self, *, seed: str, opset: int, ml_opset: int | None = None, fixed: bool = False) -> None:
@@ -224,7 +221,6 @@ class Architecture(msgspec.Struct, frozen=True, kw_only=True):
     """An architecture that is exported in several sizes, at two opsets.
 
     Attributes:
-        name: Such as ``resnet``.
         what: One line about its parts.
         build: Adds the whole model to an empty graph.
         sizes: Name of a size -> arguments of ``build``; ``small`` runs in milliseconds.
