@@ -47,16 +47,10 @@ class CachePair(msgspec.Struct, frozen=True, kw_only=True):
     axis: int
 
 
-class Unpaired(msgspec.Struct, frozen=True):
-    """No cache can be told; ``reason`` says why."""
-
-    reason: str
-
-
 def cache_pairs(
     inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType], batch: str | None
-) -> tuple[CachePair, ...] | Unpaired:
-    """Return the pairs in the order of the layers; none if no input looks like a cache.
+) -> tuple[CachePair, ...] | str:
+    """Return the pairs in the order of the layers, none if no input looks like a cache; or what is missing.
 
     Inputs are those without another role, outputs all but the logits. ``batch`` is the symbol of the axis of
     texts; empty if it has no name, None if its size is fixed.
@@ -67,7 +61,7 @@ def cache_pairs(
         named = _by_order(pasts, inputs, outputs)
     if len(named) < len(pasts):
         lone = next(name for name in pasts if name not in named)
-        return Unpaired(f"no output takes the place of its input {lone!r} in the next step")
+        return f"no output takes the place of its input {lone!r} in the next step"
     # Some exporters list all keys before all values.
     return with_axes(sorted(named.items(), key=lambda pair: _layer(pair[0])), inputs, outputs, batch)
 
@@ -77,13 +71,13 @@ def with_axes(
     inputs: Mapping[str, ValueType],
     outputs: Mapping[str, ValueType],
     batch: str | None,
-) -> tuple[CachePair, ...] | Unpaired:
-    """Return the pairs of some inputs and outputs, with the axis of the positions of each."""
+) -> tuple[CachePair, ...] | str:
+    """Return the pairs of some inputs and outputs with their axes of positions; or why one is not known."""
     pairs = []
     for past, present in names:
         axis = positions_axis(inputs[past], outputs[present], batch)
         if axis is None:
-            return Unpaired(f"the axis of the positions of its input {past!r} cannot be told")
+            return f"the axis of the positions of its input {past!r} cannot be told"
         pairs.append(CachePair(past=past, present=present, axis=axis))
     return tuple(pairs)
 

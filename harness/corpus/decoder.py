@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import msgspec
 
 from harness.core.value import Tensor
-from harness.corpus.cache_pairs import CachePair, Unpaired, cache_pairs, rank, symbols, with_axes
+from harness.corpus.cache_pairs import CachePair, cache_pairs, rank, symbols, with_axes
 from harness.corpus.case import Case
 from harness.corpus.decoder_names import Named, named_by_config
 from harness.corpus.errors import blame
@@ -109,8 +109,8 @@ def decoder_of(case: Case) -> Decoder | str:
     )
     own = {name: kind for name, kind in inputs.items() if name not in (tokens, *fixed)}
     cache = _cache(named, own, outputs, logits, inputs[tokens])
-    if isinstance(cache, Unpaired):
-        return cache.reason
+    if isinstance(cache, str):
+        return cache
     own = {name: kind for name, kind in own.items() if name not in {pair.past for pair in cache}}
     decoder = Decoder(
         tokens=tokens,
@@ -136,20 +136,21 @@ def _bounded(decoder: Decoder, config: GenaiConfig | None, case: Case) -> Decode
     fixed = fixed_cache(model, decoder.cache, inputs, counts=bool(decoder.counts), placed=placed)
     if isinstance(fixed, str):
         return fixed
+    pairs, length = fixed
     columns = symbols(inputs[decoder.mask])[1] if decoder.mask else ""
-    if columns is None and (inputs[decoder.mask].shape or ())[1] != fixed.length:
+    if columns is None and (inputs[decoder.mask].shape or ())[1] != length:
         return f"its input {decoder.mask!r} has a fixed length, which is not that of its cache"
     stated = config.model.context_length if config else None
     held = held_positions(model, decoder.positions)
-    limits = [limit for limit in (stated, held, fixed.length) if limit is not None]
-    lengths = takes_lengths(model, [(pair.past, pair.present) for pair in fixed.pairs])
+    limits = [limit for limit in (stated, held, length) if limit is not None]
+    lengths = takes_lengths(model, pairs)
     return msgspec.structs.replace(
         decoder,
-        cache=fixed.pairs,
-        cache_length=fixed.length,
+        cache=pairs,
+        cache_length=length,
         masks_cache=columns is None,
         context=min(limits, default=None),
-        shares_buffer=lengths or scattered(model, fixed.pairs),
+        shares_buffer=lengths or scattered(model, pairs),
         takes_lengths=lengths,
     )
 
@@ -181,7 +182,7 @@ def _cache(
     outputs: Mapping[str, ValueType],
     logits: str,
     tokens: ValueType,
-) -> tuple[CachePair, ...] | Unpaired:
+) -> tuple[CachePair, ...] | str:
     batch = symbols(tokens)[0]
     if named.pairs:
         return with_axes(named.pairs, inputs, outputs, batch)

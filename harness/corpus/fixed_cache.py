@@ -37,13 +37,6 @@ _PAST_OF = {"GroupQueryAttention": (3, 4)}
 """Operators that are told the length of the cache, so that its buffer may be longer, and their inputs."""
 
 
-class FixedCache(msgspec.Struct, frozen=True, kw_only=True):
-    """A cache with the axes along which it is written, and its positions; None for a cache that grows."""
-
-    pairs: tuple[CachePair, ...]
-    length: int | None
-
-
 def counts_of(inputs: Mapping[str, ValueType], sequence: str | None) -> dict[str, Count]:
     """Return which of the inputs without another role count columns, by their names and shapes.
 
@@ -67,8 +60,10 @@ def fixed_cache(
     *,
     counts: bool,
     placed: bool,
-) -> FixedCache | str:
-    """Return the fixed length of a cache, if it has one; else why a model cannot be fed with it.
+) -> tuple[tuple[CachePair, ...], int | None] | str:
+    """Return a cache with the axes along which it is written, and its length, which is None if it grows.
+
+    If a model cannot be fed with it, return the reason.
 
     ``counts`` says whether an input counts columns, ``placed`` whether positions or a mask tell how long the
     text is.
@@ -79,17 +74,17 @@ def fixed_cache(
     )
     lengths = {pair.past: _length(inputs[pair.past], pair.axis) for pair in pairs}
     if not any(lengths.values()):
-        return FixedCache(pairs=pairs, length=None)
+        return pairs, None
     first = next(name for name, length in lengths.items() if length)
     fixed = f"its cache {first!r} has a fixed length of {lengths[first]}"
     if len(set(lengths.values())) > 1:
         return f"{fixed}, and another part of it has another length, or none"
     whole = all((pair.past, pair.present) in axes for pair in pairs)
-    if not (counts or whole or takes_lengths(model, [(pair.past, pair.present) for pair in pairs])):
+    if not (counts or whole or takes_lengths(model, pairs)):
         return f"{fixed}, and no operator and no input of the model tells where new tokens are written"
     if not (counts or placed):
         return f"{fixed}, and no input of the model tells how much of it is filled"
-    return FixedCache(pairs=pairs, length=lengths[first])
+    return pairs, lengths[first]
 
 
 def scattered(model: "onnx.ModelProto", pairs: Sequence[CachePair]) -> bool:
@@ -114,15 +109,15 @@ def held_positions(model: "onnx.ModelProto", positions: str) -> int | None:
     return min(found, default=None)
 
 
-def takes_lengths(model: "onnx.ModelProto", cache: Sequence[tuple[str, str]]) -> bool:
-    """Return whether every input and output of the cache is of an operator that is told its length."""
+def takes_lengths(model: "onnx.ModelProto", pairs: Sequence[CachePair]) -> bool:
+    """Return whether every input and output of a cache is of an operator that is told its length."""
     fed = {
         (node.input[index], node.output[place])
         for node in model.graph.node
         for place, index in enumerate(_PAST_OF.get(node.op_type, ()), 1)
         if len(node.input) > index and len(node.output) > place
     }
-    return bool(cache) and fed.issuperset(cache)
+    return bool(pairs) and fed.issuperset((pair.past, pair.present) for pair in pairs)
 
 
 def _written_axes(model: "onnx.ModelProto") -> dict[tuple[str, str], int]:

@@ -7,7 +7,7 @@ import numpy as np
 from harness.corpus.decoders import ports
 from harness.corpus.decoders.form import KEY_SPREAD, LAYERS, VOCABULARY, Form
 from harness.corpus.decoders.positions import additive_mask, fixed_mask, rotary_tables
-from harness.corpus.decoders.products import EPSILON, Part, embedded, number, product, scale_weight
+from harness.corpus.decoders.products import EPSILON, Part, embedded, product, scale_weight
 from harness.corpus.zoo.graph import Graph
 from harness.corpus.zoo.layers import merge_heads, silu, split_heads
 
@@ -56,7 +56,7 @@ def head(g: Graph, form: Form, x: str) -> str:
     with g.scope("lm_head"):
         y = product(g, form, x, form.width, {"out": Part(VOCABULARY, _LOGIT_SPREAD**2)})
         if form.final_cap:
-            cap = number(g, form, form.final_cap)
+            cap = g.constant(np.array(form.final_cap, form.numpy_type))
             y = g.op("Mul", g.op("Tanh", g.op("Div", y, cap)), cap)
         return y
 

@@ -72,11 +72,6 @@ def simplified_norm(g: Graph, form: Form, x: str, width: int, mean: float = 1.0)
     return g.op("SimplifiedLayerNormalization", x, weight, axis=-1, epsilon=EPSILON, stash_type=1)
 
 
-def number(g: Graph, form: Form, value: float) -> str:
-    """Add a constant scalar of the model's type."""
-    return g.constant(np.array(value, form.numpy_type))
-
-
 def _drawn(g: Graph, form: Form, name: str, width: int, part: Part) -> Array:
     with g.scope(name):
         weights: Array = (part.gain / width) ** 0.5 * g.random("weight").standard_normal((width, part.width))

@@ -218,19 +218,10 @@ class Part:
         """Cut a tensor along an axis."""
         return self.ops(len(sizes), "Split", x, self.ints(*sizes), axis=axis)
 
-    def halves(self, x: str, axis: int) -> list[str]:
-        """Cut a tensor in two along an axis of even size."""
-        # Since opset 18, one of the sizes and their number has to be given.
-        number = 2 if self.draft.opset >= _SPLIT_NUMBER else None
-        return self.ops(2, "Split", x, axis=axis, num_outputs=number)
-
     def slice(self, x: str, axis: int, start: int, end: int, step: int = 1) -> str:
         """Take a range of an axis."""
         bounds = (self.ints(start), self.ints(end), self.ints(axis), self.ints(step))
         return self.op("Slice", x, *bounds)
-
-
-_SPLIT_NUMBER = 18
 
 
 def is_op(node: onnx.NodeProto, op_type: str) -> bool:

@@ -19,6 +19,8 @@ _BY_SAMPLE = operators("""
 """)
 """Operators that work on each sample (axis 0 of the first input) alone, by their texts."""
 
+_SPLIT_NUMBER = 18
+
 
 def cut_and_joined(part: Part, x: str, kind: Type) -> str:
     """Split along an axis and concatenate the pieces: elements come back to their place."""
@@ -62,7 +64,9 @@ def batch_doubled(part: Part, node: onnx.NodeProto, kind: Type) -> str:
         return ""  # onnxruntime splits no empty axis into a number of parts
     x = node.input[0]
     both = part.like(node, [part.op("Concat", x, x, axis=0), *node.input[1:]])
-    return part.halves(both, 0)[0]
+    # Since opset 18, one of the sizes and their number has to be given.
+    number = 2 if part.draft.opset >= _SPLIT_NUMBER else None
+    return part.ops(2, "Split", both, axis=0, num_outputs=number)[0]
 
 
 def filters_cut(part: Part, node: onnx.NodeProto, _: Type) -> str:
