@@ -55,7 +55,7 @@ def cache_pairs(
     Inputs are those without another role, outputs all but the logits. ``batch`` is the symbol of the axis of
     texts; empty if it has no name, None if its size is fixed.
     """
-    pasts = [name for name, kind in inputs.items() if rank(kind) >= _RANK and _is_cache(name)]
+    pasts = [name for name, kind in inputs.items() if kind.rank >= _RANK and _is_cache(name)]
     named = _by_name(pasts, inputs, outputs)
     if len(named) < len(pasts):
         named = _by_order(pasts, inputs, outputs)
@@ -82,19 +82,9 @@ def with_axes(
     return tuple(pairs)
 
 
-def rank(kind: ValueType) -> int:
-    """Return the number of axes of a tensor; -1 for any other value, and if it is not declared."""
-    return len(kind.shape) if kind.kind == "tensor" and kind.shape is not None else -1
-
-
-def symbols(kind: ValueType) -> Sequence[str | None]:
-    """Return the name of each axis, empty for an unnamed one, None for one of a fixed size."""
-    return kind.symbols or (None,) * len(kind.shape or ())
-
-
 def positions_axis(past: ValueType, present: ValueType, batch: str | None) -> int | None:
     """Return the axis that is longer after a step, or else the only one that may be; None if none is told."""
-    before, after = symbols(past), symbols(present)
+    before, after = past.axes, present.axes
     if len(before) != len(after):
         return None
     sizes = tuple(zip(past.shape or (), present.shape or (), strict=True))
@@ -147,7 +137,7 @@ def _by_order(
 
 def _fits(past: ValueType, present: ValueType) -> bool:
     """Return whether both have one type and rank, and at most one size that differs."""
-    if rank(past) != rank(present) or past.dtype != present.dtype:
+    if past.rank != present.rank or past.dtype != present.dtype:
         return False
     sizes = zip(past.shape or (), present.shape or (), strict=True)
     return sum(old != new and None not in (old, new) for old, new in sizes) <= 1

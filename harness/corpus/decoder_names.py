@@ -6,7 +6,6 @@ from pathlib import Path
 import msgspec
 
 from harness.core.errors import Problem, valid_names
-from harness.corpus.cache_pairs import rank, symbols
 from harness.corpus.genai_config import CONFIG_NAME, LAYER, ConfigError, DecoderPart, GenaiConfig
 from harness.corpus.port import ValueType
 
@@ -71,8 +70,8 @@ def sizes_by_config(config: GenaiConfig, inputs: Mapping[str, ValueType]) -> dic
     for layer in range(decoder.num_hidden_layers):
         for past, _ in _patterns(decoder):
             kind = inputs.get(_layer(past, layer))
-            if kind is not None and kind.dtype in FLOATS and rank(kind) == _CACHE_RANK:
-                named = enumerate(symbols(kind))
+            if kind is not None and kind.dtype in FLOATS and kind.rank == _CACHE_RANK:
+                named = enumerate(kind.axes)
                 sizes |= {symbol: told[axis] for axis, symbol in named if symbol and told.get(axis)}
     return sizes
 

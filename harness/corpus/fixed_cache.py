@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from harness.corpus.cache_pairs import CachePair, symbols
+from harness.corpus.cache_pairs import CachePair
 from harness.corpus.port import ValueType
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def counts_of(inputs: Mapping[str, ValueType], sequence: str | None) -> dict[str
             continue
         if _START.search(name):
             found[name] = "start"
-        elif _PLACES.search(name) and kind.shape and (sequence is None or symbols(kind)[0] in ("", sequence)):
+        elif _PLACES.search(name) and kind.shape and (sequence is None or kind.axes[0] in ("", sequence)):
             found[name] = "places"
     return found
 
@@ -142,4 +142,4 @@ def _written_axes(model: "onnx.ModelProto") -> dict[tuple[str, str], int]:
 
 
 def _length(kind: ValueType, axis: int) -> int | None:
-    return (kind.shape or ())[axis] if symbols(kind)[axis] is None else None
+    return (kind.shape or ())[axis] if kind.axes[axis] is None else None

@@ -65,7 +65,7 @@ def generation_of(case: Case, settings: TextSettings) -> Generation | str:
         plays += found
     if not plays:
         return "; ".join(f"{way}: {why}" for way, why in declined.items())
-    batch = _batch(types[decoder.tokens])
+    batch = types[decoder.tokens].axes[0]
     axes = {name: _batch_axis(kind, batch) for name, kind in types.items()}
     return Generation(
         decoder=decoder,
@@ -137,7 +137,7 @@ def _inputs(case: Case, decoder: Decoder, texts: Array, play: Play) -> Iterator[
     given = dict(case.data_sets[0].inputs)
     pasts = {pair.past: pair.axis for pair in decoder.cache}
     types = {port.name: port.type for port in case.ports}
-    batch = _batch(types[decoder.tokens])
+    batch = types[decoder.tokens].axes[0]
     for name, kind in types.items():
         if name == decoder.tokens:
             yield name, _tensor(texts[: shape[0], : shape[1]], kind)
@@ -163,11 +163,6 @@ def _inputs(case: Case, decoder: Decoder, texts: Array, play: Play) -> Iterator[
 
 def _tensor(array: Array, kind: ValueType) -> Tensor:
     return Tensor(dtype=kind.dtype, array=np.ascontiguousarray(array, DTYPES[kind.dtype]))
-
-
-def _batch(tokens: ValueType) -> str | None:
-    """Return the symbol of the batch; None if it is fixed."""
-    return (tokens.symbols or (None,))[0]
 
 
 def _batch_axis(kind: ValueType, batch: str | None) -> int | None:

@@ -32,6 +32,16 @@ class ValueType(msgspec.Struct, frozen=True, kw_only=True):
     symbols: tuple[str | None, ...] = ()
     item: "ValueType | None" = None
 
+    @property
+    def rank(self) -> int:
+        """Number of axes of a tensor; -1 for any other value, and if it is not declared."""
+        return len(self.shape) if self.kind == "tensor" and self.shape is not None else -1
+
+    @property
+    def axes(self) -> tuple[str | None, ...]:
+        """Name of each axis: empty for an unnamed one, None for one of a fixed size."""
+        return self.symbols or (None,) * len(self.shape or ())
+
 
 class Port(msgspec.Struct, frozen=True, kw_only=True):
     """A graph input that has to be fed; its type has given sizes in the place of symbolic dimensions."""
