@@ -26,12 +26,8 @@ def test_where_the_last_window_begins(
     attributes = {"strides": (1, stride), "pads": (0, pads[0], 0, pads[1])}
     assert begins_behind((5, size), (1, reach), attributes) is behind
     if reach > 1:
-        assert (
-            begins_behind(
-                (size,), (2,), attributes | {"strides": (stride,), "pads": pads, "dilations": (reach - 1,)}
-            )
-            is behind
-        )
+        dilated = {"strides": (stride,), "pads": pads, "dilations": (reach - 1,)}
+        assert begins_behind((size,), (2,), dilated) is behind
 
 
 @pytest.mark.parametrize("name", ["AveragePool", "MaxPool", "LpPool"])
