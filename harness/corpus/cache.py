@@ -27,11 +27,7 @@ def fill_once(entry: Path, build: Callable[[Path], None]) -> Path:
 
     The content is built beside the entry and renamed into place, under a lock: other processes see the whole
     entry or none, and wait for it. A name that derives from everything that the content depends on makes an
-    entry valid for ever.
-
-    Args:
-        entry: The folder, below ``cache_root()``.
-        build: Fills an empty folder; if it raises, there is no entry.
+    entry valid for ever. ``build`` fills an empty folder; if it raises, there is no entry.
 
     Raises:
         UsageError: The cache cannot be written, for example because the disk is full.
@@ -46,13 +42,9 @@ def fill_once(entry: Path, build: Callable[[Path], None]) -> Path:
             if not entry.is_dir():
                 _fill(entry, build)
     except OSError as error:
-        raise UsageError(
-            Problem(
-                where=str(entry),
-                what=f"the cache cannot be filled: {one_line(error)}",
-                hint=f"free some space, or set {ENVIRONMENT} to a folder that can be written",
-            )
-        ) from error
+        what = f"the cache cannot be filled: {one_line(error)}"
+        hint = f"free some space, or set {ENVIRONMENT} to a folder that can be written"
+        raise UsageError(Problem(where=str(entry), what=what, hint=hint)) from error
     return entry
 
 

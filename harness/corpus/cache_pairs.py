@@ -40,42 +40,28 @@ _LENGTH = re.compile(r"past|seq|len|total|cache", re.IGNORECASE)
 
 
 class CachePair(msgspec.Struct, frozen=True, kw_only=True):
-    """One tensor of the cache: an input, and the output that takes its place in the next step.
-
-    Attributes:
-        past: Name of the input.
-        present: Name of the output.
-        axis: The axis of the positions, in both.
-    """
+    """A cached tensor: an input, the output that takes its place in the next step, the axis of positions."""
 
     past: str
     present: str
     axis: int
 
 
-class Unpaired(msgspec.Struct, frozen=True):
-    """No cache can be told; ``reason`` says why."""
-
-    reason: str
-
-
 def cache_pairs(
     inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType], batch: str | None
-) -> tuple[CachePair, ...] | Unpaired:
-    """Return the pairs in the order of the layers; none if no input looks like a cache.
+) -> tuple[CachePair, ...] | str:
+    """Return the pairs in the order of the layers, none if no input looks like a cache; or what is missing.
 
-    Args:
-        inputs: Those without another role.
-        outputs: All but the logits.
-        batch: Symbol of the axis of texts; empty if it has no name, None if its size is fixed.
+    Inputs are those without another role, outputs all but the logits. ``batch`` is the symbol of the axis of
+    texts; empty if it has no name, None if its size is fixed.
     """
-    pasts = [name for name, kind in inputs.items() if rank(kind) >= _RANK and _is_cache(name)]
+    pasts = [name for name, kind in inputs.items() if kind.rank >= _RANK and _is_cache(name)]
     named = _by_name(pasts, inputs, outputs)
     if len(named) < len(pasts):
         named = _by_order(pasts, inputs, outputs)
     if len(named) < len(pasts):
         lone = next(name for name in pasts if name not in named)
-        return Unpaired(f"no output takes the place of its input {lone!r} in the next step")
+        return f"no output takes the place of its input {lone!r} in the next step"
     # Some exporters list all keys before all values.
     return with_axes(sorted(named.items(), key=lambda pair: _layer(pair[0])), inputs, outputs, batch)
 
@@ -85,30 +71,20 @@ def with_axes(
     inputs: Mapping[str, ValueType],
     outputs: Mapping[str, ValueType],
     batch: str | None,
-) -> tuple[CachePair, ...] | Unpaired:
-    """Return the pairs of some inputs and outputs, with the axis of the positions of each."""
+) -> tuple[CachePair, ...] | str:
+    """Return the pairs of some inputs and outputs with their axes of positions; or why one is not known."""
     pairs = []
     for past, present in names:
         axis = positions_axis(inputs[past], outputs[present], batch)
         if axis is None:
-            return Unpaired(f"the axis of the positions of its input {past!r} cannot be told")
+            return f"the axis of the positions of its input {past!r} cannot be told"
         pairs.append(CachePair(past=past, present=present, axis=axis))
     return tuple(pairs)
 
 
-def rank(kind: ValueType) -> int:
-    """Return the number of axes of a tensor; -1 for any other value, and if it is not declared."""
-    return len(kind.shape) if kind.kind == "tensor" and kind.shape is not None else -1
-
-
-def symbols(kind: ValueType) -> Sequence[str | None]:
-    """Return the name of each axis, empty for an unnamed one, None for one of a fixed size."""
-    return kind.symbols or (None,) * len(kind.shape or ())
-
-
 def positions_axis(past: ValueType, present: ValueType, batch: str | None) -> int | None:
     """Return the axis that is longer after a step, or else the only one that may be; None if none is told."""
-    before, after = symbols(past), symbols(present)
+    before, after = past.axes, present.axes
     if len(before) != len(after):
         return None
     sizes = tuple(zip(past.shape or (), present.shape or (), strict=True))
@@ -161,7 +137,7 @@ def _by_order(
 
 def _fits(past: ValueType, present: ValueType) -> bool:
     """Return whether both have one type and rank, and at most one size that differs."""
-    if rank(past) != rank(present) or past.dtype != present.dtype:
+    if past.rank != present.rank or past.dtype != present.dtype:
         return False
     sizes = zip(past.shape or (), present.shape or (), strict=True)
     return sum(old != new and None not in (old, new) for old, new in sizes) <= 1

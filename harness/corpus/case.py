@@ -43,7 +43,6 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """One model, ready to run.
 
     Attributes:
-        model_path: The model's file.
         external: Its external data files, all below the model's folder.
         ports: The graph inputs that have to be fed: those without an initializer.
         outputs: Names of the graph outputs.
@@ -53,7 +52,6 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         atol: Absolute tolerance of the expected outputs.
         digest: SHA-256 in hex over everything that the CPU provider's answer depends on or is compared with:
             the model, its external data, all data sets, and the tolerance of expected outputs.
-        facts: The parts of the model.
         recipe: What its inputs are generated from; None if it has test data.
         frozen: How it is judged, and its noise, if it is a case of a profile. Its golden is what its data
             sets expect.
@@ -100,13 +98,8 @@ def load_case(
     for a built-in suite if the model still exists, for a folder if the model, its test data and its external
     data look unchanged; see ``file_state``.
 
-    Args:
-        suite: The suite.
-        model: One of its models.
-        dimensions: Sizes of symbolic dimensions by name; for others see ``harness.corpus.sizes``.
-        seed: The seed of generated inputs.
-        settings: The matrix's settings for this model; they override those of the model's side file, which
-            override ``dimensions``.
+    Sizes of symbolic dimensions are given by name; for others see ``harness.corpus.sizes``. The matrix's
+    settings for this model override those of the model's side file, which override ``dimensions``.
 
     Raises:
         SettingsError: The settings, the side file or ``genai_config.json`` do not fit the model.

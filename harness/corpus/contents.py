@@ -80,14 +80,10 @@ def content_of(
     sizes: Mapping[str, int],
     values: Values = "plain",
 ) -> Content | None:
-    """Return what to generate for an input; None if only the element type decides.
+    """Return what to generate for an input, a tensor; None if only the element type decides.
 
-    Args:
-        port: The input; a tensor.
-        settings: Its settings, if any.
-        domain: The values that the graph is defined for, if it restricts them.
-        sizes: The sizes of dimensions by name; other lengths in the domain restrict nothing.
-        values: The values if nothing else decides.
+    The graph is defined for the values of ``domain``, in which lengths without a size restrict nothing.
+    ``values`` are taken if nothing else decides.
 
     Raises:
         ValueError: The settings do not suit the element type.

@@ -45,14 +45,7 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SavedSet(msgspec.Struct, frozen=True, kw_only=True):
-    """One saved data set.
-
-    Attributes:
-        name: Such as ``test_data_set_0``.
-        path: Its folder or file, for messages.
-        files: The files with values.
-        names: The names of all files in it.
-    """
+    """A saved data set: its folder or file for messages, its files with values, the names of all files."""
 
     name: str
     path: Path

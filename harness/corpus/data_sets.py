@@ -35,13 +35,7 @@ class DataSet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):
-    """The inputs and outputs of a model.
-
-    Attributes:
-        ports: The graph inputs that have to be fed.
-        outputs: The graph outputs.
-        declared: All graph inputs, those with an initializer included, by name.
-    """
+    """The inputs that have to be fed, the outputs, and all inputs by name, those with an initializer too."""
 
     ports: tuple[Port, ...]
     outputs: tuple[Port, ...]

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 import msgspec
 
 from harness.core.value import Tensor
-from harness.corpus.cache_pairs import CachePair, Unpaired, cache_pairs, rank, symbols, with_axes
+from harness.corpus.cache_pairs import CachePair, cache_pairs, with_axes
 from harness.corpus.case import Case
 from harness.corpus.decoder_names import Named, named_by_config
 from harness.corpus.errors import blame
-from harness.corpus.fixed_cache import Count, counts_of, fixed_cache, scattered
+from harness.corpus.fixed_cache import Count, counts_of, fixed_cache, held_positions, scattered, takes_lengths
 from harness.corpus.genai_config import GenaiConfig, read_genai_config
-from harness.corpus.held_positions import held_positions, takes_lengths
 from harness.corpus.model_file import load_model
 from harness.corpus.port import ValueType
 
@@ -110,8 +109,8 @@ def decoder_of(case: Case) -> Decoder | str:
     )
     own = {name: kind for name, kind in inputs.items() if name not in (tokens, *fixed)}
     cache = _cache(named, own, outputs, logits, inputs[tokens])
-    if isinstance(cache, Unpaired):
-        return cache.reason
+    if isinstance(cache, str):
+        return cache
     own = {name: kind for name, kind in own.items() if name not in {pair.past for pair in cache}}
     decoder = Decoder(
         tokens=tokens,
@@ -122,7 +121,7 @@ def decoder_of(case: Case) -> Decoder | str:
         vocabulary=_vocabulary(outputs[logits], config, case, tokens),
         fixed=fixed,
         constants=_constants(own),
-        counts=counts_of(own, symbols(inputs[tokens])[1]),
+        counts=counts_of(own, inputs[tokens].axes[1]),
         pads_token=config.model.pad_token_id if config else 0,
     )
     return _unusable(decoder, inputs, outputs) or _bounded(decoder, config, case)
@@ -137,20 +136,21 @@ def _bounded(decoder: Decoder, config: GenaiConfig | None, case: Case) -> Decode
     fixed = fixed_cache(model, decoder.cache, inputs, counts=bool(decoder.counts), placed=placed)
     if isinstance(fixed, str):
         return fixed
-    columns = symbols(inputs[decoder.mask])[1] if decoder.mask else ""
-    if columns is None and (inputs[decoder.mask].shape or ())[1] != fixed.length:
+    pairs, length = fixed
+    columns = inputs[decoder.mask].axes[1] if decoder.mask else ""
+    if columns is None and (inputs[decoder.mask].shape or ())[1] != length:
         return f"its input {decoder.mask!r} has a fixed length, which is not that of its cache"
     stated = config.model.context_length if config else None
     held = held_positions(model, decoder.positions)
-    limits = [limit for limit in (stated, held, fixed.length) if limit is not None]
-    lengths = takes_lengths(model, [(pair.past, pair.present) for pair in fixed.pairs])
+    limits = [limit for limit in (stated, held, length) if limit is not None]
+    lengths = takes_lengths(model, pairs)
     return msgspec.structs.replace(
         decoder,
-        cache=fixed.pairs,
-        cache_length=fixed.length,
+        cache=pairs,
+        cache_length=length,
         masks_cache=columns is None,
         context=min(limits, default=None),
-        shares_buffer=lengths or scattered(model, fixed.pairs),
+        shares_buffer=lengths or scattered(model, pairs),
         takes_lengths=lengths,
     )
 
@@ -161,7 +161,7 @@ def _tokens(inputs: Mapping[str, ValueType]) -> str:
         name
         for name, kind in inputs.items()
         if kind.dtype in _IDS
-        and rank(kind) == _TEXT_RANK
+        and kind.rank == _TEXT_RANK
         and not any(role.search(name) for role in (_POSITIONS, _MASK, _TYPES))
     ]
     named = [name for name in others if _TOKENS.search(name)]
@@ -171,7 +171,7 @@ def _tokens(inputs: Mapping[str, ValueType]) -> str:
 
 def _logits(outputs: Mapping[str, ValueType]) -> str:
     """Return the first output with a usual name, or the only one that can be logits."""
-    rows = [name for name, kind in outputs.items() if rank(kind) == _LOGITS_RANK]
+    rows = [name for name, kind in outputs.items() if kind.rank == _LOGITS_RANK]
     named = [name for name in rows if _LOGITS.search(name)]
     return named[0] if named else rows[0] if len(rows) == 1 else ""
 
@@ -182,8 +182,8 @@ def _cache(
     outputs: Mapping[str, ValueType],
     logits: str,
     tokens: ValueType,
-) -> tuple[CachePair, ...] | Unpaired:
-    batch = symbols(tokens)[0]
+) -> tuple[CachePair, ...] | str:
+    batch = tokens.axes[0]
     if named.pairs:
         return with_axes(named.pairs, inputs, outputs, batch)
     rest = {name: kind for name, kind in outputs.items() if name != logits and not _ENCODER.search(name)}
@@ -195,7 +195,7 @@ def _one(inputs: Mapping[str, ValueType], name: re.Pattern[str], types: frozense
     found = [
         each
         for each, kind in inputs.items()
-        if name.search(each) and kind.dtype in types and rank(kind) == _TEXT_RANK
+        if name.search(each) and kind.dtype in types and kind.rank == _TEXT_RANK
     ]
     return found[0] if len(found) == 1 else ""
 
@@ -205,7 +205,7 @@ def _constants(inputs: Mapping[str, ValueType]) -> dict[str, bool | int]:
         name: value
         for name, kind in inputs.items()
         for pattern, value in _CONSTANTS
-        if pattern.search(name) and rank(kind) <= 1 and kind.dtype in _COUNTS
+        if pattern.search(name) and kind.rank <= 1 and kind.dtype in _COUNTS
     }
 
 
@@ -224,13 +224,13 @@ def _unusable(decoder: Decoder, inputs: Mapping[str, ValueType], outputs: Mappin
     known |= {*decoder.counts, *(pair.past for pair in decoder.cache)}
     if unknown := next((name for name in inputs if name not in known), ""):
         return f"the role of its input {unknown!r} is not known"
-    sequence = symbols(inputs[decoder.tokens])[1]
+    sequence = inputs[decoder.tokens].axes[1]
     if sequence is None:
         return f"its input {decoder.tokens!r} has a fixed length of {(inputs[decoder.tokens].shape or ())[1]}"
     if (outputs[decoder.logits].shape or (0, 0))[1] == 1:
         return f"its output {decoder.logits!r} has the last position only"
     for pair in decoder.cache:
-        past, present = symbols(inputs[pair.past])[pair.axis], symbols(outputs[pair.present])[pair.axis]
+        past, present = inputs[pair.past].axes[pair.axis], outputs[pair.present].axes[pair.axis]
         if past is not None and (present is None or (present and present == sequence)):
             return f"its output {pair.present!r} does not have all positions of the cache"
     return ""

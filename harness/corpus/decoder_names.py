@@ -6,16 +6,7 @@ from pathlib import Path
 import msgspec
 
 from harness.core.errors import Problem, valid_names
-from harness.corpus.cache_pairs import rank, symbols
-from harness.corpus.genai_config import (
-    CONFIG_NAME,
-    LAYER,
-    ConfigError,
-    DecoderPart,
-    GenaiConfig,
-    Inputs,
-    Outputs,
-)
+from harness.corpus.genai_config import CONFIG_NAME, LAYER, ConfigError, DecoderPart, GenaiConfig
 from harness.corpus.port import ValueType
 
 _CACHE_RANK = 4
@@ -25,15 +16,9 @@ FLOATS = frozenset({"float32", "float16", "bfloat16"})
 
 
 class Named(msgspec.Struct, frozen=True, kw_only=True):
-    """Names by role; empty for what is not told.
+    """Names by role, as in ``Decoder``; empty for what is not told.
 
-    Attributes:
-        tokens: The input of token ids.
-        positions: The input of positions.
-        mask: The attention mask.
-        logits: The output of logits.
-        pairs: Input and output of each tensor of the cache, in the order of the layers.
-        fixed: Inputs that stay the same in all steps.
+    ``pairs`` are input and output of each tensor of the cache, in the order of the layers.
     """
 
     tokens: str = ""
@@ -48,12 +33,6 @@ def named_by_config(
     config: GenaiConfig, model: Path, inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType]
 ) -> Named | str:
     """Return the names that a configuration gives to a model's inputs and outputs; else why it is no decoder.
-
-    Args:
-        config: The configuration beside the model.
-        model: Path of the model.
-        inputs: The model's inputs.
-        outputs: The model's outputs.
 
     Raises:
         ConfigError: It gives a name that the model does not have.
@@ -91,11 +70,9 @@ def sizes_by_config(config: GenaiConfig, inputs: Mapping[str, ValueType]) -> dic
     for layer in range(decoder.num_hidden_layers):
         for past, _ in _patterns(decoder):
             kind = inputs.get(_layer(past, layer))
-            if kind is None or kind.dtype not in FLOATS or rank(kind) != _CACHE_RANK:
-                continue
-            sizes |= {
-                symbol: told[axis] for axis, symbol in enumerate(symbols(kind)) if symbol and told.get(axis)
-            }
+            if kind is not None and kind.dtype in FLOATS and kind.rank == _CACHE_RANK:
+                named = enumerate(kind.axes)
+                sizes |= {symbol: told[axis] for axis, symbol in named if symbol and told.get(axis)}
     return sizes
 
 
@@ -109,7 +86,7 @@ def _pairs(
     """Yield the pairs of all layers that have a cache; models may have layers without one."""
     for layer in range(decoder.num_hidden_layers):
         for past, present in _patterns(decoder):
-            pair = past.replace(LAYER, str(layer)), present.replace(LAYER, str(layer))
+            pair = _layer(past, layer), _layer(present, layer)
             if pair[0] in inputs and pair[1] in outputs:
                 yield pair
 
@@ -128,18 +105,15 @@ def _fixed(decoder: DecoderPart, inputs: Mapping[str, ValueType]) -> Iterator[st
     """Yield the inputs that hold the cache of an encoder."""
     for pattern in (decoder.inputs.cross_past_key_names, decoder.inputs.cross_past_value_names):
         for layer in range(decoder.num_hidden_layers):
-            if pattern and pattern.replace(LAYER, str(layer)) in inputs:
-                yield pattern.replace(LAYER, str(layer))
+            if pattern and _layer(pattern, layer) in inputs:
+                yield _layer(pattern, layer)
 
 
 def _problems(
     decoder: DecoderPart, inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType]
 ) -> Iterator[Problem]:
     """Yield the names that the configuration writes down and the model does not have."""
-    for table, names, what in (
-        (decoder.inputs, inputs, "input"),
-        (decoder.outputs, outputs, "output"),
-    ):
+    for table, names, what in ((decoder.inputs, inputs, "input"), (decoder.outputs, outputs, "output")):
         defaults = type(table)()
         for key in table.__struct_fields__:
             name = getattr(table, key)
@@ -155,20 +129,17 @@ def _problems(
             elif not any(_layer(name, layer) in names for layer in range(decoder.num_hidden_layers)):
                 yield _missing(where, what, _layer(name, 0), names)
     if not decoder.inputs.past_names:
-        yield from _half(decoder.inputs, decoder.outputs, inputs, outputs, decoder.num_hidden_layers)
+        yield from _half(decoder, inputs, outputs)
 
 
 def _half(
-    ins: Inputs, outs: Outputs, inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType], layers: int
+    decoder: DecoderPart, inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType]
 ) -> Iterator[Problem]:
     """Yield the inputs of the cache whose outputs are missing, which a default name may have hidden."""
-    for key, past, present in (
-        ("present_key_names", ins.past_key_names, outs.present_key_names),
-        ("present_value_names", ins.past_value_names, outs.present_value_names),
-    ):
-        for layer in range(layers):
+    for key, (past, present) in zip(("key", "value"), _patterns(decoder), strict=True):
+        for layer in range(decoder.num_hidden_layers):
             if _layer(past, layer) in inputs and _layer(present, layer) not in outputs:
-                where = f"{CONFIG_NAME}: model.decoder.outputs.{key}"
+                where = f"{CONFIG_NAME}: model.decoder.outputs.present_{key}_names"
                 yield _missing(where, "output", _layer(present, layer), outputs)
                 return
 

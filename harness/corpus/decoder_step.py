@@ -4,24 +4,17 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from harness.core.value import NamedValues, Tensor, Value
+from harness.core.value import Array, NamedValues, Tensor, Value
 from harness.corpus.decoder import Decoder
-
-_SEQUENCE_AXIS = 1
-"""Of tokens, positions and mask."""
 
 
 def step_inputs(
     decoder: Decoder, whole: NamedValues, computed: Mapping[str, Value], start: int, end: int
 ) -> NamedValues | None:
-    """Return the inputs that feed the positions from ``start`` to ``end`` of a text.
+    """Return the inputs that feed the positions from ``start`` to before ``end`` of a text.
 
-    Args:
-        decoder: The roles of inputs and outputs.
-        whole: Inputs that feed the whole text at once, with an empty cache.
-        computed: The outputs for these, of which the cache is taken.
-        start: Positions that the cache holds; a decoder without a cache is fed all positions up to ``end``.
-        end: The position behind the last one.
+    ``whole`` feeds the whole text at once, with an empty cache, and ``computed`` are the outputs for it, of
+    which the cache is taken. A decoder without a cache is fed all positions up to ``end``.
 
     Returns:
         None if the cache is not among the outputs.
@@ -34,40 +27,36 @@ def step_inputs(
 def _inputs(
     decoder: Decoder, whole: NamedValues, computed: Mapping[str, Value], start: int, end: int
 ) -> Iterator[tuple[str, Value]]:
-    pasts = {pair.past: pair for pair in decoder.cache}
+    presents = {pair.past: pair.present for pair in decoder.cache if start}
     for name, value in whole:
-        if name in (decoder.tokens, decoder.positions):
-            yield name, _cut(value, _SEQUENCE_AXIS, start, end)
-        elif name == decoder.mask:
-            yield name, _kept(value, _SEQUENCE_AXIS, end, decoder.masks_cache)
-        elif name in pasts and start:
-            present, axis = computed[pasts[name].present], pasts[name].axis
-            yield name, _kept(present, axis, start, decoder.cache_length is not None)
-        elif decoder.counts.get(name) == "places":
-            yield name, _cut(value, 0, start, end)
-        elif name in decoder.counts:
-            yield name, _moved(value, start)
-        else:
-            yield name, value
+        source = computed[presents[name]] if name in presents else value
+        if isinstance(source, Tensor):
+            source = Tensor(dtype=source.dtype, array=_step(decoder, name, source.array, start, end))
+        yield name, source
 
 
-def _moved(value: Value, start: int) -> Value:
-    if not isinstance(value, Tensor):
-        return value
-    return Tensor(dtype=value.dtype, array=np.full_like(value.array, start))
+def _step(decoder: Decoder, name: str, array: Array, start: int, end: int) -> Array:
+    """Return what an input is fed with in a step; for one of the cache, the array is the output."""
+    axes = {pair.past: pair.axis for pair in decoder.cache}
+    if name in (decoder.tokens, decoder.positions):
+        return _cut(array, 1, start, end)
+    if name == decoder.mask:
+        return _kept(array, 1, end, is_fixed=decoder.masks_cache)
+    if name in axes and start:
+        return _kept(array, axes[name], start, is_fixed=decoder.cache_length is not None)
+    if decoder.counts.get(name) == "places":
+        return _cut(array, 0, start, end)
+    return np.full_like(array, start) if name in decoder.counts else array
 
 
-def _kept(value: Value, axis: int, end: int, is_fixed: bool) -> Value:  # noqa: FBT001 - a flag of the decoder
+def _kept(array: Array, axis: int, end: int, *, is_fixed: bool) -> Array:
     """Return what is before a position; of a fixed length, zeros stand for the rest."""
-    if not is_fixed or not isinstance(value, Tensor):
-        return _cut(value, axis, 0, end)
-    array = value.array.copy()
-    array[(slice(None),) * axis + (slice(end, None),)] = 0
-    return Tensor(dtype=value.dtype, array=array)
+    if not is_fixed:
+        return _cut(array, axis, 0, end)
+    kept = array.copy()
+    kept[(slice(None),) * axis + (slice(end, None),)] = 0
+    return kept
 
 
-def _cut(value: Value, axis: int, start: int, end: int) -> Value:
-    if not isinstance(value, Tensor):
-        return value
-    index = (slice(None),) * axis + (slice(start, end),)
-    return Tensor(dtype=value.dtype, array=value.array[index].copy())
+def _cut(array: Array, axis: int, start: int, end: int) -> Array:
+    return array[(slice(None),) * axis + (slice(start, end),)].copy()

@@ -27,11 +27,8 @@ def derive(
 ) -> Path:
     """Return the folder of the cache with what is made from a case's model; it is made once.
 
-    Args:
-        case: The case.
-        kind: What is made of it.
-        name: The name of the folder, which derives from everything that its content depends on.
-        make: Returns the content of each file by its name.
+    The name of the folder derives from everything that its content depends on. ``make`` returns the content
+    of each file by its name.
 
     Raises:
         ModelError: The model is broken or missing.

@@ -75,17 +75,11 @@ class Domain(msgspec.Struct, frozen=True, kw_only=True):
 class Use:
     """A node as a rule reads it. Inputs go by their index; an unknown one is None or empty.
 
-    Args:
-        node: The node.
-        shapes: The known shapes of tensors, by name.
-        constants: The known constants, by name.
+    Shapes and constants are those that are known, by the names of tensors.
     """
 
     def __init__(
-        self,
-        node: "onnx.NodeProto",
-        shapes: Mapping[str, Shape],
-        constants: Mapping[str, "onnx.TensorProto"],
+        self, node: "onnx.NodeProto", shapes: Mapping[str, Shape], constants: "Mapping[str, onnx.TensorProto]"
     ) -> None:
         self._node = node
         self._shapes = shapes
@@ -101,10 +95,8 @@ class Use:
 
     def extent(self, index: int, axis: int) -> Extent | None:
         """Return the length of an axis of an input, unless it is unknown or 0."""
-        shape = self.shape(index)
-        if shape is None or not -len(shape) <= axis < len(shape):
-            return None
-        extent = shape[axis]
+        shape = self.shape(index) or ()
+        extent = shape[axis] if -len(shape) <= axis < len(shape) else None
         return None if isinstance(extent, int) and extent <= 0 else extent
 
     def constant(self, index: int) -> tuple[float, ...]:
@@ -139,11 +131,11 @@ def _index(table: int, axis: int = 0, attribute: str = "") -> _Rule:
     return rule
 
 
-def _length(table: int, axis: int = 0, attribute: str = "") -> _Rule:
-    """Return the rule of lengths along an axis of an input; 1 if the axis is unknown."""
+def _length(axis: int = 0, attribute: str = "") -> _Rule:
+    """Return the rule of lengths along an axis of the first input; 1 if the axis is unknown."""
 
     def rule(use: Use) -> Domain:
-        extent = use.extent(table, int(use.number(attribute, axis)))
+        extent = use.extent(0, int(use.number(attribute, axis)))
         return _ONE if extent is None else Domain(lengths=(extent,))
 
     return rule
@@ -241,9 +233,9 @@ RULES = _by_operator(
     ("com.microsoft.RotaryEmbedding", {1: _index(2)}),
     ("RotaryEmbedding", {3: _index(1)}),
     # Lengths, counts and axes.
-    ("GRU LSTM RNN", {4: _length(0)}),
-    ("ReverseSequence", {1: _length(0, 0, "time_axis")}),
-    ("TopK", {1: _length(0, -1, "axis")}),
+    ("GRU LSTM RNN", {4: _length()}),
+    ("ReverseSequence", {1: _length(0, "time_axis")}),
+    ("TopK", {1: _length(-1, "axis")}),
     ("CumSum CumProd SequenceAt SequenceErase", {1: _ZERO}),
     ("SequenceInsert TensorScatter", {2: _ZERO}),
     ("HannWindow HammingWindow BlackmanWindow", {0: Domain(low=4, high=9)}),

@@ -11,12 +11,7 @@ from harness.core.errors import HarnessError, one_line
 
 
 class ModelError(HarnessError):
-    """A model or its test data cannot be used.
-
-    Attributes:
-        path: The file at fault.
-        cause: What is wrong with it, in one line.
-    """
+    """A model or its test data cannot be used: the file at fault, and what is wrong with it, in one line."""
 
     def __init__(self, path: Path, cause: str) -> None:
         super().__init__(path, cause)

@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 
 
 def external_files(model: "onnx.ModelProto", path: Path) -> tuple[Path, ...]:
-    """Return every external data file of a model, checked but not read, in the order of first use.
-
-    Args:
-        model: The model, loaded without its external data.
-        path: The model's file.
+    """Return every external data file of a model in a file, checked but not read, in the order of first use.
 
     Raises:
         ValueError: A file is missing, too short, or outside the model's folder.
@@ -30,7 +26,7 @@ def external_files(model: "onnx.ModelProto", path: Path) -> tuple[Path, ...]:
     found: dict[Path, None] = {}
     for tensor in _tensors(model):
         if tensor.data_location == tensor.EXTERNAL:
-            found[_check(tensor, path.parent, path)[0]] = None
+            found[external_place(tensor, path.parent, path)[0]] = None
     return tuple(found)
 
 
@@ -46,15 +42,6 @@ def read_external(tensor: "onnx.TensorProto", folder: Path) -> bytes:
         return stream.read(length)
 
 
-def external_place(tensor: "onnx.TensorProto", folder: Path) -> tuple[Path, int, int]:
-    """Return the file that holds the external bytes of one tensor, their offset and their number.
-
-    Raises:
-        ValueError: As ``external_files``.
-    """
-    return _check(tensor, folder, folder / "tensor.pb")
-
-
 def make_external(tensor: "onnx.TensorProto", location: str, offset: int, length: int) -> None:
     """Let a tensor without elements have those in a file."""
     tensor.data_location = tensor.EXTERNAL
@@ -62,21 +49,25 @@ def make_external(tensor: "onnx.TensorProto", location: str, offset: int, length
         tensor.external_data.add(key=key, value=str(entry))
 
 
-def _check(tensor: "onnx.TensorProto", folder: Path, path: Path) -> tuple[Path, int, int]:
+def external_place(
+    tensor: "onnx.TensorProto", folder: Path, model: Path | None = None
+) -> tuple[Path, int, int]:
+    """Return the file that holds the external bytes of one tensor, their offset and their number.
+
+    Raises:
+        ValueError: As ``external_files``.
+    """
     entries = {entry.key: model_text(entry.value) for entry in tensor.external_data}
     location = entries.get("location", "")
     spellings = (PurePosixPath(location), PureWindowsPath(location))
     if not location:
         raise ValueError(f"tensor {tensor.name!r} is external data without a location")
-    if any(
-        spelling.is_absolute() or spelling.drive or spelling.root or ".." in spelling.parts
-        for spelling in spellings
-    ):
+    if any(one.is_absolute() or one.drive or one.root or ".." in one.parts for one in spellings):
         raise ValueError(f"external data {location!r} points outside the model's folder")
     file = folder / location
     # A model that is itself a symbolic link, as in a download cache, may keep its data beside its target.
     # realpath, because resolve() fails over a link that leads to itself.
-    homes = (Path(realpath(folder)), Path(realpath(path)).parent)
+    homes = (Path(realpath(folder)), Path(realpath(model or folder / "tensor.pb")).parent)
     if not any(Path(realpath(file)).is_relative_to(home) for home in homes):
         raise ValueError(f"external data {location!r} leads outside the model's folder by a symbolic link")
     if not file.is_file():

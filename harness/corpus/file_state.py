@@ -52,11 +52,8 @@ def cached_state(file: str | Path, *others: str) -> FileState | None:
 def model_state(model: Path, home: Path) -> FileState | None:
     """Return the state of a model's file, its settings, its test data and their tolerance.
 
-    External data does not belong to it.
-
-    Args:
-        model: The file.
-        home: The folder with its ``test_data_set_N`` and ``data.json``; it need not exist.
+    External data does not belong to it. The folder ``home``, which need not exist, has its
+    ``test_data_set_N`` and ``data.json``.
 
     Returns:
         None if it is unknown: a file is missing or closed, or a data set has folders inside.

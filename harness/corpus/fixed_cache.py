@@ -1,5 +1,6 @@
-"""Caches of a fixed length: new keys and values are written into a tensor that never grows.
+"""What only the nodes of a decoder tell: whether its cache has a fixed length, how many positions it holds.
 
+In a cache of a fixed length, new keys and values are written into a tensor that never grows.
 ``TensorScatter`` of opset 24 writes them, or ``GroupQueryAttention``, whose cache may be longer than the
 text; or whatever nodes an exporter makes of an input that tells where to write, such as ``cache_position``.
 """
@@ -10,8 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from harness.corpus.cache_pairs import CachePair, symbols
-from harness.corpus.held_positions import takes_lengths
+from harness.corpus.cache_pairs import CachePair
 from harness.corpus.port import ValueType
 
 if TYPE_CHECKING:
@@ -24,25 +24,23 @@ _START = re.compile(r"write_?ind(?:ex|exes|ices)$|start_?pos(?:ition)?$", re.IGN
 _PLACES = re.compile(r"cache_?positions?$", re.IGNORECASE)
 _INTEGERS = frozenset({"int32", "int64"})
 
+_TABLES = {
+    ("", "RotaryEmbedding"): 1,
+    ("com.microsoft", "RotaryEmbedding"): 2,
+    ("com.microsoft", "GroupQueryAttention"): 7,
+}
+"""Operators with a table of cosines, a row for each position, and the index of that input."""
 
-class FixedCache(msgspec.Struct, frozen=True, kw_only=True):
-    """A cache of a fixed length.
+_GATHERS = frozenset({"Gather", "GatherND"})
 
-    Attributes:
-        pairs: The cache, with the axes along which it is written.
-        length: Its positions; None for a cache that grows.
-    """
-
-    pairs: tuple[CachePair, ...]
-    length: int | None
+_PAST_OF = {"GroupQueryAttention": (3, 4)}
+"""Operators that are told the length of the cache, so that its buffer may be longer, and their inputs."""
 
 
 def counts_of(inputs: Mapping[str, ValueType], sequence: str | None) -> dict[str, Count]:
-    """Return the inputs that count columns, by their names and shapes.
+    """Return which of the inputs without another role count columns, by their names and shapes.
 
-    Args:
-        inputs: Those without another role.
-        sequence: Symbol of the new columns; None if their number is fixed.
+    ``sequence`` is the symbol of the new columns; None if their number is fixed.
     """
     found: dict[str, Count] = {}
     for name, kind in inputs.items():
@@ -50,7 +48,7 @@ def counts_of(inputs: Mapping[str, ValueType], sequence: str | None) -> dict[str
             continue
         if _START.search(name):
             found[name] = "start"
-        elif _PLACES.search(name) and kind.shape and (sequence is None or symbols(kind)[0] in ("", sequence)):
+        elif _PLACES.search(name) and kind.shape and (sequence is None or kind.axes[0] in ("", sequence)):
             found[name] = "places"
     return found
 
@@ -62,15 +60,13 @@ def fixed_cache(
     *,
     counts: bool,
     placed: bool,
-) -> FixedCache | str:
-    """Return the fixed length of a cache, if it has one; else why a model cannot be fed with it.
+) -> tuple[tuple[CachePair, ...], int | None] | str:
+    """Return a cache with the axes along which it is written, and its length, which is None if it grows.
 
-    Args:
-        model: The model, with or without its external data.
-        pairs: The cache.
-        inputs: The model's inputs.
-        counts: Whether an input counts columns.
-        placed: Whether positions or a mask tell how long the text is.
+    If a model cannot be fed with it, return the reason.
+
+    ``counts`` says whether an input counts columns, ``placed`` whether positions or a mask tell how long the
+    text is.
     """
     axes = _written_axes(model)
     pairs = tuple(
@@ -78,23 +74,50 @@ def fixed_cache(
     )
     lengths = {pair.past: _length(inputs[pair.past], pair.axis) for pair in pairs}
     if not any(lengths.values()):
-        return FixedCache(pairs=pairs, length=None)
+        return pairs, None
     first = next(name for name, length in lengths.items() if length)
     fixed = f"its cache {first!r} has a fixed length of {lengths[first]}"
     if len(set(lengths.values())) > 1:
         return f"{fixed}, and another part of it has another length, or none"
     whole = all((pair.past, pair.present) in axes for pair in pairs)
-    if not (counts or whole or takes_lengths(model, [(pair.past, pair.present) for pair in pairs])):
+    if not (counts or whole or takes_lengths(model, pairs)):
         return f"{fixed}, and no operator and no input of the model tells where new tokens are written"
     if not (counts or placed):
         return f"{fixed}, and no input of the model tells how much of it is filled"
-    return FixedCache(pairs=pairs, length=lengths[first])
+    return pairs, lengths[first]
 
 
 def scattered(model: "onnx.ModelProto", pairs: Sequence[CachePair]) -> bool:
     """Return whether ``TensorScatter``, which models an update in place, writes every tensor of a cache."""
     axes = _written_axes(model)
     return bool(pairs) and all((pair.past, pair.present) in axes for pair in pairs)
+
+
+def held_positions(model: "onnx.ModelProto", positions: str) -> int | None:
+    """Return how many positions the tables of a model have rows for; None if it has no such table.
+
+    ``positions`` names the input of positions, by which rows may be chosen; it may be empty.
+    """
+    rows = {weight.name: weight.dims[0] for weight in model.graph.initializer if len(weight.dims) > 1}
+    found = []
+    for node in model.graph.node:
+        index = _TABLES.get((node.domain, node.op_type))
+        if index is not None and len(node.input) > index and node.input[index] in rows:
+            found.append(rows[node.input[index]])
+        elif positions and node.op_type in _GATHERS and node.input[1] == positions and node.input[0] in rows:
+            found.append(rows[node.input[0]])
+    return min(found, default=None)
+
+
+def takes_lengths(model: "onnx.ModelProto", pairs: Sequence[CachePair]) -> bool:
+    """Return whether every input and output of a cache is of an operator that is told its length."""
+    fed = {
+        (node.input[index], node.output[place])
+        for node in model.graph.node
+        for place, index in enumerate(_PAST_OF.get(node.op_type, ()), 1)
+        if len(node.input) > index and len(node.output) > place
+    }
+    return bool(pairs) and fed.issuperset((pair.past, pair.present) for pair in pairs)
 
 
 def _written_axes(model: "onnx.ModelProto") -> dict[tuple[str, str], int]:
@@ -119,4 +142,4 @@ def _written_axes(model: "onnx.ModelProto") -> dict[tuple[str, str], int]:
 
 
 def _length(kind: ValueType, axis: int) -> int | None:
-    return (kind.shape or ())[axis] if symbols(kind)[axis] is None else None
+    return (kind.shape or ())[axis] if kind.axes[axis] is None else None

@@ -18,11 +18,9 @@ NOISE = "noise"
 
 
 class Frozen(msgspec.Struct, frozen=True, kw_only=True):
-    """What is frozen with a case.
+    """The policy that judges a case, whatever a matrix says, and the noise of its golden at its precision.
 
-    Attributes:
-        policy: By which it is judged, whatever a matrix says.
-        noise: The noise of its golden at the precision of the policy; leaves without a file have none.
+    Leaves without a file have no noise.
     """
 
     policy: Policy

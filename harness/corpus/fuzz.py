@@ -11,6 +11,7 @@ from harness.core.errors import Problem, UsageError, one_line
 from harness.corpus.errors import ModelError
 from harness.corpus.forms.draw import Draw
 from harness.corpus.forms.make import Choice, choose, form_model
+from harness.corpus.value_file import write_model
 from harness.corpus.variants.source import Draws, graph_name, write_graph
 
 GENERATOR = 2
@@ -74,9 +75,8 @@ def number_of(name: str) -> int:
 def fuzz_maker(seed: int, operator_tests: Callable[[], Path]) -> Callable[[str, Path], None]:
     """Return a function that fills the empty folder of one model, by its name.
 
-    Args:
-        seed: The seed.
-        operator_tests: Returns the folder of ONNX's operator tests; asked when one of them is first varied.
+    ``operator_tests`` returns the folder of ONNX's operator tests; it is called when one of them is first
+    varied.
     """
 
     def make(name: str, folder: Path) -> None:
@@ -98,21 +98,8 @@ def _graph_draws(seed: int) -> Draws:
 
 
 def _write_form(draw: Draw, folder: Path) -> None:
-    """Write ``model.onnx`` and ``test_data_set_0/input_N.pb``; goldens are computed.
-
-    Raises:
-        ModelError: onnx refuses the form.
-    """
-    from harness.corpus.protos import tensor_proto
-
     try:
         built = form_model(choose(draw), draw)
     except ValueError as error:
         raise ModelError(folder / "model.onnx", one_line(error)) from error
-    (folder / "model.onnx").write_bytes(built.model.SerializeToString(deterministic=True))
-    data_set = folder / "test_data_set_0"
-    data_set.mkdir()
-    for index, (port, value) in enumerate(built.inputs):
-        proto = tensor_proto(value)
-        proto.name = port
-        (data_set / f"input_{index}.pb").write_bytes(proto.SerializeToString(deterministic=True))
+    write_model(folder, built.model, built.inputs)

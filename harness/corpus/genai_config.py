@@ -30,11 +30,7 @@ _REWRITE = "write it again with Model Builder of onnxruntime-genai, or remove it
 
 
 class ConfigError(SettingsError):
-    """``genai_config.json`` is broken, or names what the model does not have.
-
-    Attributes:
-        problem: The first fault: where, what, and what is valid.
-    """
+    """``genai_config.json`` is broken, or names what the model does not have; ``problem`` is the first."""
 
     def __init__(self, path: Path, problem: Problem, count: int = 1) -> None:
         more = f" ({count} problems in all)" if count > 1 else ""

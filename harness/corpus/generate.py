@@ -7,16 +7,8 @@ from typing import Any
 import numpy as np
 
 from harness.core.value import DTYPES, STRING, Array, Map, Sequence, Tensor, Value
-from harness.corpus.contents import (
-    Constant,
-    Content,
-    Counting,
-    Distinct,
-    DistinctTuples,
-    Indices,
-    Pattern,
-    Range,
-)
+from harness.corpus import contents
+from harness.corpus.contents import Constant, Content
 from harness.corpus.element_types import limits_of
 from harness.corpus.port import Port, ValueType
 
@@ -41,13 +33,8 @@ def generate(model: str, port: Port, seed: int, content: Content | None = None) 
     Without a content the type decides. Floating types are standard normal, rounded to the type
     (``float8e8m0``, which has no sign, is 0.25 to 4); integers of at most 16 bits take their whole range;
     wider ones are 0 or 1, which may index an axis of two or more; bool is either; strings are a few words. A
-    sequence or an optional holds one element, a map one key.
-
-    Args:
-        model: The model's name in its suite; part of the seed, as is the port's name.
-        port: The input; dimensions without a size become 1.
-        seed: The seed.
-        content: The content of a tensor.
+    sequence or an optional holds one element, a map one key. Dimensions without a size become 1. The names of
+    the model in its suite and of the input are part of the seed.
 
     Raises:
         ValueError: The declaration has no rank or no element type.
@@ -94,21 +81,21 @@ def _draw(dtype: str, shape: tuple[int, ...], random: np.random.Generator, conte
     match content:
         case None:
             drawn = _draw_plain(dtype, shape, random)
-        case Range(low, high) if "int" in dtype:
+        case contents.Range(low, high) if "int" in dtype:
             unsigned = np.uint64 if int(high) > np.iinfo(np.int64).max else np.int64
             drawn = random.integers(int(low), int(high), shape, dtype=unsigned)
-        case Range(low, high, away):
+        case contents.Range(low, high, away):
             drawn = _away_from_zero(np.asarray(random.uniform(low, high, shape)), low, high, away)
-        case Indices(rows):
+        case contents.Indices(rows):
             drawn = random.integers(0, min(rows, _largest_whole(dtype) + 1), shape)
-        case Distinct(rows, axis):
+        case contents.Distinct(rows, axis):
             drawn = _distinct(rows, axis, shape, random)
-        case DistinctTuples(sizes):
+        case contents.DistinctTuples(sizes):
             drawn = _distinct_tuples(sizes, shape, random)
-        case Counting(rows):
+        case contents.Counting(rows):
             counted = np.arange(shape[-1] if shape else 1) % (rows or np.iinfo(np.int64).max)
             drawn = np.broadcast_to(counted if shape else counted[0], shape)
-        case Pattern(values):
+        case contents.Pattern(values):
             count = math.prod(shape)
             drawn = np.array((*values, *[values[-1]] * count)[:count])
         case Constant(value):

@@ -24,7 +24,6 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     """What a model can play.
 
     Attributes:
-        decoder: The roles of its inputs and outputs.
         plays: One for each data set.
         declined: Way -> why the model cannot play it.
         batch_axes: Input -> its axis of the batch; without the inputs that have none.
@@ -44,9 +43,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
 def generation_of(case: Case, settings: TextSettings) -> Generation | str:
     """Return what a model can play of the settings; why nothing if it is no decoder.
 
-    Args:
-        case: The case as it is run plainly, or as ``data_sets_of`` makes it.
-        settings: The text, and the ways that are wanted.
+    The case is as it is run plainly, or as ``data_sets_of`` makes it.
     """
     decoder = decoder_of(case)
     if isinstance(decoder, str):
@@ -68,7 +65,7 @@ def generation_of(case: Case, settings: TextSettings) -> Generation | str:
         plays += found
     if not plays:
         return "; ".join(f"{way}: {why}" for way, why in declined.items())
-    batch = _batch(types[decoder.tokens])
+    batch = types[decoder.tokens].axes[0]
     axes = {name: _batch_axis(kind, batch) for name, kind in types.items()}
     return Generation(
         decoder=decoder,
@@ -140,7 +137,7 @@ def _inputs(case: Case, decoder: Decoder, texts: Array, play: Play) -> Iterator[
     given = dict(case.data_sets[0].inputs)
     pasts = {pair.past: pair.axis for pair in decoder.cache}
     types = {port.name: port.type for port in case.ports}
-    batch = _batch(types[decoder.tokens])
+    batch = types[decoder.tokens].axes[0]
     for name, kind in types.items():
         if name == decoder.tokens:
             yield name, _tensor(texts[: shape[0], : shape[1]], kind)
@@ -151,26 +148,21 @@ def _inputs(case: Case, decoder: Decoder, texts: Array, play: Play) -> Iterator[
             counted = np.arange(columns or 0) < shape[1]
             yield name, _tensor(np.broadcast_to(counted, (shape[0], len(counted))), kind)
         elif name in pasts:
-            length = decoder.cache_length or 0
-            yield (
-                name,
-                _tensor(np.zeros(_empty(given[name], kind, batch, (pasts[name], length), shape[0])), kind),
-            )
+            sizes = {pasts[name]: decoder.cache_length or 0}
+            if (at := _batch_axis(kind, batch)) is not None:
+                sizes = {at: shape[0]} | sizes
+            empty = [sizes.get(axis, size) for axis, size in enumerate(_shape(given[name]))]
+            yield name, _tensor(np.zeros(empty), kind)
         elif name in decoder.counts:
             yield name, _counted(decoder.counts[name], kind, shape)
         elif name in decoder.constants:
-            yield name, _constant(given[name], kind, decoder.constants[name])
+            yield name, _tensor(np.full(_shape(given[name]), decoder.constants[name]), kind)
         else:
             yield name, _with_rows(given[name], kind, batch, shape[0])
 
 
 def _tensor(array: Array, kind: ValueType) -> Tensor:
     return Tensor(dtype=kind.dtype, array=np.ascontiguousarray(array, DTYPES[kind.dtype]))
-
-
-def _batch(tokens: ValueType) -> str | None:
-    """Return the symbol of the batch; None if it is fixed."""
-    return (tokens.symbols or (None,))[0]
 
 
 def _batch_axis(kind: ValueType, batch: str | None) -> int | None:
@@ -190,21 +182,8 @@ def _counted(count: Count, kind: ValueType, shape: tuple[int, int]) -> Tensor:
     return _tensor(np.zeros(sizes), kind)
 
 
-def _empty(
-    given: Value, kind: ValueType, batch: str | None, positions: tuple[int, int], rows: int
-) -> tuple[int, ...]:
-    """Return the shape of an empty cache; ``positions`` are the axis and the length that it has, if empty."""
-    shape = list(given.array.shape) if isinstance(given, Tensor) else []
-    at = _batch_axis(kind, batch)
-    if at is not None:
-        shape[at] = rows
-    axis, shape[axis] = positions[0], positions[1]
-    return tuple(shape)
-
-
-def _constant(given: Value, kind: ValueType, number: int) -> Tensor:
-    shape = given.array.shape if isinstance(given, Tensor) else ()
-    return _tensor(np.full(shape, number), kind)
+def _shape(value: Value) -> tuple[int, ...]:
+    return value.array.shape if isinstance(value, Tensor) else ()
 
 
 def _with_rows(value: Value, kind: ValueType, batch: str | None, rows: int) -> Value:

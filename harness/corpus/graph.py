@@ -9,14 +9,7 @@ import msgspec
 from harness.core.errors import Problem, UsageError, one_line
 from harness.core.levels import Operator
 from harness.corpus.errors import ModelError
-from harness.corpus.nodes import (
-    all_nodes,
-    bodies,
-    domain_of,
-    named_opsets,
-    taken_from_outside,
-    weight_names,
-)
+from harness.corpus.nodes import all_nodes, bodies, domain_of, named_opsets, taken_from_outside, weight_names
 from harness.corpus.port import model_text
 from harness.corpus.protos import parse
 from harness.corpus.suites import Suite
@@ -29,7 +22,6 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     """One node.
 
     Attributes:
-        operator: Its operator.
         inputs: Names of the tensors that it reads, those that its subgraphs read from outside included.
         outputs: Names of the tensors that it makes; an output that is left out is empty.
         attributes: Digest of its attributes.
@@ -47,9 +39,7 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         nodes: In the order of the model, which is topological.
         operators: Operator -> nodes, those of subgraphs (bodies of If, Loop, Scan) included.
-        inputs: Names of the graph's inputs.
-        outputs: Names of its outputs.
-        constants: Names of its initializers.
+        inputs, outputs, constants: Names.
         nested: Nodes in subgraphs.
         op_types: Names of all operators, those in the bodies of local functions included.
         opsets: Domain -> version that the model imports; ONNX's own domain is ``ai.onnx``.
@@ -88,17 +78,15 @@ def read_graph(content: bytes) -> Graph:
     counts = Counter(_operator(node) for node in all_nodes(graph.node) if not _is_constant(node))
     inner = (node for function in model.functions for node in all_nodes(function.node))
     nodes = tuple(_node(node) for node in graph.node if not _is_constant(node))
+    op_types = {model_text(node.op_type) for node in inner if not _is_constant(node)}
     return Graph(
         nodes=nodes,
         operators=dict(counts),
-        inputs=frozenset(map(model_text, (port.name for port in graph.input))),
-        outputs=frozenset(map(model_text, (port.name for port in graph.output))),
+        inputs=frozenset(model_text(port.name) for port in graph.input),
+        outputs=frozenset(model_text(port.name) for port in graph.output),
         constants=frozenset(map(model_text, constants)),
         nested=counts.total() - len(nodes),
-        op_types=frozenset(
-            [operator.op_type for operator in counts]
-            + [model_text(node.op_type) for node in inner if not _is_constant(node)]
-        ),
+        op_types=frozenset(op_types | {operator.op_type for operator in counts}),
         opsets=named_opsets(model),
     )
 

@@ -6,26 +6,28 @@ kernels leave it out. From opset 22 on "sliding windows that would start in the 
 ignored".
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 IGNORED_SINCE = 22
 """Opset of ONNX from which on such a window is left out."""
 
 
-def begins_behind(
-    image: Sequence[int], reach: Sequence[int], strides: Sequence[int], pads: Sequence[int]
-) -> bool:
+def begins_behind(image: Sequence[int], kernel: Sequence[int], attributes: Mapping[str, Any]) -> bool:
     """Return whether the last window along an axis begins in the padding behind the input.
 
     Args:
         image: Sizes of the input.
-        reach: Sizes of a window with its gaps.
-        strides: Steps between windows.
-        pads: Padding in front of each axis, and then behind each, as in the attribute.
+        kernel: Sizes of a window.
+        attributes: The strides, dilations and pads of a pool that are not the defaults, among others.
     """
     rank = len(image)
-    for axis, (size, window, step) in enumerate(zip(image, reach, strides, strict=True)):
+    ones, zeros = [1] * rank, [0] * 2 * rank
+    strides, gaps = attributes.get("strides", ones), attributes.get("dilations", ones)
+    pads = attributes.get("pads", zeros)
+    for axis, (size, step) in enumerate(zip(image, strides, strict=True)):
         before, behind = pads[axis], pads[axis + rank]
+        window = 1 + (kernel[axis] - 1) * gaps[axis]
         last = -(-(size + before + behind - window) // step)
         if last * step >= size + before:
             return True

@@ -7,7 +7,7 @@ import msgspec
 
 from harness.core.ties import ChoosingOp
 from harness.corpus.element_types import ELEMENT_TYPES, is_floating
-from harness.corpus.nodes import all_nodes, bodies, domain_of, number_of, opsets_of, weight_names
+from harness.corpus.nodes import all_nodes, bodies, domain_of, number_of, operators, opsets_of, weight_names
 from harness.corpus.port import model_text
 from harness.corpus.protos import few_numbers
 
@@ -21,8 +21,8 @@ _QUANTIZING = frozenset({"DynamicQuantizeLinear", "QuantizeLinear"})
 _QUANTIZED_OPERATOR = "QLinear"
 """Prefix of operators that compute from integers to integers, in other domains too."""
 
-RANDOM_OPERATORS = frozenset(
-    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
+RANDOM_OPERATORS = operators(
+    "Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike"
 )
 """Operators whose generator the standard leaves open, even with a seed: their values prove no fault."""
 

@@ -32,51 +32,50 @@ class ValueType(msgspec.Struct, frozen=True, kw_only=True):
     symbols: tuple[str | None, ...] = ()
     item: "ValueType | None" = None
 
+    @property
+    def rank(self) -> int:
+        """Number of axes of a tensor; -1 for any other value, and if it is not declared."""
+        return len(self.shape) if self.kind == "tensor" and self.shape is not None else -1
+
+    @property
+    def axes(self) -> tuple[str | None, ...]:
+        """Name of each axis: empty for an unnamed one, None for one of a fixed size."""
+        return self.symbols or (None,) * len(self.shape or ())
+
 
 class Port(msgspec.Struct, frozen=True, kw_only=True):
-    """A graph input that has to be fed.
-
-    Attributes:
-        name: The name in the model; any text.
-        type: Its declared type, with given sizes in the place of symbolic dimensions.
-    """
+    """A graph input that has to be fed; its type has given sizes in the place of symbolic dimensions."""
 
     name: str
     type: ValueType
 
 
 def value_type(proto: "onnx.TypeProto", dimensions: Mapping[str, int]) -> ValueType:
-    """Read a declared type.
+    """Read a declared type; an empty one is a tensor of unknown type and rank.
 
-    Args:
-        proto: The declaration; an empty one is a tensor of unknown type and rank.
-        dimensions: Sizes of symbolic dimensions by name; sums and products of them follow.
+    The sizes of symbolic dimensions are given by name; sums and products of them follow.
 
     Raises:
         ValueError: A sparse tensor or an opaque type, which the harness does not support.
     """
     kind = proto.WhichOneof("value")
     if kind == "tensor_type":
-        tensor = proto.tensor_type
-        shape = (
-            tuple(_size(dim, dimensions) for dim in tensor.shape.dim) if tensor.HasField("shape") else None
-        )
-        symbols = tuple(_symbol(dim) for dim in tensor.shape.dim)
+        dtype, dims = ELEMENT_TYPES.get(proto.tensor_type.elem_type, ""), proto.tensor_type.shape.dim
+        if not proto.tensor_type.HasField("shape"):
+            return ValueType(kind="tensor", dtype=dtype)
+        symbols = tuple(map(_symbol, dims))
         return ValueType(
             kind="tensor",
-            dtype=ELEMENT_TYPES.get(tensor.elem_type, ""),
-            shape=shape,
+            dtype=dtype,
+            shape=tuple(_size(dim, dimensions) for dim in dims),
             symbols=symbols if any(symbol is not None for symbol in symbols) else (),
         )
     if kind in {"sequence_type", "optional_type"}:
         item = value_type(getattr(proto, kind).elem_type, dimensions)
         return ValueType(kind="sequence" if kind == "sequence_type" else "optional", item=item)
     if kind == "map_type":
-        return ValueType(
-            kind="map",
-            dtype=ELEMENT_TYPES.get(proto.map_type.key_type, ""),
-            item=value_type(proto.map_type.value_type, dimensions),
-        )
+        item = value_type(proto.map_type.value_type, dimensions)
+        return ValueType(kind="map", dtype=ELEMENT_TYPES.get(proto.map_type.key_type, ""), item=item)
     if kind is None:
         return ValueType(kind="tensor")
     raise ValueError(f"values of type {kind.removesuffix('_type')} are not supported")

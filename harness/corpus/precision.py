@@ -104,13 +104,7 @@ def _with_model(case: Case, path: Path) -> Case:
 
 
 def keep_made(case: Case, precision: str, content: Tensor, rounded: Tensor | None = None) -> None:
-    """Keep a converted model.
-
-    Args:
-        case: The original model.
-        precision: The precision that it was converted to.
-        content: The serialized model, uint8.
-        rounded: The model for the CPU EP, if that is another one.
+    """Keep a converted model, serialized as uint8, and the one for the CPU EP, if that is another one.
 
     Raises:
         UsageError: The cache cannot be written.

@@ -6,6 +6,7 @@ a ``TensorProto``, ``SequenceProto``, ``OptionalProto`` or ``MapProto``.
 
 import math
 from collections.abc import Callable
+from collections.abc import Sequence as AbstractSequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +25,9 @@ _ELEM_TYPES: dict[Kind, int] = {"tensor": 1, "sequence": 3, "map": 4, "optional"
 
 
 def decode(data: bytes, declared: ValueType, folder: Path | None = None) -> Value:
-    """Read one serialized value.
+    """Read one serialized value; of the declared type only the structure matters, not element type or shape.
 
-    Args:
-        data: The file's content.
-        declared: Type of the graph's input or output; only its structure matters, not element type or shape.
-        folder: The folder of external data; without it, tensors with external data are refused.
+    Without the folder of external data, tensors with external data are refused.
 
     Raises:
         ValueError: The bytes hold no such value, or one that is incomplete.
@@ -55,11 +53,7 @@ def encode(
 ) -> bytes:
     """Serialize one value, so that ``decode`` with the same declared type returns it.
 
-    Args:
-        value: The value.
-        declared: Type of the graph's input or output.
-        name: The name in the serialized value.
-        put: Makes the message of each tensor; ``tensor_proto`` by default.
+    ``put`` makes the message of each tensor; ``tensor_proto`` by default.
 
     Raises:
         TypeError: The value does not have the declared structure.
@@ -130,14 +124,25 @@ def few_numbers(proto: "onnx.TensorProto | None", most: int) -> tuple[float, ...
         return ()
 
 
-def tensor_proto(value: Tensor) -> "onnx.TensorProto":
-    """Return a message with a tensor, as ``raw_data`` unless it consists of strings; without a name."""
+def tensor_proto(value: Tensor, name: str = "") -> "onnx.TensorProto":
+    """Return a message with a tensor, as ``raw_data`` unless it consists of strings."""
     proto = tensor_type(value)
+    if name:
+        proto.name = name
     if value.dtype == STRING:
         proto.string_data.extend(str(item).encode() for item in value.array.ravel())
     else:
         proto.raw_data = pack(value)
     return proto
+
+
+def value_info(
+    name: str, dtype: str, shape: AbstractSequence[int | str | None] | None
+) -> "onnx.ValueInfoProto":
+    """Return the declaration of a tensor, by the name of its element type."""
+    from onnx import helper
+
+    return helper.make_tensor_value_info(name, NUMBERS[dtype], shape)
 
 
 def tensor_type(value: Tensor) -> "onnx.TensorProto":

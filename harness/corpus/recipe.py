@@ -30,7 +30,6 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         model: The model's name in its suite.
-        seed: The seed.
         ports: The graph inputs that have to be fed.
         given: Sizes from the matrix or the side file, by name.
         settings: Settings of inputs, by their names.
@@ -153,10 +152,9 @@ def _shaped(port: Port, settings: InputSettings | None, sizes: Mapping[str, int]
 def _with_sizes(declared: ValueType, sizes: Mapping[str, int]) -> ValueType:
     shape = declared.shape
     if shape is not None:
-        symbols = declared.symbols or (None,) * len(shape)
         shape = tuple(
             size_of(symbol or axis_name(axis), sizes) if size is None else size
-            for axis, (symbol, size) in enumerate(zip(symbols, shape, strict=True))
+            for axis, (symbol, size) in enumerate(zip(declared.axes, shape, strict=True))
         )
     item = declared.item and _with_sizes(declared.item, sizes)
     return msgspec.structs.replace(declared, shape=shape, item=item)

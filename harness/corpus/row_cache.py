@@ -48,9 +48,8 @@ _REPLACE = "INSERT OR REPLACE INTO shelf VALUES (?, ?, ?)"
 class RowCache:
     """One database of contents by name, for any thread and several processes. No method raises or blocks.
 
-    Args:
-        path: The database; made with its folder at the first use.
-        makers: The code that makes the contents; those that other code has made do not count.
+    It is made with its folder at the first use. Contents that other code than ``makers`` has made do not
+    count.
     """
 
     def __init__(self, path: Path, makers: str | None = None) -> None:

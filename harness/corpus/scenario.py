@@ -20,18 +20,12 @@ class Inapplicable(msgspec.Struct, frozen=True):
 
 
 def scenario_case(
-    case: Case,
-    scenario: str,
-    refused: Mapping[str, str] | None = None,
-    text: TextSettings | None = None,
+    case: Case, scenario: str, refused: Mapping[str, str] | None = None, text: TextSettings | None = None
 ) -> Case | Inapplicable:
-    """Return a case as a scenario needs it.
+    """Return a case, as it is run plainly, as a scenario needs it.
 
-    Args:
-        case: The case as it is run plainly.
-        scenario: The scenario's name.
-        refused: Names of data sets that the CPU provider refuses, with its messages; they are left out.
-        text: What the scenario ``generate`` plays; its defaults without it.
+    Data sets that the CPU provider ``refused``, by name with its messages, are left out. ``text`` is what the
+    scenario ``generate`` plays; its defaults without it.
 
     Raises:
         ModelError: The model cannot be rewritten, because it is broken or missing.
@@ -64,9 +58,8 @@ def _dynamic(case: Case, refused: Mapping[str, str]) -> Case | Inapplicable:
         return Inapplicable("no input has a dimension that may vary")
     left = tuple(one for one in data_sets if one.name not in refused)
     if all(data_set.name == GIVEN for data_set in left):
-        return Inapplicable(
-            f"the CPU EP runs no other shape than the given one: {'; '.join(refused.values())}"
-        )
+        why = "; ".join(refused.values())
+        return Inapplicable(f"the CPU EP runs no other shape than the given one: {why}")
     return _with_data(case, "dynamic_shapes", left)
 
 

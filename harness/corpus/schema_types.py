@@ -19,13 +19,8 @@ TYPE_ATTRIBUTES = frozenset({"dtype", "output_datatype", "output_dtype", "to"})
 """Attributes that name the element type of an output; 0 leaves it to the inputs."""
 
 FLOAT32_BY_DEFAULT: dict[str, str] = {
-    "BlackmanWindow": "output_datatype",
-    "HammingWindow": "output_datatype",
-    "HannWindow": "output_datatype",
-    "MelWeightMatrix": "output_datatype",
-    "RandomNormal": "dtype",
-    "RandomUniform": "dtype",
-    "SequenceEmpty": "dtype",
+    **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow", "MelWeightMatrix"), "output_datatype"),
+    **dict.fromkeys(("RandomNormal", "RandomUniform", "SequenceEmpty"), "dtype"),
 }
 """Operators of one output -> the attribute without which it is float32."""
 
@@ -121,11 +116,7 @@ def output_types(
 ) -> Iterator[tuple[str, str]]:
     """Yield the name and the type of each output of a node.
 
-    Args:
-        node: The node.
-        schema: The schema of its operator.
-        types: The types of its inputs, by name.
-        inner: The types of the values in each of its bodies, by name.
+    ``types`` are those of its inputs by name, ``inner`` those of the values in each of its bodies.
     """
     given = [types.get(name, "") for name in node.input]
     variables = {formal_of(schema.inputs, index).type_str: text for index, text in enumerate(given) if text}

@@ -68,7 +68,7 @@ def _open(declared: ValueType | None) -> Iterable[str]:
     while declared is not None:
         for axis, size in enumerate(declared.shape or ()):
             if size is None:
-                yield (declared.symbols[axis] if declared.symbols else None) or axis_name(axis)
+                yield declared.axes[axis] or axis_name(axis)
         declared = declared.item
 
 
@@ -79,7 +79,7 @@ def _batch(names: Sequence[str], ports: Sequence[Port]) -> tuple[str, ...]:
         return named
     for port in ports:
         if port.type.shape and port.type.shape[0] is None:
-            first = (port.type.symbols[0] if port.type.symbols else None) or axis_name(0)
+            first = port.type.axes[0] or axis_name(0)
             return (first,) if first in names else ()
     return ()
 

@@ -108,21 +108,24 @@ def open_suite(name: str) -> Suite:
     if name.startswith(FUZZ):
         return _fuzz(name)
     if name not in SUITES:
-        raise UsageError(
-            Problem(
-                where="suite", what=f"there is no suite {name!r}", hint=valid_names(name, SUITES, len(SUITES))
-            )
-        )
-    if name in _LISTED:
-        return _made_singly(name)
-    if name in _MADE:
-        # The data depends on these versions and, for our own models, on the code that makes them.
-        revision = _code_digest(name) if name == "corners" else f"v{_FORMAT}"
-        root = fill_once(
-            _suites_cache() / f"{name}-{_versions()}-{revision}", functools.partial(_write, name)
-        )
-    else:
-        root = _onnx_test_data(name)
+        hint = valid_names(name, SUITES, len(SUITES))
+        raise UsageError(Problem(where="suite", what=f"there is no suite {name!r}", hint=hint))
+    match name:
+        case "zoo":
+            from harness.corpus.zoo.roster import write_zoo_model, zoo_models
+
+            return _made_singly(name, tuple(sorted(zoo_models())), write_zoo_model, ("zoo",))
+        case "generate":
+            from harness.corpus.decoders.roster import decoder_names, write_decoder
+
+            return _made_singly(name, decoder_names(), write_decoder, ("decoders", "zoo"))
+        case "onnx-node" | "onnx-light" | "corners":
+            # The data depends on these versions and, for our own models, on the code that makes them.
+            revision = _code_digest(name) if name == "corners" else f"v{_FORMAT}"
+            entry = _suites_cache() / f"{name}-{_versions()}-{revision}"
+            root = fill_once(entry, functools.partial(_write, name))
+        case _:
+            root = _onnx_test_data(name)
     names = tuple(sorted(entry.name for entry in root.iterdir() if (entry / "model.onnx").is_file()))
     return Suite(name=name, root=root, kind="built_in", names=names, cache=_suites_cache())
 
@@ -164,9 +167,8 @@ def open_file(path: Path) -> Suite:
 def open_model(name: str) -> Suite:
     """Return a suite of one model that is named on a command line.
 
-    Args:
-        name: Path of an ``.onnx`` file, whose test data may be beside it; or a built-in suite and one of its
-            models, such as ``zoo/mnist-small-op12``.
+    The name is the path of an ``.onnx`` file, whose test data may be beside it; or a built-in suite and one
+    of its models, such as ``zoo/mnist-small-op12``.
 
     Raises:
         UsageError: There is neither such a file nor such a model.
@@ -205,10 +207,10 @@ def _versions() -> str:
     return f"onnx{_onnx_version()}-numpy{np.__version__}-ml_dtypes{ml_dtypes.__version__}"
 
 
-def _made_singly(name: str) -> Suite:
-    """Return a suite of code, each model of which is made when it is first asked for."""
-    packages, roster = _LISTED[name]
-    names, make = roster()
+def _made_singly(
+    name: str, names: tuple[str, ...], make: Callable[[str, Path], None], packages: tuple[str, ...]
+) -> Suite:
+    """Return a suite of code in some packages, each model of which is made when it is first asked for."""
     cache = _suites_cache()
     # Empty at first; made now, so that a cache that cannot be written is reported before anything runs.
     root = fill_once(cache / f"{name}-{_versions()}-{_code_digest(*packages)}", lambda _folder: None)
@@ -221,37 +223,13 @@ def _fuzz(name: str) -> Suite:
 
     seed, count = parse_fuzz(name)
     names = tuple(fuzz_name(seed, number) for number in range(count))
-    suite, cache, make = fuzz_suite_name(seed), _suites_cache(), fuzz_maker(seed, operator_tests)
-    digest = _code_digest("forms", "grown", "variants", "zoo")
-    root = fill_once(cache / f"{suite}-{_versions()}-{digest}", lambda _folder: None)
-    return Suite(name=suite, root=root, kind="built_in", names=names, cache=cache, make=make)
+    packages = ("forms", "grown", "variants", "zoo")
+    return _made_singly(fuzz_suite_name(seed), names, fuzz_maker(seed, operator_tests), packages)
 
 
 def operator_tests() -> Path:
     """Return the folder of ONNX's operator tests, which is made if necessary."""
     return open_suite("onnx-node").root
-
-
-_Roster = tuple[tuple[str, ...], Callable[[str, Path], None]]
-
-
-def _zoo() -> _Roster:
-    from harness.corpus.zoo.roster import write_zoo_model, zoo_models
-
-    return tuple(sorted(zoo_models())), write_zoo_model
-
-
-def _decoders() -> _Roster:
-    from harness.corpus.decoders.roster import decoder_names, write_decoder
-
-    return decoder_names(), write_decoder
-
-
-_LISTED: dict[str, tuple[tuple[str, ...], Callable[[], _Roster]]] = {
-    "zoo": (("zoo",), _zoo),
-    "generate": (("decoders", "zoo"), _decoders),
-}
-"""Suites of models that are made one by one: the packages whose code makes them, and their names."""
 
 
 def _write(suite: str, folder: Path) -> None:
@@ -265,10 +243,6 @@ def _write(suite: str, folder: Path) -> None:
         write_light_suite(folder, _onnx_test_data(suite))
     else:
         write_corner_suite(folder)
-
-
-_MADE = frozenset({"onnx-node", "onnx-light", "corners"})
-"""Suites that are written into the cache as a whole."""
 
 
 @functools.cache
@@ -296,13 +270,8 @@ def _onnx_test_data(suite: str) -> Path:
         raise UsageError(_NO_ONNX)
     data = Path(spec.origin).parent / "backend" / "test" / "data" / suite.removeprefix("onnx-")
     if not data.is_dir():
-        raise UsageError(
-            Problem(
-                where=str(data),
-                what="this build of onnx comes without its test data",
-                hint="install onnx from PyPI",
-            )
-        )
+        what, hint = "this build of onnx comes without its test data", "install onnx from PyPI"
+        raise UsageError(Problem(where=str(data), what=what, hint=hint))
     return data
 
 

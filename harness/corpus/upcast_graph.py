@@ -40,11 +40,7 @@ _NARROW_TENSOR = re.compile(r"tensor\((?:float|float16|bfloat16)\)")
 
 
 def upcast_graph(model: onnx.ModelProto, folder: Path) -> None:
-    """Rewrite a model in place; afterwards it has no external data.
-
-    Args:
-        model: The model, its external data still in files.
-        folder: The folder of these files.
+    """Rewrite a model in place; its external data, until then in files of a folder, becomes a part of it.
 
     Raises:
         NotInFloat64Error: It has operators that are not ONNX's, or values of unknown type.
@@ -61,14 +57,9 @@ class _Upcast:
         self.numbers = itertools.count()
 
     def graph(self, graph: onnx.GraphProto, outer: Mapping[str, str]) -> dict[str, str]:
-        """Rewrite one scope.
+        """Rewrite one scope. Return the types of everything in it by name, before the rewriting.
 
-        Args:
-            graph: The scope.
-            outer: The types of what it sees from outside by name, before the rewriting.
-
-        Returns:
-            The types of everything in it, before the rewriting.
+        ``outer`` are those of what it sees from outside.
         """
         if graph.sparse_initializer:
             raise NotInFloat64Error("it has sparse weights")
@@ -88,9 +79,7 @@ class _Upcast:
         value = tensor_value(weight, self.folder)
         if weight.data_type in _WIDTHS.values():
             value = Tensor(dtype="float64", array=value.array.astype("float64"))
-        proto = tensor_proto(value)
-        proto.name = weight.name
-        return proto
+        return tensor_proto(value, weight.name)
 
     def node(self, node: onnx.NodeProto, types: dict[str, str]) -> list[onnx.NodeProto]:
         """Return what replaces a node, and add the types of its outputs."""
@@ -174,10 +163,7 @@ class _Upcast:
     def stays(self, node: onnx.NodeProto, text: str, allowed: AbstractSet[str]) -> int:
         """Return the narrower type that a value keeps; 0 if it becomes double, or is no float.
 
-        Args:
-            node: The node.
-            text: The type so far; empty if it is unknown.
-            allowed: The types that the schema allows in this place.
+        ``text`` is its type so far, empty if it is unknown; the schema allows some types in its place.
         """
         if not text and any(map(_is_narrow, allowed)):
             raise NotInFloat64Error(f"the type of a value of {node.op_type} is unknown")

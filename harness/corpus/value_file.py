@@ -1,15 +1,16 @@
-"""A value as a file of ONNX's test data; large tensors are in a file beside it, as ONNX's external data.
+"""Values as files of ONNX's test data; large tensors are in a file beside them, as ONNX's external data.
 
 A protobuf is limited to 2 GiB, outputs of models are not.
 """
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.core.value import BITS, STRING, Tensor, Value, pack, value_bytes
+from harness.core.value import BITS, STRING, Array, Tensor, Value, pack, tensor, value_bytes
 from harness.corpus.external import make_external
 from harness.corpus.port import ValueType
 from harness.corpus.protos import decode, encode, tensor_proto, tensor_type
@@ -31,13 +32,9 @@ BLOCK = 16 << 20
 
 
 def write_value(path: Path, value: Value, declared: ValueType, name: str = "") -> str:
-    """Write a value; ``read_value`` with the same declared type returns it.
+    """Write a value, under a name, to ``output_0.pb``; tensors of a large one go to ``output_0.data``.
 
-    Args:
-        path: The file, ``output_0.pb``; tensors of a large value go to ``output_0.data``.
-        value: The value.
-        declared: Type of the graph's output.
-        name: What the value is called.
+    ``read_value`` with the same declared type returns it.
 
     Returns:
         SHA-256 in hex over the written files.
@@ -76,6 +73,19 @@ def read_value(path: Path, declared: ValueType, digest: str) -> Value:
     if found.hexdigest() != digest:
         raise ValueError(f"{path} has another SHA-256")
     return decode(content, declared, path.parent)
+
+
+def write_model(folder: Path, model: "onnx.ModelProto", inputs: Mapping[str, Array]) -> None:
+    """Write ``model.onnx`` and ``test_data_set_0/input_N.pb`` into an empty folder.
+
+    There is no expected data: goldens are computed, as for a user's own model.
+    """
+    (folder / "model.onnx").write_bytes(model.SerializeToString(deterministic=True))
+    data_set = folder / "test_data_set_0"
+    data_set.mkdir()
+    for index, (name, array) in enumerate(inputs.items()):
+        proto = tensor_proto(tensor(array), name)
+        (data_set / f"input_{index}.pb").write_bytes(proto.SerializeToString(deterministic=True))
 
 
 class _Outside:

@@ -22,8 +22,12 @@ from harness.corpus.last_window import begins_behind
 def test_where_the_last_window_begins(
     size: int, reach: int, stride: int, pads: tuple[int, int], *, behind: bool
 ) -> None:
-    assert begins_behind((size,), (reach,), (stride,), pads) is behind
-    assert begins_behind((5, size), (1, reach), (1, stride), (0, pads[0], 0, pads[1])) is behind
+    assert begins_behind((size,), (reach,), {"strides": (stride,), "pads": pads}) is behind
+    attributes = {"strides": (1, stride), "pads": (0, pads[0], 0, pads[1])}
+    assert begins_behind((5, size), (1, reach), attributes) is behind
+    if reach > 1:
+        dilated = {"strides": (stride,), "pads": pads, "dilations": (reach - 1,)}
+        assert begins_behind((size,), (2,), dilated) is behind
 
 
 @pytest.mark.parametrize("name", ["AveragePool", "MaxPool", "LpPool"])
@@ -42,11 +46,10 @@ def test_shapes_of_forms_are_those_of_the_cpu_kernels(name: str) -> None:
         session = runtime.InferenceSession(
             built.model.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
-        feeds = {port: value.array for port, value in built.inputs}
         result = node.output[0]
         if result not in [port.name for port in session.get_outputs()]:
             continue
-        shape = session.run([result], feeds)[0].shape
+        shape = session.run([result], built.inputs)[0].shape
         rounded_up += 1
         inferred = onnx.shape_inference.infer_shapes(built.model).graph
         (port,) = [one for one in (*inferred.value_info, *inferred.output) if one.name == result]

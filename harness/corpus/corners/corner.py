@@ -15,10 +15,7 @@ class Corner(msgspec.Struct, frozen=True):
 
     Attributes:
         name: Name of the model; unique.
-        op: The operator.
-        inputs: Its inputs in order.
         expected: Its outputs in order: IEEE 754, ONNX's specification and numpy agree on them.
-        attributes: Attributes of the operator.
         constants: Which of ``inputs`` are initializers, because many providers support only these.
         then: A second operator on the first output.
     """
@@ -40,6 +37,15 @@ def floats(*items: float, dtype: Any = np.float32) -> Array:
 def ints(*items: int, dtype: Any = np.int64) -> Array:
     """Return a vector of integers."""
     return np.array(items, dtype)
+
+
+CHOICE = np.arange(8) % 2 == 0
+"""A condition that takes every other one of eight elements."""
+
+
+def cast(name: str, x: Array, dtype: Any) -> Corner:
+    """Return a corner of Cast, whose answer is numpy's."""
+    return Corner(name, "Cast", (x,), (x.astype(dtype),))
 
 
 def reduction(name: str, op: str, x: Array, axis: int, y: Array) -> Corner:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from harness.core.value import Array
-from harness.corpus.corners.corner import Corner, floats, ints, reduction
+from harness.corpus.corners.corner import CHOICE, Corner, cast, floats, ints, reduction
 
 _WIDE = ints(2**33, -(2**33), 2**33 + 1, 2**62 + 1, -(2**63), 2**63 - 1, 0, -1)
 _CLOSE = ints(2**33 + 1, -(2**33), 2**33, 2**62, -(2**63), 2**63 - 2, 1, -1)
@@ -42,24 +42,18 @@ def _moved() -> Iterator[Corner]:
     for name, op, inputs, y, attributes in moves:
         constants = () if op == "Concat" else tuple(range(1, len(inputs)))
         yield Corner(f"{name}_int64_wide", op, inputs, (np.ascontiguousarray(y),), attributes, constants)
-    choice = np.arange(8) % 2 == 0
-    y = np.where(choice, _WIDE, _CLOSE)
-    yield Corner("where_int64_wide", "Where", (choice, _WIDE, _CLOSE), (y,))
+    y = np.where(CHOICE, _WIDE, _CLOSE)
+    yield Corner("where_int64_wide", "Where", (CHOICE, _WIDE, _CLOSE), (y,))
     low = ints(2**33, 7, -5, 2**31, -(2**31) - 1, 2**40 + 3)
     for dtype in (np.int32, np.int16, np.uint8):
         # "Fixed point to fixed point: when out of range, discard higher bits and reinterpret" (Cast).
-        y = low.astype(dtype)
-        yield Corner(f"cast_int64_to_{y.dtype.name}", "Cast", (low,), (y,))
+        yield cast(f"cast_int64_to_{dtype.__name__}", low, dtype)
     big = ints(2**53, 2**53 + 2, 2**33, -(2**24) - 2)
-    for float_type in (np.float32, np.float64):
-        y = big.astype(float_type)
-        yield Corner(f"cast_int64_to_{y.dtype.name}", "Cast", (big,), (y,))
+    yield cast("cast_int64_to_float32", big, np.float32)
+    yield cast("cast_int64_to_float64", big, np.float64)
     fractions = floats(2.9, -2.9, 0.5, -0.5, 2147483520, -2147483648)
-    y = fractions.astype(np.int32)
-    yield Corner("cast_float32_to_int32", "Cast", (fractions,), (y,))
-    beyond = floats(8589934592, -8589934592, 16777216)
-    y = beyond.astype(np.int64)
-    yield Corner("cast_float32_to_int64", "Cast", (beyond,), (y,))
+    yield cast("cast_float32_to_int32", fractions, np.int32)
+    yield cast("cast_float32_to_int64", floats(8589934592, -8589934592, 16777216), np.int64)
 
 
 def _computed() -> Iterator[Corner]:
@@ -77,8 +71,8 @@ def _computed() -> Iterator[Corner]:
     ramp = np.arange(2**33, 2**33 + 9, 3)
     limits = tuple(np.array(number) for number in (2**33, 2**33 + 9, 3))
     yield Corner("range_int64_wide", "Range", limits, (ramp,), constants=(0, 1, 2))
-    total = np.cumsum(_WIDE[:3])
-    yield Corner("cumsum_int64_wide", "CumSum", (_WIDE[:3], np.array(0)), (total,), constants=(1,))
+    few = _WIDE[:3]
+    yield Corner("cumsum_int64_wide", "CumSum", (few, np.array(0)), (np.cumsum(few),), constants=(1,))
 
 
 def _compared() -> Iterator[Corner]:
@@ -107,8 +101,7 @@ def _divided() -> Iterator[Corner]:
     small, divisor = a[:4].astype(np.int32), b[:4].astype(np.int32)
     yield Corner("div_int32_truncates", "Div", (small, divisor), (y[:4].astype(np.int32),))
     yield Corner("mod_int32_signs", "Mod", (small, divisor), (small % divisor,))
-    bits = ints(2**33 + 5, -1, dtype=np.int64)
-    mask = ints(2**33 + 3, 2**40, dtype=np.int64)
+    bits, mask = ints(2**33 + 5, -1), ints(2**33 + 3, 2**40)
     yield Corner("bitwiseand_int64_wide", "BitwiseAnd", (bits, mask), (bits & mask,))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from harness.corpus.corners.corner import INF, NAN, Corner, floats, reduction
+from harness.corpus.corners.corner import CHOICE, INF, NAN, Corner, floats, reduction
 
 _ALL = (NAN, -INF, -2.5, -0.0, 0.0, 0.5, 3.0, INF)
 
@@ -123,8 +123,5 @@ def _told_apart() -> Iterator[Corner]:
     yield Corner("equal_nan", "Equal", (x, x), (x == x,))  # noqa: PLR0124 - NaN is not
     yield Corner("isnan_corners", "IsNaN", (x,), (np.isnan(x),))
     yield Corner("isinf_corners", "IsInf", (x,), (np.isinf(x),))
-    choice = np.arange(8) % 2 == 0
-    y = np.where(choice, x, other)
-    yield Corner("where_not_finite", "Where", (choice, x, other), (y,))
-    nonzero = np.array(np.nonzero(x), np.int64)
-    yield Corner("nonzero_not_finite", "NonZero", (x,), (nonzero,))
+    yield Corner("where_not_finite", "Where", (CHOICE, x, other), (np.where(CHOICE, x, other),))
+    yield Corner("nonzero_not_finite", "NonZero", (x,), (np.array(np.nonzero(x), np.int64),))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from harness.corpus.corners.corner import Corner, floats, ints
+from harness.corpus.corners.corner import Corner, cast, floats, ints
 
 
 def ties() -> Iterator[Corner]:
@@ -19,33 +19,16 @@ def _chosen() -> Iterator[Corner]:
     row = np.array([[2, 7, 7, 1, 1, 7]], np.float32)
     for op, first, last in (("ArgMax", 1, 5), ("ArgMin", 3, 4)):
         for which, index in (("first", first), ("last", last)):
-            yield Corner(
-                f"{op.lower()}_tie_{which}",
-                op,
-                (row,),
-                (np.array([[index]]),),
-                {"axis": 1, "select_last_index": int(which == "last")},
-            )
-    for largest, taken in ((1, [1, 2, 5]), (0, [3, 4, 0])):
-        yield Corner(
-            f"topk_tie_{'largest' if largest else 'smallest'}",
-            "TopK",
-            (row, ints(3)),
-            (row[:, taken], np.array([taken])),
-            {"axis": 1, "largest": largest},
-            constants=(1,),
-        )
-    same = np.full((1, 40), 0.25, np.float32)
-    yield Corner(
-        "topk_all_equal", "TopK", (same, ints(5)), (same[:, :5], np.arange(5).reshape(1, 5)), constants=(1,)
-    )
-    yield Corner(
-        "argmax_sign_of_zero",
-        "ArgMax",
-        (np.array([[-0.0, 0.0]], np.float32),),
-        (np.array([[0]]),),
-        {"axis": 1},
-    )
+            attributes = {"axis": 1, "select_last_index": int(which == "last")}
+            yield Corner(f"{op.lower()}_tie_{which}", op, (row,), (np.array([[index]]),), attributes)
+    for which, largest, taken in (("largest", 1, [1, 2, 5]), ("smallest", 0, [3, 4, 0])):
+        expected = (row[:, taken], np.array([taken]))
+        attributes = {"axis": 1, "largest": largest}
+        yield Corner(f"topk_tie_{which}", "TopK", (row, ints(3)), expected, attributes, constants=(1,))
+    same, first_five = np.full((1, 40), 0.25, np.float32), np.arange(5).reshape(1, 5)
+    yield Corner("topk_all_equal", "TopK", (same, ints(5)), (same[:, :5], first_five), constants=(1,))
+    zeros = np.array([[-0.0, 0.0]], np.float32)
+    yield Corner("argmax_sign_of_zero", "ArgMax", (zeros,), (np.array([[0]]),), {"axis": 1})
 
 
 def _rounded() -> Iterator[Corner]:
@@ -53,13 +36,10 @@ def _rounded() -> Iterator[Corner]:
     half = floats(0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 8388609, 4194304.5)
     yield Corner("round_halfway", "Round", (half,), (np.rint(half),))
     between = floats(1 + 2**-11, 1 + 3 * 2**-11, 65519, 65520, 2**-25, 3 * 2**-25)
-    y = between.astype(np.float16)
-    yield Corner("cast_halfway_to_float16", "Cast", (between,), (y,))
+    yield cast("cast_halfway_to_float16", between, np.float16)
     double = floats(1 + 2**-24, 1 + 3 * 2**-24, 1e300, 1e-50, dtype=np.float64)
-    y = double.astype(np.float32)
-    yield Corner("cast_halfway_to_float32", "Cast", (double,), (y,))
-    x = floats(0, -0.0, 0.5, -1, np.nan, np.inf)
-    yield Corner("cast_float32_to_bool", "Cast", (x,), (x != 0,))
+    yield cast("cast_halfway_to_float32", double, np.float32)
+    yield cast("cast_float32_to_bool", floats(0, -0.0, 0.5, -1, np.nan, np.inf), np.bool_)
 
 
 def _quantized() -> Iterator[Corner]:
@@ -69,18 +49,9 @@ def _quantized() -> Iterator[Corner]:
     for dtype, zero in ((np.int8, 3), (np.uint8, 128)):
         limits = np.iinfo(dtype)
         y = np.clip(np.rint(x / scale) + zero, limits.min, limits.max).astype(dtype)
-        zero_point = np.array(zero, dtype)
+        kind, levels = y.dtype.name, (scale, np.array(zero, dtype))
+        back = (y.astype(np.float32) - zero) * scale
+        yield Corner(f"quantizelinear_halfway_{kind}", "QuantizeLinear", (x, *levels), (y,), {}, (1, 2))
         yield Corner(
-            f"quantizelinear_halfway_{y.dtype.name}",
-            "QuantizeLinear",
-            (x, scale, zero_point),
-            (y,),
-            constants=(1, 2),
-        )
-        yield Corner(
-            f"dequantizelinear_extremes_{y.dtype.name}",
-            "DequantizeLinear",
-            (y, scale, zero_point),
-            ((y.astype(np.float32) - zero) * scale,),
-            constants=(1, 2),
+            f"dequantizelinear_extremes_{kind}", "DequantizeLinear", (y, *levels), (back,), {}, (1, 2)
         )

@@ -55,13 +55,12 @@ def _tiny() -> Iterator[Corner]:
 def _empty() -> Iterator[Corner]:
     """Tensors without elements: a sum of nothing is 0, a product 1, a maximum minus infinity."""
     none, other = np.zeros((0, 3), np.float32), np.ones((3, 2), np.float32)
-    nowhere = ints()
     for op in ("Identity", "Relu", "Exp", "Softmax"):
         yield Corner(f"{op.lower()}_of_nothing", op, (none,), (none,))
     yield Corner("add_nothing", "Add", (none, floats(1, 2, 3)), (none,))
     yield Corner("concat_with_nothing", "Concat", (none, other.T), (other.T.copy(),), {"axis": 0})
     yield Corner("transpose_of_nothing", "Transpose", (none,), (none.T.copy(),), {"perm": [1, 0]})
-    yield Corner("gather_nothing", "Gather", (other, nowhere), (other[nowhere],), {"axis": 0})
+    yield Corner("gather_nothing", "Gather", (other, ints()), (other[ints()],), {"axis": 0})
     rows = np.zeros((2, 0), np.float32)
     yield Corner("matmul_over_nothing", "MatMul", (rows, none), (rows @ none,))
     yield Corner("matmul_no_rows", "MatMul", (none, other), (none @ other,))
@@ -69,8 +68,8 @@ def _empty() -> Iterator[Corner]:
     yield Corner("gemm_over_nothing", "Gemm", (rows, none, bias), (np.stack([bias, bias]),))
     for op, start in (("ReduceSum", 0), ("ReduceProd", 1), ("ReduceMax", -INF), ("ReduceMin", INF)):
         yield reduction("of_nothing", op, none, 0, np.full(3, start, np.float32))
-    nonzero = np.zeros((2, 0), np.int64)
-    yield Corner("nonzero_finds_nothing", "NonZero", (np.zeros((2, 2), np.float32),), (nonzero,))
+    square, found = np.zeros((2, 2), np.float32), np.zeros((2, 0), np.int64)
+    yield Corner("nonzero_finds_nothing", "NonZero", (square,), (found,))
     yield Corner("slice_to_nothing", "Slice", (other, ints(2), ints(2)), (other[2:2],), constants=(1, 2))
 
 

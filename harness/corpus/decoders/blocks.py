@@ -27,14 +27,10 @@ class Blocks(NamedTuple):
 def in_blocks(
     weights: Array, bits: int, dtype: np.dtype[np.generic], *, zero_points: bool, block: int = BLOCK
 ) -> Blocks:
-    """Quantize the last axis of weights in blocks.
+    """Quantize the last axis of weights ``(..., rows, columns)`` in blocks of a scale each, to 4 or 8 bits.
 
-    Args:
-        weights: ``(..., rows, columns)``, of which ``columns`` is a multiple of the block.
-        bits: 4 or 8.
-        dtype: Type of the scales.
-        zero_points: Whether each block has its own; otherwise the range is symmetric.
-        block: Neighbouring weights that share a scale.
+    Neighbouring weights, of which ``columns`` is a multiple, share a scale. Without zero points of each
+    block, the range is symmetric.
     """
     *rest, columns = weights.shape
     blocks = weights.astype(np.float64).reshape(*rest, columns // block, block)

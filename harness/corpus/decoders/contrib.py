@@ -5,9 +5,9 @@ from typing import NamedTuple
 from harness.corpus.decoders import ports
 from harness.corpus.decoders.experts import experts
 from harness.corpus.decoders.form import KEY_SPREAD, LAYERS, Form
-from harness.corpus.decoders.plain import EPSILON, attention_output, attention_parts, head, swiglu
+from harness.corpus.decoders.plain import attention_output, attention_parts, head, swiglu
 from harness.corpus.decoders.positions import additive_mask, ones_and_total, rotary_tables, sinks
-from harness.corpus.decoders.products import embedded, product, scale_weight
+from harness.corpus.decoders.products import EPSILON, embedded, product, scale_weight, simplified_norm
 from harness.corpus.zoo.graph import CONTRIB_DOMAIN, Graph
 
 
@@ -49,17 +49,13 @@ def build(g: Graph, form: Form) -> None:
 def _norm(g: Graph, form: Form, name: str, skip: str, x: str) -> tuple[str, str]:
     """Add a normalization of ``skip + x``; the first has nothing to add. Return its result and the sum."""
     with g.scope(name):
-        weight = scale_weight(g, form, form.width)
         if not x:
-            return _simplified(g, skip, weight), skip
+            return simplified_norm(g, form, skip, form.width), skip
+        inputs = (skip, x, scale_weight(g, form, form.width))
         normed, _, _, total = g.ops(
-            4, "SkipSimplifiedLayerNormalization", skip, x, weight, domain=CONTRIB_DOMAIN, epsilon=EPSILON
+            4, "SkipSimplifiedLayerNormalization", *inputs, domain=CONTRIB_DOMAIN, epsilon=EPSILON
         )
         return normed, total
-
-
-def _simplified(g: Graph, x: str, weight: str) -> str:
-    return g.op("SimplifiedLayerNormalization", x, weight, axis=-1, epsilon=EPSILON, stash_type=1)
 
 
 def _attention(g: Graph, form: Form, x: str, cache: list[str], shared: _Shared) -> tuple[str, list[str]]:
@@ -82,9 +78,8 @@ def _attention(g: Graph, form: Form, x: str, cache: list[str], shared: _Shared) 
 
 def _grouped(g: Graph, form: Form, inputs: list[str], cache: list[str], shared: _Shared) -> list[str]:
     """Add GroupQueryAttention with what its form asks for."""
-    optional: list[str] = []
-    optional += shared.tables if form.rotary == "inside" else ("", "")
-    optional += ["", "", sinks(g, form) if form.sinks else ""]
+    tables = shared.tables if form.rotary == "inside" else ("", "")
+    optional = (*tables, "", "", sinks(g, form) if form.sinks else "")
     return g.ops(
         3, "GroupQueryAttention", *inputs, *cache, *shared.masks, *optional,
         domain=CONTRIB_DOMAIN,
@@ -110,8 +105,7 @@ def _head_norm(g: Graph, form: Form, name: str, x: str, heads: int) -> str:
     """Add a normalization of each head by itself, as Qwen 3 has it."""
     with g.scope(name):
         rows = g.op("Reshape", x, g.ints(0, -1, form.head))
-        # Normalized heads have the spread of their weight.
-        normed = _simplified(g, rows, scale_weight(g, form, form.head, mean=KEY_SPREAD))
+        normed = simplified_norm(g, form, rows, form.head, mean=KEY_SPREAD)
         return g.op("Reshape", normed, g.ints(0, -1, heads * form.head))
 
 

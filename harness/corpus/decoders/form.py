@@ -14,24 +14,19 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
     """The sizes and parts of one decoder.
 
     Attributes:
-        what: One line about it.
         dialect: ``onnx``: operators of ONNX alone. ``contrib``: those of onnxruntime, as Model Builder of
             onnxruntime-genai writes them. ``whisper``: the same for a decoder beside an encoder.
-        opset: Version of ONNX's operators.
         dtype: Element type of weights, activations and cache.
         width: Width of the hidden states.
         inner: Width of the feed-forward part.
-        heads: Heads of queries.
         key_heads: Heads of keys and values; each serves ``heads / key_heads`` heads of queries.
         head: Elements of a head.
         context: Most positions; the length of the rotary tables. Few, since prompts of many lengths
             go as far as the model does in the scenario ``generate``; one long model is enough.
-        attention: The operator.
         packed: Whether one product makes queries, keys and values.
         rotary: Where positions are turned: by nodes of its own, by the attention operator, or nowhere.
         rotary_part: Elements of a head that are turned; 0 for all.
         interleaved: Whether neighbours are turned together, not the halves of a head.
-        base: Base of the rotary frequencies.
         window: Keys that a query sees, itself included; 0 for all.
         soft_cap: Bound of the attention's scores; 0 for none.
         final_cap: Bound of the logits; 0 for none.

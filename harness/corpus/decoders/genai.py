@@ -9,13 +9,23 @@ _PAD, _START, _END = 0, 1, 2
 
 def genai_config(form: Form) -> dict[str, Any]:
     """Return the content for a decoder in a dialect of Model Builder."""
+    whisper = form.dialect == "whisper"
+    if whisper:
+        inputs = {"input_ids": "input_ids"} | _cache("past", "past_{}_self_%d")
+        inputs |= _cache("cross_past", "past_{}_cross_%d")
+        present = "present_{}_self_%d"
+    else:
+        positions = ("position_ids",) if form.rotary == "nodes" else ()
+        inputs = {name: name for name in ("input_ids", "attention_mask", *positions)}
+        inputs |= _cache("past", "past_key_values.%d.{}")
+        present = "present.%d.{}"
     decoder = {
         "session_options": {"log_id": "onnxruntime-genai", "provider_options": []},
         "filename": "model.onnx",
         "head_size": form.head,
         "hidden_size": form.width,
-        "inputs": _whisper_inputs() if form.dialect == "whisper" else _inputs(form),
-        "outputs": _whisper_outputs() if form.dialect == "whisper" else _outputs(),
+        "inputs": inputs,
+        "outputs": {"logits": "logits"} | _cache("present", present),
         "num_attention_heads": form.heads,
         "num_hidden_layers": LAYERS,
         "num_key_value_heads": form.key_heads,
@@ -26,7 +36,7 @@ def genai_config(form: Form) -> dict[str, Any]:
         "decoder": decoder,
         "eos_token_id": _END,
         "pad_token_id": _PAD,
-        "type": "whisper" if form.dialect == "whisper" else "llama",
+        "type": "whisper" if whisper else "llama",
         "vocab_size": VOCABULARY,
     }
     search = {
@@ -42,38 +52,5 @@ def genai_config(form: Form) -> dict[str, Any]:
     return {"model": model, "search": search}
 
 
-def _inputs(form: Form) -> dict[str, str]:
-    positions = {"position_ids": "position_ids"} if form.rotary == "nodes" else {}
-    return {
-        "input_ids": "input_ids",
-        "attention_mask": "attention_mask",
-        **positions,
-        "past_key_names": "past_key_values.%d.key",
-        "past_value_names": "past_key_values.%d.value",
-    }
-
-
-def _outputs() -> dict[str, str]:
-    return {
-        "logits": "logits",
-        "present_key_names": "present.%d.key",
-        "present_value_names": "present.%d.value",
-    }
-
-
-def _whisper_inputs() -> dict[str, str]:
-    return {
-        "input_ids": "input_ids",
-        "past_key_names": "past_key_self_%d",
-        "past_value_names": "past_value_self_%d",
-        "cross_past_key_names": "past_key_cross_%d",
-        "cross_past_value_names": "past_value_cross_%d",
-    }
-
-
-def _whisper_outputs() -> dict[str, str]:
-    return {
-        "logits": "logits",
-        "present_key_names": "present_key_self_%d",
-        "present_value_names": "present_value_self_%d",
-    }
+def _cache(role: str, names: str) -> dict[str, str]:
+    return {f"{role}_{part}_names": names.format(part) for part in ("key", "value")}

@@ -7,14 +7,11 @@ import numpy as np
 from harness.corpus.decoders import ports
 from harness.corpus.decoders.form import KEY_SPREAD, LAYERS, VOCABULARY, Form
 from harness.corpus.decoders.positions import additive_mask, fixed_mask, rotary_tables
-from harness.corpus.decoders.products import Part, embedded, number, product, scale_weight
+from harness.corpus.decoders.products import EPSILON, Part, embedded, product, scale_weight
 from harness.corpus.zoo.graph import Graph
 from harness.corpus.zoo.layers import merge_heads, silu, split_heads
 
-EPSILON = 1e-5
-"""Of normalizations."""
-
-LOGIT_SPREAD = 3.0
+_LOGIT_SPREAD = 3.0
 """Standard deviation of the logits: of 256 tokens, the first two are some 0.9 apart."""
 
 
@@ -38,7 +35,8 @@ def build(g: Graph, form: Form) -> None:
             mask=fixed_mask(g, form, positions) if form.scatter else additive_mask(g, form, ids, mask),
             positions=positions,
             tables=rotary_tables(g, form),
-            written=_first(g, positions) if form.scatter else "",
+            # The place of the first new token of each text.
+            written=g.op("Gather", positions, g.constant(np.array(0)), axis=1) if form.scatter else "",
         )
         x = embedded(g, form, ids)
         made = []
@@ -56,9 +54,9 @@ def build(g: Graph, form: Form) -> None:
 def head(g: Graph, form: Form, x: str) -> str:
     """Add the product that makes the logits, and their bound."""
     with g.scope("lm_head"):
-        y = product(g, form, x, form.width, {"out": Part(VOCABULARY, LOGIT_SPREAD**2)})
+        y = product(g, form, x, form.width, {"out": Part(VOCABULARY, _LOGIT_SPREAD**2)})
         if form.final_cap:
-            cap = number(g, form, form.final_cap)
+            cap = g.constant(np.array(form.final_cap, form.numpy_type))
             y = g.op("Mul", g.op("Tanh", g.op("Div", y, cap)), cap)
         return y
 
@@ -92,11 +90,6 @@ def _norm(g: Graph, form: Form, x: str, name: str) -> str:
         return g.op("RMSNormalization", x, scale_weight(g, form, form.width), axis=-1, epsilon=EPSILON)
 
 
-def _first(g: Graph, positions: str) -> str:
-    """Add the place of the first new token of each text."""
-    return g.op("Gather", positions, g.constant(np.array(0)), axis=1)
-
-
 def _attention(g: Graph, form: Form, x: str, cache: list[str], shared: _Shared) -> tuple[str, list[str]]:
     """Add attention. Return its result, and the keys and values with the new ones."""
     with g.scope("attn"):
@@ -120,10 +113,6 @@ def _attention(g: Graph, form: Form, x: str, cache: list[str], shared: _Shared) 
 
 def _turned(g: Graph, form: Form, x: str, shared: _Shared) -> str:
     return g.op(
-        "RotaryEmbedding",
-        x,
-        *shared.tables,
-        shared.positions,
-        interleaved=int(form.interleaved),
-        rotary_embedding_dim=form.rotary_part,
-    )
+        "RotaryEmbedding", x, *shared.tables, shared.positions,
+        interleaved=int(form.interleaved), rotary_embedding_dim=form.rotary_part,
+    )  # fmt: skip

@@ -7,7 +7,7 @@ import numpy as np
 from harness.core.value import Array
 from harness.corpus.decoders.form import KEY_SPREAD, LAYERS, VOCABULARY, Form
 from harness.corpus.zoo.graph import Draw, Graph, Symbol
-from harness.corpus.zoo.inputs import token_ids
+from harness.corpus.zoo.inputs import positions_after, token_ids
 
 BATCH = Symbol("batch_size", 2)
 SEQUENCE = Symbol("sequence_length", 1)
@@ -32,26 +32,14 @@ def mask(g: Graph) -> str:
 
 def positions(g: Graph) -> str:
     """Declare the positions of new tokens: those after the past ones."""
-
-    def following(_random: np.random.Generator, shape: tuple[int, ...]) -> Array:
-        return np.broadcast_to(np.arange(PAST.size, PAST.size + shape[1]), shape).astype(np.int64)
-
-    return g.input("position_ids", (BATCH, SEQUENCE), following)
+    return g.input("position_ids", (BATCH, SEQUENCE), positions_after(PAST.size))
 
 
-def past(g: Graph, form: Form, names: str = "past_key_values.{layer}.{part}") -> list[list[str]]:
-    """Declare the cached keys and values of each layer."""
-    length = form.context if form.static else PAST
-    shape = (BATCH, form.key_heads, length, form.head)
-    return [
-        [g.input(names.format(layer=layer, part=part), shape, _cached(form, part)) for part in _PARTS]
-        for layer in range(LAYERS)
-    ]
-
-
-def fixed(g: Graph, form: Form, names: str, length: int) -> list[list[str]]:
-    """Declare the keys and values that an encoder made for each layer."""
-    shape = (BATCH, form.heads, length, form.head)
+def past(
+    g: Graph, form: Form, names: str = "past_key_values.{layer}.{part}", length: int = 0
+) -> list[list[str]]:
+    """Declare the cached keys and values of each layer; those that an encoder made have a length."""
+    shape = (BATCH, form.key_heads, length or (form.context if form.static else PAST), form.head)
     return [
         [g.input(names.format(layer=layer, part=part), shape, _cached(form, part)) for part in _PARTS]
         for layer in range(LAYERS)

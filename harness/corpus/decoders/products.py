@@ -10,6 +10,9 @@ from harness.corpus.decoders.blocks import in_blocks, shifted
 from harness.corpus.decoders.form import BLOCK, VOCABULARY, Form
 from harness.corpus.zoo.graph import CONTRIB_DOMAIN, Graph
 
+EPSILON = 1e-5
+"""Of normalizations."""
+
 
 class Part(NamedTuple):
     """One of the results of a product: its width, and its variance over that of the input."""
@@ -21,14 +24,8 @@ class Part(NamedTuple):
 def product(g: Graph, form: Form, x: str, width: int, parts: Mapping[str, Part]) -> str:
     """Add one product whose result has the parts side by side.
 
-    Each part draws its weights under its own name, so packed and separate products have the same.
-
-    Args:
-        g: The graph.
-        form: Decides on the type of the weights.
-        x: The input's name, of shape ``(..., width)``.
-        width: Width of the input.
-        parts: Name -> what it makes.
+    Each part draws its weights under its own name, so packed and separate products have the same. The input
+    is of the shape ``(..., width)``.
     """
     columns = [_drawn(g, form, name, width, part) for name, part in parts.items()]
     weights = np.concatenate(columns, axis=1)
@@ -41,15 +38,9 @@ def product(g: Graph, form: Form, x: str, width: int, parts: Mapping[str, Part])
         if blocks.zero_points is not None:
             inputs.append(g.weight("weight_zero_points", blocks.zero_points))
         return g.op(
-            "MatMulNBits",
-            x,
-            *inputs,
-            domain=CONTRIB_DOMAIN,
-            K=width,
-            N=weights.shape[1],
-            bits=form.bits,
-            block_size=BLOCK,
-        )
+            "MatMulNBits", x, *inputs,
+            domain=CONTRIB_DOMAIN, K=width, N=weights.shape[1], bits=form.bits, block_size=BLOCK,
+        )  # fmt: skip
 
 
 def embedded(g: Graph, form: Form, ids: str) -> str:
@@ -62,18 +53,11 @@ def embedded(g: Graph, form: Form, ids: str) -> str:
             table = shifted(g.random("weight_shift"), table)
         blocks = in_blocks(table, form.bits, form.numpy_type, zero_points=form.zero_points)
         points = [] if blocks.zero_points is None else [g.weight("weight_zero_points", blocks.zero_points)]
+        numbers, scales = g.weight("weight_Q", blocks.numbers), g.weight("weight_scales", blocks.scales)
         return g.op(
-            "GatherBlockQuantized",
-            g.weight("weight_Q", blocks.numbers),
-            ids,
-            g.weight("weight_scales", blocks.scales),
-            *points,
-            domain=CONTRIB_DOMAIN,
-            bits=form.bits,
-            block_size=BLOCK,
-            gather_axis=0,
-            quantize_axis=1,
-        )
+            "GatherBlockQuantized", numbers, ids, scales, *points,
+            domain=CONTRIB_DOMAIN, bits=form.bits, block_size=BLOCK, gather_axis=0, quantize_axis=1,
+        )  # fmt: skip
 
 
 def scale_weight(g: Graph, form: Form, width: int, mean: float = 1.0) -> str:
@@ -82,9 +66,10 @@ def scale_weight(g: Graph, form: Form, width: int, mean: float = 1.0) -> str:
     return g.weight("weight", values.astype(form.numpy_type))
 
 
-def number(g: Graph, form: Form, value: float) -> str:
-    """Add a constant scalar of the model's type."""
-    return g.constant(np.array(value, form.numpy_type))
+def simplified_norm(g: Graph, form: Form, x: str, width: int, mean: float = 1.0) -> str:
+    """Add a normalization without a mean and a bias, whose results have the spread of its weight."""
+    weight = scale_weight(g, form, width, mean)
+    return g.op("SimplifiedLayerNormalization", x, weight, axis=-1, epsilon=EPSILON, stash_type=1)
 
 
 def _drawn(g: Graph, form: Form, name: str, width: int, part: Part) -> Array:

@@ -5,12 +5,12 @@
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
 
 from harness.corpus.decoders.form import BLOCK, LAYERS, VOCABULARY, Form
 from harness.corpus.decoders.roster import DECODERS, LEFT_OUT, build, decoder_names
 from harness.corpus.facts import model_facts
 from harness.corpus.nodes import operators
+from harness.corpus.zoo.reference import table
 
 _HEAD = f"""# Decoders
 
@@ -50,15 +50,11 @@ def reference() -> str:
     """Return the page as Markdown."""
     rows = [_row(name, DECODERS[name]) for name in decoder_names()]
     columns = ("model", "what", "heads", "positions", "type", "weights", "size", "operators of note")
-    lines = [_HEAD, f"{len(rows)} models:", "", *_table(columns, rows)]
+    lines = [_HEAD, f"{len(rows)} models:", "", *table(columns, rows)]
     if LEFT_OUT:
-        lines += [_OUT, *_table(("form", "what", "missing"), _left_out())]
+        left_out = ((f"`{name}`", DECODERS[name].what, reason) for name, reason in LEFT_OUT.items())
+        lines += [_OUT, *table(("form", "what", "missing"), left_out)]
     return "\n".join([*lines, ""])
-
-
-def _left_out() -> Iterator[tuple[str, str, str]]:
-    for name, reason in LEFT_OUT.items():
-        yield f"`{name}`", DECODERS[name].what, reason
 
 
 def _row(name: str, form: Form) -> tuple[str, ...]:
@@ -82,13 +78,6 @@ _NOTED = operators("""
     SkipSimplifiedLayerNormalization TensorScatter
 """)
 """Operators that few other models have."""
-
-
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(columns)} |"
-    yield f"|{'---|' * len(columns)}"
-    for row in rows:
-        yield f"| {' | '.join(row)} |"
 
 
 if __name__ == "__main__":

@@ -1,166 +1,119 @@
 """The decoders by name. Listing them builds nothing and imports no onnx."""
 
+from functools import partial
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
-from harness.core.value import tensor
 from harness.corpus.decoders.form import Form
 from harness.corpus.decoders.genai import genai_config
 from harness.corpus.genai_config import CONFIG_NAME
-from harness.corpus.protos import tensor_proto
+from harness.corpus.value_file import write_model
 from harness.corpus.zoo.graph import Graph
 
-_ONNX: Final = "onnx"
-_CONTRIB: Final = "contrib"
+_onnx = partial(Form, dialect="onnx", attention="Attention")
+_contrib = partial(Form, dialect="contrib")
+_gqa = partial(Form, dialect="contrib", packed=True, rotary="inside")
 
 DECODERS: dict[str, Form] = {
     # ONNX's own operators.
-    "onnx23-h64": Form(
-        what="as many heads of keys as of queries", dialect=_ONNX, opset=23, attention="Attention"
-    ),
-    "onnx23-h80-cap": Form(
+    "onnx23-h64": _onnx(what="as many heads of keys as of queries", opset=23),
+    "onnx23-h80-cap": _onnx(
         what="grouped by 4, a soft cap, heads turned in part",
-        dialect=_ONNX, opset=23, attention="Attention", key_heads=1, head=80, soft_cap=4.0, rotary_part=40,
+        opset=23, key_heads=1, head=80, soft_cap=4.0, rotary_part=40,
     ),
-    "onnx23-h96-window": Form(
+    "onnx23-h96-window": _onnx(
         what="grouped by 4, a window of 16 keys in the mask",
-        dialect=_ONNX, opset=23, attention="Attention", heads=8,
-        key_heads=2, head=96, inner=128,
-        window=16,
+        opset=23, heads=8, key_heads=2, head=96, inner=128, window=16,
     ),
-    "onnx23-h64-f16": Form(
-        what="grouped by 4, in float16",
-        dialect=_ONNX, opset=23, attention="Attention", key_heads=1, dtype="float16",
-    ),
-    "onnx23-h64-bf16": Form(
-        what="grouped by 4, in bfloat16",
-        dialect=_ONNX, opset=23, attention="Attention", key_heads=1, dtype="bfloat16",
-    ),
-    "onnx24-h128": Form(
+    "onnx23-h64-f16": _onnx(what="grouped by 4, in float16", opset=23, key_heads=1, dtype="float16"),
+    "onnx23-h64-bf16": _onnx(what="grouped by 4, in bfloat16", opset=23, key_heads=1, dtype="bfloat16"),
+    "onnx24-h128": _onnx(
         what="grouped by 8, neighbours turned together",
-        dialect=_ONNX, opset=24, attention="Attention", heads=8, key_heads=1, head=128, width=64, inner=128,
-        interleaved=True,
+        opset=24, heads=8, key_heads=1, head=128, width=64, inner=128, interleaved=True,
     ),
-    "onnx24-h64-scatter": Form(
+    "onnx24-h64-scatter": _onnx(
         what="grouped by 4, new keys scattered into a cache of fixed length",
-        dialect=_ONNX, opset=24, attention="Attention", key_heads=1, static=True, scatter=True,
+        opset=24, key_heads=1, static=True, scatter=True,
     ),
     # Those of Model Builder: as for the CPU EP, with one product and positions turned inside.
-    "gqa-h64": Form(
-        what="as many heads of keys as of queries; packed, positions turned by the attention",
-        dialect=_CONTRIB, packed=True, rotary="inside",
-    ),
-    "gqa-h64-long": Form(
+    "gqa-h64": _gqa(what="as many heads of keys as of queries; packed, positions turned by the attention"),
+    "gqa-h64-long": _gqa(
         what="grouped by 4, a context of 4608; packed, positions turned by the attention",
-        dialect=_CONTRIB, packed=True, rotary="inside", key_heads=1, context=4608, base=500000.0, inner=128,
+        key_heads=1, context=4608, base=500000.0, inner=128,
     ),
-    "gqa-h80": Form(
-        what="grouped by 4; packed, positions turned by the attention",
-        dialect=_CONTRIB, packed=True, rotary="inside", heads=8,
-        key_heads=2, head=80,
+    "gqa-h80": _gqa(
+        what="grouped by 4; packed, positions turned by the attention", heads=8, key_heads=2, head=80
     ),
-    "gqa-h96-window": Form(
+    "gqa-h96-window": _gqa(
         what="grouped by 4, a window of 16 keys; packed, positions turned by the attention",
-        dialect=_CONTRIB, packed=True, rotary="inside", heads=8,
-        key_heads=2, head=96, inner=128,
-        window=16,
+        heads=8, key_heads=2, head=96, inner=128, window=16,
     ),
-    "gqa-h128": Form(
+    "gqa-h128": _gqa(
         what="grouped by 8; packed, positions turned by the attention",
-        dialect=_CONTRIB, packed=True, rotary="inside", heads=8, key_heads=1, head=128, width=64, inner=128,
+        heads=8, key_heads=1, head=128, width=64, inner=128,
     ),
-    "gqa-h256-cap": Form(
+    "gqa-h256-cap": _gqa(
         what="grouped by 4, soft caps of scores and logits, as Gemma 2",
-        dialect=_CONTRIB, packed=True, rotary="inside", key_heads=1, head=256, width=64, inner=128,
-        soft_cap=4.0, final_cap=6.0,
+        key_heads=1, head=256, width=64, inner=128, soft_cap=4.0, final_cap=6.0,
     ),
-    "gqa-h512": Form(
+    "gqa-h512": _gqa(
         what="grouped by 4; packed, positions turned by the attention",
-        dialect=_CONTRIB, packed=True, rotary="inside", key_heads=1, head=512, width=32, inner=128,
+        key_heads=1, head=512, width=32, inner=128,
     ),
-    "gqa-h64-static": Form(
+    "gqa-h64-static": _gqa(
         what="grouped by 4, a cache of fixed length; packed, positions turned by the attention",
-        dialect=_CONTRIB, packed=True, rotary="inside", heads=8, key_heads=2, static=True,
+        heads=8, key_heads=2, static=True,
     ),
     # As for DirectML and others: positions turned by nodes.
-    "gqa-h64-nodes": Form(
-        what="grouped by 4, positions turned by nodes", dialect=_CONTRIB, heads=8,
-        key_heads=2
-    ),
-    "gqa-h64-interleaved": Form(
+    "gqa-h64-nodes": _contrib(what="grouped by 4, positions turned by nodes", heads=8, key_heads=2),
+    "gqa-h64-interleaved": _contrib(
         what="grouped by 4, half of a head turned, neighbours together",
-        dialect=_CONTRIB, heads=8,
-        key_heads=2, rotary_part=32, interleaved=True,
+        heads=8, key_heads=2, rotary_part=32, interleaved=True,
     ),
-    "gqa-h64-norm": Form(
+    "gqa-h64-norm": _contrib(
         what="grouped by 4, each head normalized, as Qwen 3",
-        dialect=_CONTRIB, rotary="inside", heads=8,
-        key_heads=2, head_norm=True,
+        rotary="inside", heads=8, key_heads=2, head_norm=True,
     ),
-    "gqa-h64-sinks": Form(
+    "gqa-h64-sinks": _gqa(
         what="grouped by 4, a sink in each head's softmax and a window, as gpt-oss",
-        dialect=_CONTRIB, packed=True, rotary="inside", key_heads=1, sinks=True, window=24,
+        key_heads=1, sinks=True, window=24,
     ),
-    "gqa-h64-f16": Form(
-        what="grouped by 4, in float16",
-        dialect=_CONTRIB, packed=True, rotary="inside", key_heads=1, dtype="float16",
-    ),
-    "gqa-h64-bf16": Form(
-        what="grouped by 4, in bfloat16",
-        dialect=_CONTRIB, packed=True, rotary="inside", key_heads=1, dtype="bfloat16",
-    ),
-    "mha-h64": Form(
+    "gqa-h64-f16": _gqa(what="grouped by 4, in float16", key_heads=1, dtype="float16"),
+    "gqa-h64-bf16": _gqa(what="grouped by 4, in bfloat16", key_heads=1, dtype="bfloat16"),
+    "mha-h64": _contrib(
         what="as many heads of keys as of queries, the mask added to the scores",
-        dialect=_CONTRIB, attention="MultiHeadAttention",
+        attention="MultiHeadAttention",
     ),
-    "mha-h64-f16": Form(
-        what="the same in float16", dialect=_CONTRIB, attention="MultiHeadAttention", dtype="float16"
-    ),
+    "mha-h64-f16": _contrib(what="the same in float16", attention="MultiHeadAttention", dtype="float16"),
     # Quantized weights.
-    "gqa-h64-int4": Form(
-        what="grouped by 4, weights of 4 bits",
-        dialect=_CONTRIB, packed=True, rotary="inside", heads=8,
-        key_heads=2, bits=4,
-    ),
-    "gqa-h64-int4-points": Form(
+    "gqa-h64-int4": _gqa(what="grouped by 4, weights of 4 bits", heads=8, key_heads=2, bits=4),
+    "gqa-h64-int4-points": _gqa(
         what="grouped by 4, weights of 4 bits with zero points",
-        dialect=_CONTRIB, packed=True, rotary="inside", heads=8,
-        key_heads=2, bits=4, zero_points=True,
+        heads=8, key_heads=2, bits=4, zero_points=True,
     ),
-    "gqa-h64-int4-f16": Form(
+    "gqa-h64-int4-f16": _gqa(
         what="grouped by 4, weights of 4 bits with zero points, in float16",
-        dialect=_CONTRIB, packed=True, rotary="inside", key_heads=1, bits=4, zero_points=True,
-        dtype="float16",
+        key_heads=1, bits=4, zero_points=True, dtype="float16",
     ),
-    "gqa-h64-int4-bf16": Form(
+    "gqa-h64-int4-bf16": _gqa(
         what="grouped by 4, weights of 4 bits with zero points, in bfloat16",
-        dialect=_CONTRIB, packed=True, rotary="inside", key_heads=1, bits=4, zero_points=True,
-        dtype="bfloat16",
+        key_heads=1, bits=4, zero_points=True, dtype="bfloat16",
     ),
-    "gqa-h64-int8": Form(
-        what="grouped by 4, weights of 8 bits",
-        dialect=_CONTRIB, packed=True, rotary="inside", key_heads=1, bits=8,
-    ),
-    "gqa-h64-int8-points": Form(
+    "gqa-h64-int8": _gqa(what="grouped by 4, weights of 8 bits", key_heads=1, bits=8),
+    "gqa-h64-int8-points": _gqa(
         what="grouped by 4, weights of 8 bits with zero points",
-        dialect=_CONTRIB, packed=True, rotary="inside", heads=8,
-        key_heads=2, bits=8, zero_points=True,
+        heads=8, key_heads=2, bits=8, zero_points=True,
     ),
     # Experts.
-    "moe-h64": Form(
-        what="grouped by 4, two of four experts",
-        dialect=_CONTRIB, packed=True, rotary="inside", heads=8,
-        key_heads=2, width=64, inner=96, experts=4,
+    "moe-h64": _gqa(
+        what="grouped by 4, two of four experts", heads=8, key_heads=2, width=64, inner=96, experts=4
     ),
-    "moe-h64-int4": Form(
-        what="grouped by 4, two of four experts, weights of 4 bits",
-        dialect=_CONTRIB, packed=True, rotary="inside", key_heads=1, experts=4, bits=4,
+    "moe-h64-int4": _gqa(
+        what="grouped by 4, two of four experts, weights of 4 bits", key_heads=1, experts=4, bits=4
     ),
-    "moe-h64-int8": Form(
-        what="grouped by 4, two of four experts, weights of 8 bits",
-        dialect=_CONTRIB, packed=True, rotary="inside", key_heads=1, experts=4, bits=8,
+    "moe-h64-int8": _gqa(
+        what="grouped by 4, two of four experts, weights of 8 bits", key_heads=1, experts=4, bits=8
     ),
     # Beside an encoder.
     "whisper-h64": Form(
@@ -203,18 +156,9 @@ def add(g: Graph, form: Form) -> None:
 
 
 def write_decoder(name: str, folder: Path) -> None:
-    """Write ``model.onnx``, ``test_data_set_0/input_N.pb`` and ``genai_config.json`` into an empty folder.
-
-    There is no expected data. Models of ONNX's own operators have no ``genai_config.json``.
-    """
+    """Write a model with its inputs into an empty folder; most have a ``genai_config.json``, too."""
     g = build(name)
-    (folder / "model.onnx").write_bytes(g.model(name).SerializeToString())
+    write_model(folder, g.model(name), g.inputs)
     if DECODERS[name].dialect != "onnx":
         text = msgspec.json.format(msgspec.json.encode(genai_config(DECODERS[name])), indent=4)
         (folder / CONFIG_NAME).write_bytes(text)
-    data_set = folder / "test_data_set_0"
-    data_set.mkdir()
-    for index, (port, data) in enumerate(g.inputs.items()):
-        proto = tensor_proto(tensor(data))
-        proto.name = port
-        (data_set / f"input_{index}.pb").write_bytes(proto.SerializeToString())

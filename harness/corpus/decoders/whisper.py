@@ -2,8 +2,8 @@
 
 from harness.corpus.decoders import ports
 from harness.corpus.decoders.form import KEY_SPREAD, LAYERS, VOCABULARY, Form
-from harness.corpus.decoders.plain import EPSILON, LOGIT_SPREAD, attention_output, attention_parts
-from harness.corpus.decoders.products import Part, product, scale_weight
+from harness.corpus.decoders.plain import attention_output, attention_parts, head
+from harness.corpus.decoders.products import EPSILON, Part, product, scale_weight
 from harness.corpus.zoo.graph import CONTRIB_DOMAIN, Graph
 from harness.corpus.zoo.layers import gelu, length
 
@@ -15,7 +15,7 @@ def build(g: Graph, form: Form) -> None:
     """Add the whole decoder to an empty graph."""
     ids = ports.tokens(g, "int32")
     caches = ports.past(g, form, "past_{part}_self_{layer}")
-    crosses = ports.fixed(g, form, "past_{part}_cross_{layer}", _FRAMES)
+    crosses = ports.past(g, form, "past_{part}_cross_{layer}", _FRAMES)
     with g.scope("model"):
         x, skip = "", _embedded(g, form, ids, caches[0][0])
         made = []
@@ -31,9 +31,7 @@ def build(g: Graph, form: Form) -> None:
                     y = gelu(g, product(g, form, y, form.width, {"fc1": Part(form.inner, 2.0)}))
                     x = product(g, form, y, form.inner, {"fc2": Part(form.width, 2.0)})
         y, _ = _norm(g, form, "layer_norm", skip, x)
-    with g.scope("lm_head"):
-        logits = product(g, form, y, form.width, {"out": Part(VOCABULARY, LOGIT_SPREAD**2)})
-    ports.logits(g, form, logits)
+    ports.logits(g, form, head(g, form, y))
     ports.present(g, form, made, "present_{part}_self_{layer}")
 
 

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from harness.corpus.element_types import NUMBERS
-from harness.corpus.forms.setting import Form, Node, Setting
+from harness.corpus.forms.setting import Form, Setting
+from harness.corpus.protos import value_info
 
 if TYPE_CHECKING:
     import onnx
@@ -18,29 +18,23 @@ def sequence(setting: Setting) -> Form:
     dtype = setting.types.get("T") or draw.pick(("float32", "int64"))
     element = Setting(setting.operator, {**setting.types, "T": dtype}, draw)
     shape = list(setting.shape(1, 3))
-    operands = [element.drawn(dtype, shape) for _ in range(_COUNT)]
-    made = Node(op="SequenceConstruct", inputs=tuple(f"x{at}" for at in range(_COUNT)), outputs=("s",))
-    position = element.given_as("int64", draw.between(-_COUNT, _COUNT - 1))
-    joined = Node(op="ConcatFromSequence", inputs=("t",), outputs=("y0",), attributes={"axis": 0})
+    operands = tuple(element.drawn(dtype, shape) for _ in range(_COUNT))
+    inputs, result = (*operands, element.given_as("int64", draw.between(-_COUNT, _COUNT - 1))), dtype
+    made = _node("SequenceConstruct", "x0 x1 x2", "s")
+    joined = _node("ConcatFromSequence", "t", "y0", axis=0)
     match setting.name:
         case "SequenceAt":
-            nodes = (made, Node(op="SequenceAt", inputs=("s", "x3"), outputs=("y0",)))
-            return Form(inputs=(*operands, position), nodes=nodes, types={0: dtype})
-        case "SequenceLength":
-            nodes = (made, Node(op="SequenceLength", inputs=("s",), outputs=("y0",)))
-            return Form(inputs=tuple(operands), nodes=nodes, types={0: "int64"})
+            nodes = [_node("SequenceAt", "s x3", "y0")]
         case "SequenceErase":
-            erased = Node(op="SequenceErase", inputs=("s", "x3"), outputs=("t",))
-            return Form(inputs=(*operands, position), nodes=(made, erased, joined), types={0: dtype})
+            nodes = [_node("SequenceErase", "s x3", "t"), joined]
         case "SequenceInsert":
-            inserted = Node(op="SequenceInsert", inputs=("s", "x0", "x3"), outputs=("t",))
-            return Form(inputs=(*operands, position), nodes=(made, inserted, joined), types={0: dtype})
+            nodes = [_node("SequenceInsert", "s x0 x3", "t"), joined]
+        case "SequenceLength":
+            inputs, result, nodes = operands, "int64", [_node("SequenceLength", "s", "y0")]
         case _:
-            attributes: dict[str, Any] = {"axis": element.axis(len(shape))} | setting.maybe(
-                30, {"new_axis": 1}
-            )
-            last = Node(op="ConcatFromSequence", inputs=("s",), outputs=("y0",), attributes=attributes)
-            return Form(inputs=tuple(operands), nodes=(made, last), types={0: dtype})
+            attributes = {"axis": element.axis(len(shape))} | setting.maybe(30, {"new_axis": 1})
+            inputs, nodes = operands, [_node("ConcatFromSequence", "s", "y0", **attributes)]
+    return Form(inputs=inputs, nodes=(made, *nodes), types={0: result})
 
 
 def optional(setting: Setting) -> Form:
@@ -52,13 +46,10 @@ def optional(setting: Setting) -> Form:
     result = "bool" if name == "OptionalHasElement" else dtype
     # From version 18 on, a tensor may come in place of an optional.
     if setting.name != "Optional" and setting.since >= _TENSOR_TOO and setting.draw.chance(50):
-        return Form(
-            inputs=(value,), nodes=(Node(op=name, inputs=("x0",), outputs=("y0",)),), types={0: result}
-        )
-    made = Node(op="Optional", inputs=("x0",), outputs=("o",))
-    return Form(
-        inputs=(value,), nodes=(made, Node(op=name, inputs=("o",), outputs=("y0",))), types={0: result}
-    )
+        nodes = [_node(name, "x0", "y0")]
+    else:
+        nodes = [_node("Optional", "x0", "o"), _node(name, "o", "y0")]
+    return Form(inputs=(value,), nodes=tuple(nodes), types={0: result})
 
 
 _TENSOR_TOO = 18
@@ -70,10 +61,12 @@ def split_to_sequence(setting: Setting) -> Form:
     dtype = setting.dtype(0)
     shape = list(setting.shape(1, 3))
     axis = draw.below(len(shape))
-    parts = Node(op="SplitToSequence", inputs=("x0", "x1"), outputs=("s",), attributes={"axis": axis})
-    joined = Node(op="ConcatFromSequence", inputs=("s",), outputs=("y0",), attributes={"axis": axis})
+    nodes = (
+        _node("SplitToSequence", "x0 x1", "s", axis=axis),
+        _node("ConcatFromSequence", "s", "y0", axis=axis),
+    )
     size = setting.given_as("int64", draw.between(1, shape[axis]))
-    return Form(inputs=(setting.drawn(dtype, shape), size), nodes=(parts, joined), types={0: dtype})
+    return Form(inputs=(setting.drawn(dtype, shape), size), nodes=nodes, types={0: dtype})
 
 
 def branches(setting: Setting) -> Form:
@@ -81,25 +74,15 @@ def branches(setting: Setting) -> Form:
     from onnx import helper
 
     shape = setting.shape(0, 4)
-    number = NUMBERS["float32"]
     condition = setting.given_as("bool", setting.draw.chance(50))
-    ops = setting.draw.some(("Add", "Sub", "Mul"), 2)
-    bodies = [
+    then, otherwise = (
         helper.make_graph(
-            [helper.make_node(op, ["x1", "x2"], [f"b{at}"])],
-            f"branch{at}",
-            [],
-            [helper.make_tensor_value_info(f"b{at}", number, shape)],
+            [_node(op, "x1 x2", f"b{at}")], f"branch{at}", [], [value_info(f"b{at}", "float32", shape)]
         )
-        for at, op in enumerate(ops)
-    ]
-    node = Node(
-        op="If",
-        inputs=("x0",),
-        outputs=("y0",),
-        attributes={"then_branch": bodies[0], "else_branch": bodies[1]},
+        for at, op in enumerate(setting.draw.some(("Add", "Sub", "Mul"), 2))
     )
-    operands = tuple(setting.drawn("float32", shape) for _ in range(2))
+    node = _node("If", "x0", "y0", then_branch=then, else_branch=otherwise)
+    operands = (setting.drawn("float32", shape) for _ in range(2))
     return Form(inputs=(condition, *operands), nodes=(node,), types={0: "float32"})
 
 
@@ -110,29 +93,19 @@ def loop(setting: Setting) -> Form:
     shape = setting.shape(0, 3)
     trips = setting.given_as("int64", setting.draw.between(1, 5))
     on = setting.given_as("bool", True)  # noqa: FBT003 - a value
-    nodes = [
-        helper.make_node("Identity", ["c_in"], ["c_out"]),
-        helper.make_node("Add", ["v_in", "x3"], ["v_out"]),
-        helper.make_node("Mul", ["v_in", "x3"], ["each"]),
-    ]
-    body = _body(nodes, shape)
-    node = Node(op="Loop", inputs=("x0", "x1", "x2"), outputs=("y0", "y1"), attributes={"body": body})
-    operands = tuple(setting.drawn("float32", shape) for _ in range(2))
+    steps = {"Add": "v_out", "Mul": "each"}
+    body = helper.make_graph(
+        [_node("Identity", "c_in", "c_out"), *(_node(op, "v_in x3", made) for op, made in steps.items())],
+        "body",
+        [value_info("i", "int64", ()), value_info("c_in", "bool", ()), value_info("v_in", "float32", shape)],
+        [value_info("c_out", "bool", ()), *(value_info(made, "float32", shape) for made in steps.values())],
+    )
+    operands = (setting.drawn("float32", shape) for _ in range(2))
+    node = _node("Loop", "x0 x1 x2", "y0 y1", body=body)
     return Form(inputs=(trips, on, *operands), nodes=(node,), outputs=2, types={0: "float32", 1: "float32"})
 
 
-def _body(nodes: "list[onnx.NodeProto]", shape: tuple[int, ...]) -> "onnx.GraphProto":
+def _node(op: str, inputs: str, outputs: str, **attributes: Any) -> "onnx.NodeProto":
     from onnx import helper
 
-    number, flag = NUMBERS["float32"], NUMBERS["bool"]
-    inputs = [
-        helper.make_tensor_value_info("i", NUMBERS["int64"], ()),
-        helper.make_tensor_value_info("c_in", flag, ()),
-        helper.make_tensor_value_info("v_in", number, shape),
-    ]
-    outputs = [
-        helper.make_tensor_value_info("c_out", flag, ()),
-        helper.make_tensor_value_info("v_out", number, shape),
-        helper.make_tensor_value_info("each", number, shape),
-    ]
-    return helper.make_graph(nodes, "body", inputs, outputs)
+    return helper.make_node(op, inputs.split(), outputs.split(), **attributes)

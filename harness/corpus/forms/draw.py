@@ -17,11 +17,7 @@ T = TypeVar("T")
 
 
 class Draw:
-    """A stream of choices.
-
-    Args:
-        key: What the stream derives from.
-    """
+    """A stream of choices, which derives from a key."""
 
     def __init__(self, *key: int) -> None:
         digest = hashlib.blake2b(repr(key).encode(), digest_size=16).digest()

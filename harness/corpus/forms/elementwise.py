@@ -73,14 +73,13 @@ def cast(setting: Setting) -> Form:
     attributes: dict[str, Any] = {"to": NUMBERS[target]}
     if setting.has("saturate") and "float8" in target and setting.draw.chance(50):
         attributes["saturate"] = setting.draw.below(2)
-    return Form(inputs=(data,), attributes=attributes, types={0: target})
+    return Form(inputs=(data,), attributes=attributes)
 
 
 def binary(setting: Setting) -> Form:
     """Return a form of a function of two inputs that broadcast; either may be the smaller one."""
     shape = setting.shape(empty=True)
-    second = broadcast(setting, shape)
-    shapes = [shape, second]
+    shapes = [shape, broadcast(setting, shape)]
     if setting.name not in {"PRelu", "BiasGelu"} and setting.draw.chance(40):
         shapes.reverse()
     if setting.name == "BiasGelu":
@@ -88,8 +87,8 @@ def binary(setting: Setting) -> Form:
         shapes = [shape, shape[-1:]]
     kinds = _kinds(setting)
     inputs = tuple(setting.operand(at, one, kinds[at]) for at, one in enumerate(shapes))
-    aliases = setting.name in _ALIASING
-    return Form(inputs=inputs, attributes=_binary_attributes(setting), aliases=aliases)
+    attributes = _binary_attributes(setting)
+    return Form(inputs=inputs, attributes=attributes, aliases=setting.name in _ALIASING)
 
 
 def _kinds(setting: Setting) -> tuple[Kind, Kind]:
@@ -155,13 +154,10 @@ def clip(setting: Setting) -> Form:
     floats = is_floating(setting.dtype(0))
     low, high = (-0.5, 1.5) if floats else (1, 3)
     if not setting.takes(1):
-        attributes = {"min": low} if has_low else {}
-        return Form(inputs=(data,), attributes={**attributes, **({"max": high} if has_high else {})})
-    bounds = tuple(
-        setting.given(at, value) if given else None
-        for at, value, given in ((1, low, has_low), (2, high, has_high))
-    )
-    return Form(inputs=(data, *bounds))
+        bounds = (("min", low, has_low), ("max", high, has_high))
+        return Form(inputs=(data,), attributes={name: value for name, value, given in bounds if given})
+    least = setting.given(1, low) if has_low else None
+    return Form(inputs=(data, least, setting.given(2, high) if has_high else None))
 
 
 def dropout(setting: Setting) -> Form:

@@ -6,7 +6,7 @@ import numpy as np
 
 from harness.corpus.element_types import is_floating
 from harness.corpus.forms.setting import Form, Operand, Setting
-from harness.corpus.forms.values import GENERAL, Kind
+from harness.corpus.forms.values import Kind
 
 
 def _image(setting: Setting, *, rank: int = 4) -> tuple[int, ...]:
@@ -47,14 +47,14 @@ def resize(setting: Setting) -> Form:
     if mode == "cubic":
         attributes |= setting.maybe(40, {"cubic_coeff_a": draw.pick((-0.5, -0.75))})
         attributes |= setting.maybe(30, {"exclude_outside": 1})
-    empty = Operand(array=np.zeros(0, np.float32), dtype="float32", constant=True)
-    roi = None if setting.since >= _OPTIONAL_ROI else Operand(
-        array=np.zeros(0, np.float32), dtype=setting.dtype(1), constant=True
-    )  # fmt: skip
+    # Before, an empty tensor stands for an input that is left out.
+    roi, left_out = (
+        None if setting.since >= _OPTIONAL_ROI else setting.given_as(dtype, [], constant=True)
+        for dtype in (setting.dtype(1), "float32")
+    )
     if draw.chance(30):
         sizes = [int(size * scale) for size, scale in zip(shape, scales, strict=True)]
-        first = None if setting.since >= _OPTIONAL_ROI else empty
-        inputs = (data, roi, first, setting.given(3, sizes, constant=True))
+        inputs = (data, roi, left_out, setting.given(3, sizes, constant=True))
         return Form(inputs=inputs, attributes=attributes)
     return Form(inputs=(data, roi, setting.given(2, scales, constant=True)), attributes=attributes)
 
@@ -70,8 +70,7 @@ def grid_sample(setting: Setting) -> Form:
     draw = setting.draw
     image = _image(setting)
     later = setting.since >= _RENAMED
-    modes = ("linear", "nearest", "cubic") if later else ("bilinear", "nearest", "bicubic")
-    mode = draw.pick(modes)
+    mode = draw.pick(("linear", "nearest", "cubic") if later else ("bilinear", "nearest", "bicubic"))
     rows, columns = draw.between(1, 6), draw.between(1, 6)
     # Sixteenths with an odd numerator: off all cell borders of images of 2, 4 or 8 cells.
     steps = draw.whole((image[0], rows, columns, 2), -9, 8)
@@ -145,7 +144,7 @@ def columns_to_image(setting: Setting) -> Form:
     image = [draw.between(size, size + 4) for size in block]
     channels = draw.pick((1, 2, 3))
     count = int(np.prod([size - one + 1 for size, one in zip(image, block, strict=True)]))
-    data = setting.operand(0, (draw.pick((1, 2)), channels * block[0] * block[1], count), GENERAL)
+    data = setting.operand(0, (draw.pick((1, 2)), channels * block[0] * block[1], count))
     return Form(inputs=(data, setting.given(1, image), setting.given(2, block)))
 
 

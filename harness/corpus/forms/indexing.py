@@ -6,15 +6,13 @@ from typing import Any
 import numpy as np
 
 from harness.core.value import Array
-from harness.corpus.forms.setting import Form, Operand, Setting
-from harness.corpus.forms.values import DISTINCT, GENERAL, Kind
-
-_NEGATIVE_INDICES = 11
+from harness.corpus.forms.setting import FROM_END, Form, Operand, Setting
+from harness.corpus.forms.values import DISTINCT, Kind
 
 
 def _indices(setting: Setting, shape: Sequence[int], size: int) -> Array:
     found = setting.draw.whole(shape, 0, size - 1)
-    if setting.since >= _NEGATIVE_INDICES and setting.draw.chance(30):
+    if setting.since >= FROM_END and setting.draw.chance(30):
         found = np.where(setting.draw.whole(shape, 0, 1) == 1, found - size, found)
     return found
 
@@ -22,10 +20,8 @@ def _indices(setting: Setting, shape: Sequence[int], size: int) -> Array:
 def gather(setting: Setting) -> Form:
     """Return a form of Gather."""
     shape = setting.shape(1, 4)
-    axis = setting.axis(len(shape))
+    axis = setting.axis(len(shape), FROM_END)
     indices = _indices(setting, setting.shape(0, 2), shape[axis])
-    if axis < 0 and setting.since < _NEGATIVE_INDICES:
-        axis += len(shape)
     attributes = {"axis": axis} if axis or setting.draw.chance(50) else {}
     return Form(inputs=(setting.operand(0, shape), setting.given(1, indices)), attributes=attributes)
 
@@ -48,10 +44,8 @@ def gather_nd(setting: Setting) -> Form:
     depth = draw.between(1, len(shape) - batch)
     others = (*shape[:batch], *(setting.size(4) for _ in range(draw.between(0, 2))))
     columns = [draw.whole(others, 0, shape[batch + at] - 1) for at in range(depth)]
-    attributes = {"batch_dims": batch} if batch else {}
-    return Form(
-        inputs=(setting.operand(0, shape), setting.given(1, np.stack(columns, -1))), attributes=attributes
-    )
+    inputs = (setting.operand(0, shape), setting.given(1, np.stack(columns, -1)))
+    return Form(inputs=inputs, attributes={"batch_dims": batch} if batch else {})
 
 
 def scatter_elements(setting: Setting) -> Form:
@@ -80,9 +74,8 @@ def scatter_nd(setting: Setting) -> Form:
     flat = draw.permuted(cells)[:count]
     indices = np.stack(np.unravel_index(flat, shape[:depth]), -1)
     updates = setting.operand(2, (count, *shape[depth:]))
-    return Form(
-        inputs=(setting.operand(0, shape), setting.given(1, indices), updates), attributes=_reduction(setting)
-    )
+    inputs = (setting.operand(0, shape), setting.given(1, indices), updates)
+    return Form(inputs=inputs, attributes=_reduction(setting))
 
 
 def _reduction(setting: Setting) -> dict[str, Any]:
@@ -112,9 +105,7 @@ def compress(setting: Setting) -> Form:
     """Return a form of Compress."""
     draw = setting.draw
     shape = setting.shape(1, 4)
-    axis = setting.axis(len(shape))
-    if axis < 0 and setting.since < _NEGATIVE_INDICES:
-        axis += len(shape)
+    axis = setting.axis(len(shape), FROM_END)
     attributes = setting.maybe(70, {"axis": axis})
     size = shape[axis] if attributes else int(np.prod(shape))
     condition = setting.operand(1, (draw.between(1, size),))
@@ -168,18 +159,14 @@ def rows(setting: Setting) -> Form:
     """Return a form of ArrayFeatureExtractor."""
     shape = setting.shape(1, 3)
     indices = setting.draw.whole((setting.size(5),), 0, shape[-1] - 1)
-    return Form(inputs=(setting.operand(0, shape, GENERAL), setting.given(1, indices)))
+    return Form(inputs=(setting.operand(0, shape), setting.given(1, indices)))
 
 
 def cache_update(setting: Setting) -> Form:
     """Return a form of TensorScatter: a piece of a cache is written for each batch."""
     draw = setting.draw
-    batch, heads, longest, size = (
-        draw.pick((1, 2, 3)),
-        draw.pick((1, 2)),
-        draw.between(3, 9),
-        draw.pick((1, 4)),
-    )
+    batch, heads = draw.pick((1, 2, 3)), draw.pick((1, 2))
+    longest, size = draw.between(3, 9), draw.pick((1, 4))
     steps = draw.between(1, longest)
     starts = setting.given(2, draw.whole((batch,), 0, longest - steps))
     inputs = (

@@ -26,20 +26,17 @@ _NO_END = (1 << 31) - 1
 _FIRST_OPSET = 7
 """The oldest opset of ONNX that onnxruntime supports."""
 
-_REFUSED: dict[str, dict[str, str]] = {
+_WHOLE = "int8 int16 int32 int64 uint8 uint16 uint32 uint64"
+_LEFT_OUT: dict[str, dict[str, str]] = {
     "ConstantOfShape": {"T2": "float8e4m3fn float8e4m3fnuz float8e5m2 float8e5m2fnuz"},
     "GRU": {"T": "float64"},
     "LSTM": {"T": "float64"},
     "RNN": {"T": "float64"},
     "Resize": {"T2": "float16 float64"},
+    **{name: {"T": _WHOLE} for name in ("ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean")},
 }
-"""Operator -> type variable -> types that kernels are registered for, and raise an error with."""
-
-_WHOLE = "int8 int16 int32 int64 uint8 uint16 uint32 uint64"
-_JUMPING: dict[str, dict[str, str]] = {
-    name: {"T": _WHOLE} for name in ("ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean")
-}
-"""Operator -> type variable -> types in which a rounded result is truncated, so that the last bit decides."""
+"""Operator -> type variable -> types that kernels are registered for, and raise an error with, or in which a
+rounded result is truncated, so that the last bit decides."""
 
 _EQUAL = {"QuantizeLinear": ("T1", "T2")}
 """Operator -> type variables for which kernels are registered separately, and raise unless they agree."""
@@ -109,13 +106,9 @@ def _of_schema(schema: Any, end: int, kernels: Iterable[Any]) -> Iterator[Operat
 
 def _served(name: str, types: Types) -> Iterator[Types]:
     """Yield the types of a kernel without those that it refuses when it runs, or truncates."""
-    refused, jumping = _REFUSED.get(name, {}), _JUMPING.get(name, {})
+    left_out = _LEFT_OUT.get(name, {})
     left = {
-        variable: tuple(
-            one
-            for one in known
-            if one not in f"{refused.get(variable, '')} {jumping.get(variable, '')}".split()
-        )
+        variable: tuple(one for one in known if one not in left_out.get(variable, "").split())
         for variable, known in types.items()
     }
     first, second = _EQUAL.get(name, ("", ""))

@@ -20,13 +20,7 @@ if TYPE_CHECKING:
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """An operator with one kernel's types.
-
-    Attributes:
-        operator: The operator.
-        opset: A version of its domain.
-        types: Type variable -> element type.
-    """
+    """An operator, a version of its domain, and one kernel's element types by type variable."""
 
     operator: Operator
     opset: int

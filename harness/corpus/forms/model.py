@@ -4,84 +4,69 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-import numpy as np
 import onnx
 import onnx.checker
 import onnx.shape_inference
 from onnx import helper
 
-from harness.core.value import Tensor
-from harness.corpus.element_types import NUMBERS
+from harness.core.value import Array, tensor
 from harness.corpus.forms.draw import Draw
 from harness.corpus.forms.operators import Operator
 from harness.corpus.forms.setting import Form, Operand
 from harness.corpus.forms.values import values
-from harness.corpus.protos import tensor_proto
+from harness.corpus.protos import tensor_proto, value_info
 
-_IR_VERSION, _ML_OPSET, _PLAIN_OPSET = 8, 3, 21
+_IR_VERSION, _PLAIN_OPSET = 8, 21
 _IR_OF_OPSET = {19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12, 25: 13, 26: 13}
 """Opset of ONNX -> the IR version that came with it, from onnx's table of versions; older ones take 8."""
 
 _FOLLOWERS = ("Relu", "Sigmoid", "Tanh", "Neg", "Add", "Mul")
-_FOLLOW_PERCENT, _SHARE_PERCENT, _CONSTANT_PERCENT, _SYMBOL_PERCENT, _ALIAS_PERCENT = 20, 10, 30, 30, 30
+_FOLLOW_PERCENT, _SHARE_PERCENT, _CONSTANT_PERCENT, _SYMBOL_PERCENT, _ALIAS_PERCENT = 20, 30, 30, 30, 30
 
 
 class Built(msgspec.Struct, frozen=True, kw_only=True):
-    """A model and what it is fed with.
-
-    Attributes:
-        model: The model.
-        inputs: Its inputs that are no initializers, in order.
-    """
+    """A model, and the data of its inputs by name, in their order."""
 
     model: onnx.ModelProto
-    inputs: tuple[tuple[str, Tensor], ...]
+    inputs: dict[str, Array]
 
 
 def build(operator: Operator, opset: int, form: Form, output_types: tuple[str, ...], draw: Draw) -> Built:
     """Return the model of a form: which inputs are constant, which sizes open, and what comes behind.
 
-    Args:
-        operator: The operator.
-        opset: The version of its domain.
-        form: The form.
-        output_types: Element types of the outputs; empty where only shape inference knows.
-        draw: The choices.
+    ``output_types`` has the element type of each output, which is empty where only shape inference knows it.
     """
     placed = tuple(_placed(form, draw))
+    types = {f"y{at}": dtype for at, dtype in enumerate(output_types)}
+    shown = [*types]
+    weights: list[onnx.TensorProto] = []
     names = [name for name, _, _ in placed]
-    outputs = ["" if at in form.skip else f"y{at}" for at in range(form.outputs)]
-    nodes = [helper.make_node(one.op, one.inputs, one.outputs, **one.attributes) for one in form.nodes] or [
-        helper.make_node(operator.name, names, outputs, domain=operator.domain, **form.attributes)
+    nodes = [*form.nodes] or [
+        helper.make_node(operator.name, names, shown, domain=operator.domain, **form.attributes)
     ]
-    shown, weights = [name for name in outputs if name], []
-    if draw.chance(_FOLLOW_PERCENT) and output_types[:1] == ("float32",) and "y0" in shown:
-        follower, weight = _follower(draw.pick(_FOLLOWERS), draw)
+    if draw.chance(_FOLLOW_PERCENT) and types["y0"] == "float32":
+        follower, weights = _follower(draw.pick(_FOLLOWERS), draw)
         nodes.append(follower)
-        weights += weight
+        types["z"] = "float32"
         # An output that is also read inside keeps an EP from fusing it away.
-        shown = [*(shown if draw.chance(_SHARE_PERCENT * 3) else shown[1:]), "z"]
+        shown = [*(shown if draw.chance(_SHARE_PERCENT) else shown[1:]), "z"]
     graph = helper.make_graph(nodes, "form", [], [])
-    fed = []
-    for name, operand, constant in {one[0]: one for one in placed if one[0]}.values():
-        value = Tensor(dtype=operand.dtype, array=operand.array)
+    fed: dict[str, Array] = {}
+    for name, operand, constant in {one[0]: one for one in placed}.values():
+        if operand is None:
+            continue
         if constant:
-            proto = tensor_proto(value)
-            proto.name = name
-            graph.initializer.append(proto)
+            graph.initializer.append(tensor_proto(tensor(operand.array), name))
         else:
             graph.input.append(_declared(name, operand, draw))
-            fed.append((name, value))
+            fed[name] = operand.array
     graph.initializer.extend(weights)
-    types = dict(zip(outputs, output_types, strict=False)) | {"z": (output_types or ("",))[0]}
     for name in shown:
-        kind = types.get(name, "")
-        graph.output.append(
-            helper.make_tensor_value_info(name, NUMBERS[kind], None)
-            if kind
-            else onnx.ValueInfoProto(name=name)
-        )
-    return Built(model=_checked(_model(graph, operator.domain, opset)), inputs=tuple(fed))
+        declared = onnx.ValueInfoProto(name=name)
+        if types[name]:
+            declared = value_info(name, types[name], None)
+        graph.output.append(declared)
+    return Built(model=_checked(_model(graph, operator.domain, opset)), inputs=fed)
 
 
 def _checked(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -114,7 +99,7 @@ def _model(graph: onnx.GraphProto, domain: str, opset: int) -> onnx.ModelProto:
     return helper.make_model(graph, ir_version=ir_version, opset_imports=imports, producer_name="ep-harness")
 
 
-def _placed(form: Form, draw: Draw) -> Iterator[tuple[str, Operand, bool]]:
+def _placed(form: Form, draw: Draw) -> Iterator[tuple[str, Operand | None, bool]]:
     """Yield the name of each input of the node, its value, and whether it is constant.
 
     At least one input that may be fed is: without any, the whole model would fold to a constant. Equal
@@ -130,7 +115,7 @@ def _placed(form: Form, draw: Draw) -> Iterator[tuple[str, Operand, bool]]:
     seen: dict[Any, tuple[str, Operand]] = {}
     for operand in form.inputs:
         if operand is None:
-            yield "", Operand(array=np.zeros(()), dtype=""), False
+            yield "", None, False
             continue
         is_constant = number in constant or bool(operand.constant)
         name = f"x{number}"
@@ -147,9 +132,8 @@ def _follower(op: str, draw: Draw) -> tuple[onnx.NodeProto, list[onnx.TensorProt
     """Return a node behind the first output, a float32, with a constant if it takes two inputs."""
     if op not in {"Add", "Mul"}:
         return helper.make_node(op, ["y0"], ["z"]), []
-    proto = tensor_proto(Tensor(dtype="float32", array=values(draw, "float32", ())))
-    proto.name = "w"
-    return helper.make_node(op, draw.pick((["y0", "w"], ["w", "y0"])), ["z"]), [proto]
+    weight = tensor_proto(tensor(values(draw, "float32", ())), "w")
+    return helper.make_node(op, draw.pick((["y0", "w"], ["w", "y0"])), ["z"]), [weight]
 
 
 def _declared(name: str, operand: Operand, draw: Draw) -> onnx.ValueInfoProto:
@@ -157,4 +141,4 @@ def _declared(name: str, operand: Operand, draw: Draw) -> onnx.ValueInfoProto:
     shape: list[int | str] = list(operand.array.shape)
     if not operand.fixed and draw.chance(_SYMBOL_PERCENT):
         shape = [f"{name}_{at}" if draw.chance(60) else size for at, size in enumerate(shape)]
-    return helper.make_tensor_value_info(name, NUMBERS[operand.dtype], shape)
+    return value_info(name, operand.dtype, shape)

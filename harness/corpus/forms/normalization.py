@@ -16,9 +16,8 @@ def _epsilon(setting: Setting) -> dict[str, Any]:
 def batch(setting: Setting) -> Form:
     """Return a form of BatchNormalization outside of training."""
     shape = setting.shape(2, 5)
-    each = (shape[1],)
     kinds = (_SCALES, _SCALES, _SCALES, POSITIVE)
-    parameters = [setting.operand(at, each, kind) for at, kind in enumerate(kinds, 1)]
+    parameters = [setting.operand(at, shape[1:2], kind) for at, kind in enumerate(kinds, 1)]
     attributes = _epsilon(setting) | setting.maybe(20, {"momentum": 0.5})
     return Form(inputs=(setting.operand(0, shape), *parameters), attributes=attributes)
 
@@ -27,8 +26,7 @@ def instance(setting: Setting) -> Form:
     """Return a form of InstanceNormalization over images of at least four elements."""
     shape = list(setting.shape(3, 5))
     shape[2] = max(4, shape[2])
-    each = (shape[1],)
-    inputs = (setting.operand(0, shape), setting.operand(1, each, _SCALES), setting.operand(2, each, _SCALES))
+    inputs = (setting.operand(0, shape), *(setting.operand(at, shape[1:2], _SCALES) for at in (1, 2)))
     return Form(inputs=inputs, attributes=_epsilon(setting))
 
 
@@ -38,11 +36,7 @@ def group(setting: Setting) -> Form:
     groups, each = draw.pick((1, 2, 3, 4)), draw.pick((1, 2, 3))
     shape = (draw.pick((1, 2)), groups * each, 2 + draw.below(5), 1 + draw.below(5))
     count = groups if setting.since < _PER_CHANNEL else groups * each
-    inputs = (
-        setting.operand(0, shape),
-        setting.operand(1, (count,), _SCALES),
-        setting.operand(2, (count,), _SCALES),
-    )
+    inputs = (setting.operand(0, shape), *(setting.operand(at, (count,), _SCALES) for at in (1, 2)))
     return Form(inputs=inputs, attributes={"num_groups": groups, **_epsilon(setting)})
 
 
@@ -69,11 +63,7 @@ def skip(setting: Setting) -> Form:
     """Return a form of onnxruntime's normalization of a sum."""
     draw = setting.draw
     shape = (draw.pick((1, 2, 3)), setting.size(9), draw.pick((4, 8, 12, 16, 33, 64)))
-    each = shape[-1:]
     inputs: list[Operand | None] = [setting.operand(0, shape), setting.operand(1, shape)]
-    inputs += [
-        setting.operand(at, each, _SCALES) for at in range(2, draw.between(3, len(setting.operator.inputs)))
-    ]
-    if len(inputs) < 3:  # noqa: PLR2004
-        inputs.append(setting.operand(2, each, _SCALES))
+    last = draw.between(3, len(setting.operator.inputs))
+    inputs += [setting.operand(at, shape[-1:], _SCALES) for at in range(2, last)]
     return Form(inputs=tuple(inputs), attributes=_epsilon(setting))

@@ -20,14 +20,12 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         domain: Its domain; empty for ONNX's own.
-        name: Its name.
         since: The version of its schema.
         first: The first opset in which the CPU EP has kernels for this schema.
         last: The last one.
         inputs: Type of each formal input: a type variable, or an element type; ``?`` after an optional one,
             ``*`` after one that stands for several. A type that is no tensor has a parenthesis.
         outputs: The same of the outputs.
-        attributes: Names of the attributes.
         kernels: The types of each kernel.
     """
 

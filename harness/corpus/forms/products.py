@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from harness.corpus.forms.setting import Form, Operand, Setting, broadcast
-from harness.corpus.forms.values import GENERAL, Kind
+from harness.corpus.forms.values import SMALL, UNIT, Kind
 
 _INTEGERS = Kind(low=-20.0, high=20.0)
 
@@ -22,8 +22,7 @@ def _shapes(setting: Setting, *, vectors: bool = True) -> tuple[tuple[int, ...],
     rows, inner, columns = (setting.size(33) for _ in range(3))
     if draw.chance(10):
         inner = draw.pick((64, 65, 127, 128, 129, 256))
-    batch = setting.shape(0, 3)
-    batch = tuple(min(size, 4) for size in batch)
+    batch = tuple(min(size, 4) for size in setting.shape(0, 3))
     first, second = (*batch, rows, inner), (*broadcast(setting, batch), inner, columns)
     if draw.chance(30):
         first, second = (*second[:-2], rows, inner), (*batch, inner, columns)
@@ -64,22 +63,19 @@ def fused_matmul(setting: Setting) -> Form:
     draw = setting.draw
     first, second = _shapes(setting, vectors=False)
     attributes: dict[str, Any] = setting.maybe(50, {"alpha": draw.pick((0.5, 2.0))})
-    for name in ("transA", "transB"):
-        if draw.chance(50):
-            attributes[name] = 1
-    if attributes.get("transA"):
-        first = (*first[:-2], first[-1], first[-2])
-    if attributes.get("transB"):
-        second = (*second[:-2], second[-1], second[-2])
-    return Form(inputs=(setting.operand(0, first), setting.operand(1, second)), attributes=attributes)
+    shapes = []
+    for name, (*batch, rows, columns) in (("transA", first), ("transB", second)):
+        turned = draw.chance(50)
+        attributes |= {name: 1} if turned else {}
+        shapes.append((*batch, columns, rows) if turned else (*batch, rows, columns))
+    return Form(inputs=tuple(map(setting.operand, (0, 1), shapes)), attributes=attributes)
 
 
 def integer_matmul(setting: Setting) -> Form:
     """Return a form of MatMulInteger, with and without zero points."""
     first, second = _shapes(setting, vectors=False)
     inputs: list[Operand | None] = [
-        setting.operand(0, first, _INTEGERS),
-        setting.operand(1, second, _INTEGERS),
+        setting.operand(at, shape, _INTEGERS) for at, shape in enumerate((first, second))
     ]
     if setting.takes(2) and setting.draw.chance(60):
         inputs.append(setting.operand(2, (), _INTEGERS))
@@ -91,8 +87,7 @@ def integer_matmul(setting: Setting) -> Form:
 def determinant(setting: Setting) -> Form:
     """Return a form of Det or Inverse of matrices whose diagonal dominates, so that they are regular."""
     size = setting.size(5)
-    shape = (*setting.shape(0, 2), size, size)
-    data = setting.operand(0, shape, Kind(low=-0.5, high=0.5))
+    data = setting.operand(0, (*setting.shape(0, 2), size, size), SMALL)
     array = data.array + 4 * np.eye(size, dtype=data.array.dtype)
     return Form(inputs=(Operand(array=array.astype(data.array.dtype), dtype=data.dtype),))
 
@@ -111,7 +106,7 @@ def einsum(setting: Setting) -> Form:
     for term in equation.partition("->")[0].split(","):
         shape = [2] if "..." in term else []
         shape += [sizes[letter] for letter in term.replace("...", "")]
-        inputs.append(setting.operand(0, shape, GENERAL))
+        inputs.append(setting.operand(0, shape))
     return Form(inputs=tuple(inputs), attributes={"equation": equation})
 
 
@@ -122,17 +117,15 @@ def four_bits(setting: Setting) -> Form:
     inner = block * draw.between(1, 3)
     blocks = inner // block
     scales = draw.whole((columns * blocks,), 1, 8) / 32
-    weights = Operand(
-        array=draw.whole((columns, blocks, block // 2), 0, 255).astype(np.uint8), dtype="uint8", constant=True
-    )
+    weights = draw.whole((columns, blocks, block // 2), 0, 255)
     inputs: list[Operand | None] = [
-        setting.operand(0, (rows, inner), Kind(low=-1.0, high=1.0)),
-        weights,
+        setting.operand(0, (rows, inner), UNIT),
+        setting.given_as("uint8", weights, constant=True),
         setting.given(2, scales, constant=True),
     ]
     if draw.chance(40):
-        points = draw.whole((columns * ((blocks + 1) // 2),), 0, 255).astype(np.uint8)
-        inputs.append(Operand(array=points, dtype="uint8", constant=True))
+        points = draw.whole((columns * ((blocks + 1) // 2),), 0, 255)
+        inputs.append(setting.given_as("uint8", points, constant=True))
     attributes = {"K": inner, "N": columns, "bits": 4, "block_size": block}
     return Form(inputs=tuple(inputs), attributes=attributes)
 
@@ -142,5 +135,4 @@ def distances(setting: Setting) -> Form:
     width = setting.size(9)
     metric = setting.draw.pick(("euclidean", "sqeuclidean"))
     shapes = [(setting.size(9), width), (setting.size(9), width)]
-    inputs = tuple(setting.operand(at, shape) for at, shape in enumerate(shapes))
-    return Form(inputs=inputs, attributes={"metric": metric})
+    return Form(inputs=tuple(map(setting.operand, (0, 1), shapes)), attributes={"metric": metric})

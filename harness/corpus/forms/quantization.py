@@ -8,28 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.value import DTYPES
 from harness.corpus.element_types import NUMBERS, is_floating
 from harness.corpus.forms.setting import Form, Operand, Setting, broadcast
 from harness.corpus.forms.values import Kind
 from harness.corpus.forms.windows import window
 
 _SCALE_STEPS = (0.0625, 0.125, 0.25, 0.5, 1.0)
+_EIGHT_BITS = Kind(low=-60.0, high=60.0)
 
 
 def _scales(setting: Setting, index: int, shape: tuple[int, ...]) -> Operand:
-    steps = np.array(_SCALE_STEPS)[setting.draw.whole(shape, 0, len(_SCALE_STEPS) - 1)]
-    return Operand(array=np.asarray(steps, DTYPES[setting.dtype(index)]), dtype=setting.dtype(index))
+    return setting.given(index, np.array(_SCALE_STEPS)[setting.draw.whole(shape, 0, len(_SCALE_STEPS) - 1)])
 
 
 def _points(setting: Setting, index: int, shape: tuple[int, ...], dtype: str = "") -> Operand:
     dtype = dtype or setting.dtype(index)
     if is_floating(dtype) or dtype in {"int32", "int16", "uint16"}:
-        return Operand(array=np.zeros(shape, DTYPES[dtype]), dtype=dtype)
+        return setting.given_as(dtype, np.zeros(shape))
     bits = 1 if "2" in dtype else 2 if "4" in dtype else 5
     low = 0 if dtype.startswith("u") else -(1 << bits - 1)
-    array = setting.draw.whole(shape, low, (1 << bits) // 2 - 1 if low else (1 << bits) - 1)
-    return Operand(array=array.astype(DTYPES[dtype]), dtype=dtype)
+    high = (1 << bits) // 2 - 1 if low else (1 << bits) - 1
+    return setting.given_as(dtype, setting.draw.whole(shape, low, high))
 
 
 def linear(setting: Setting) -> Form:
@@ -61,12 +60,11 @@ def linear(setting: Setting) -> Form:
         data = setting.operand(0, shape, Kind(low=-100.0, high=100.0, fine=False))
     inputs: list[Operand | None] = [data, scales]
     # Without a zero point, the result of QuantizeLinear is uint8.
-    named = quantizes and target != "uint8"
-    if named or draw.chance(70):
+    if (quantizes and target != "uint8") or draw.chance(70):
         inputs.append(_points(setting, 2, scale, target))
     if setting.has("output_dtype") and not quantizes:
         attributes["output_dtype"] = NUMBERS[setting.output_type(0)]
-    return Form(inputs=tuple(inputs), attributes=attributes, types={0: setting.output_type(0)})
+    return Form(inputs=tuple(inputs), attributes=attributes)
 
 
 def _between_ties(setting: Setting, shape: list[int], scales: Operand, attributes: dict[str, Any]) -> Operand:
@@ -78,8 +76,7 @@ def _between_ties(setting: Setting, shape: list[int], scales: Operand, attribute
     elif "axis" in attributes:
         axis = attributes["axis"] % len(shape)
         spread = spread.reshape([-1 if at == axis else 1 for at in range(len(shape))])
-    dtype = setting.dtype(0)
-    return Operand(array=np.asarray(steps * spread).astype(DTYPES[dtype]), dtype=dtype)
+    return setting.given(0, steps * spread)
 
 
 def dynamic(setting: Setting) -> Form:
@@ -89,8 +86,7 @@ def dynamic(setting: Setting) -> Form:
     steps = setting.draw.whole((max(count, 2),), 0, 255)
     steps[0], steps[-1] = 0, 255
     shape = shape if count > 1 else (2,)
-    array = (steps / 16).reshape(shape).astype(np.float32)
-    return Form(inputs=(Operand(array=array, dtype=setting.dtype(0)),), outputs=3)
+    return Form(inputs=(setting.given(0, (steps / 16).reshape(shape)),), outputs=3)
 
 
 def _scale_and_point(setting: Setting, index: int) -> list[Operand | None]:
@@ -102,12 +98,11 @@ def quantized_matmul(setting: Setting) -> Form:
     """Return a form of QLinearMatMul."""
     rows, inner, columns = (setting.size(17) for _ in range(3))
     batch = setting.shape(0, 1)
-    kind = Kind(low=-60.0, high=60.0)
     inputs: list[Operand | None] = [
-        setting.operand(0, (*batch, rows, inner), kind),
+        setting.operand(0, (*batch, rows, inner), _EIGHT_BITS),
         *_scale_and_point(setting, 1),
     ]
-    inputs += [setting.operand(3, (*batch, inner, columns), kind), *_scale_and_point(setting, 4)]
+    inputs += [setting.operand(3, (*batch, inner, columns), _EIGHT_BITS), *_scale_and_point(setting, 4)]
     scale = setting.given(6, setting.draw.pick((0.25, 0.5, 1.0)))
     return Form(inputs=(*inputs, scale, _points(setting, 7, ())))
 
@@ -117,14 +112,12 @@ def quantized_convolution(setting: Setting) -> Form:
     draw = setting.draw
     slid = window(setting)
     inside, outside = draw.pick((1, 2, 3, 8)), draw.pick((1, 2, 3, 8))
-    kind = Kind(low=-60.0, high=60.0)
-    data = setting.operand(0, (1, inside, *slid.image), kind)
-    weights = setting.operand(3, (outside, inside, *slid.kernel), kind, constant=True)
+    data = setting.operand(0, (1, inside, *slid.image), _EIGHT_BITS)
+    weights = setting.operand(3, (outside, inside, *slid.kernel), _EIGHT_BITS, constant=True)
     inputs: list[Operand | None] = [data, *_scale_and_point(setting, 1), weights]
     if draw.chance(40):
         steps = np.array((0.03125, 0.0625))[draw.whole((outside,), 0, 1)]
-        points = Operand(array=np.zeros(outside, DTYPES[setting.dtype(5)]), dtype=setting.dtype(5))
-        inputs += [setting.given(4, steps, constant=True), points]
+        inputs += [setting.given(4, steps, constant=True), setting.given(5, np.zeros(outside))]
     else:
         inputs += _scale_and_point(setting, 4)
     inputs += [setting.given(6, draw.pick((0.25, 0.5, 1.0))), _points(setting, 7, ())]
@@ -136,15 +129,14 @@ def quantized_convolution(setting: Setting) -> Form:
 def quantized_binary(setting: Setting) -> Form:
     """Return a form of onnxruntime's QLinearAdd or QLinearMul."""
     shape = setting.shape(1, 4)
-    kind = Kind(low=-60.0, high=60.0)
-    inputs: list[Operand | None] = [setting.operand(0, shape, kind), *_scale_and_point(setting, 1)]
-    inputs += [setting.operand(3, broadcast(setting, shape), kind), *_scale_and_point(setting, 4)]
+    inputs: list[Operand | None] = [setting.operand(0, shape, _EIGHT_BITS), *_scale_and_point(setting, 1)]
+    inputs += [setting.operand(3, broadcast(setting, shape), _EIGHT_BITS), *_scale_and_point(setting, 4)]
     return Form(inputs=(*inputs, *_scale_and_point(setting, 6)))
 
 
 def quantized_unary(setting: Setting) -> Form:
     """Return a form of onnxruntime's QLinearLeakyRelu or QLinearSigmoid."""
     attributes = {"alpha": 0.125} if setting.has("alpha") else {}
-    data = setting.operand(0, setting.shape(1, 4), Kind(low=-60.0, high=60.0))
+    data = setting.operand(0, setting.shape(1, 4), _EIGHT_BITS)
     inputs = (data, *_scale_and_point(setting, 1), *_scale_and_point(setting, 3))
     return Form(inputs=inputs, attributes=attributes)

@@ -1,12 +1,12 @@
 """Operators along axes: reductions, positions of extremes, softmax, cumulative sums, norms."""
 
+import math
 from typing import Any
 
 from harness.corpus.element_types import is_floating
-from harness.corpus.forms.setting import Form, Operand, Setting
+from harness.corpus.forms.setting import FROM_END, Form, Operand, Setting
 from harness.corpus.forms.values import DISTINCT, GENERAL, POSITIVE, UNIT, Kind
 
-_POSITIVE_ONLY = frozenset({"ReduceLogSum"})
 _PRODUCTS = frozenset({"ReduceProd", "CumProd"})
 _FEW_FACTORS = 8
 _FEW, _SMALL_TYPE = 200, frozenset({"int8", "uint8"})
@@ -18,10 +18,8 @@ def reduction(setting: Setting) -> Form:
     draw = setting.draw
     rank = len(shape)
     attributes = setting.maybe(60, {"keepdims": draw.below(2)})
-    kind = _kind(setting, shape)
-    inputs: list[Operand | None] = [setting.operand(0, shape, kind)]
-    count = draw.between(1, rank) if rank else 0
-    axes = sorted(draw.some(range(rank), count))
+    inputs: list[Operand | None] = [setting.operand(0, shape, _kind(setting, shape))]
+    axes = sorted(draw.some(range(rank), draw.between(1, rank) if rank else 0))
     if draw.chance(40):
         axes = [axis - rank for axis in axes]
     if setting.has("noop_with_empty_axes") and draw.chance(30):
@@ -35,13 +33,13 @@ def reduction(setting: Setting) -> Form:
 
 
 def _kind(setting: Setting, shape: tuple[int, ...]) -> Kind:
-    if setting.name in _POSITIVE_ONLY:
+    if setting.name == "ReduceLogSum":
         return POSITIVE if is_floating(setting.dtype(0)) else Kind(low=1.0)
     if setting.name in _PRODUCTS:
         # Products of many factors stay in the range of float16 and of int32.
         if is_floating(setting.dtype(0)):
             return Kind(low=0.875, high=1.125)
-        return UNIT if _product(list(shape)) > _FEW_FACTORS else GENERAL
+        return UNIT if math.prod(shape) > _FEW_FACTORS else GENERAL
     if setting.dtype(0) in _SMALL_TYPE:
         return UNIT
     return GENERAL
@@ -50,34 +48,20 @@ def _kind(setting: Setting, shape: tuple[int, ...]) -> Kind:
 def arg(setting: Setting) -> Form:
     """Return a form of ArgMax or ArgMin over values that all differ."""
     shape = _distinct_shape(setting)
-    attributes = setting.maybe(80, {"axis": setting.axis(len(shape))})
-    if "axis" in attributes and attributes["axis"] < 0 and setting.since < _NEGATIVE_AXES:
-        attributes["axis"] += len(shape)
+    attributes = setting.maybe(80, {"axis": setting.axis(len(shape), FROM_END)})
     attributes |= setting.maybe(50, {"keepdims": setting.draw.below(2)})
     if setting.has("select_last_index"):
         attributes |= setting.maybe(30, {"select_last_index": setting.draw.below(2)})
     return Form(inputs=(setting.operand(0, shape, DISTINCT),), attributes=attributes)
 
 
-_NEGATIVE_AXES = 11
-"""Version of most operators from which on axes count from the end as well."""
-
-
 def _distinct_shape(setting: Setting) -> tuple[int, ...]:
     """Return a shape whose elements can all differ in the type of the first input."""
     shape = list(setting.shape(1))
     limit = _FEW if setting.dtype(0) in _SMALL_TYPE | {"bfloat16"} else 2000
-    while _product(shape) > limit:
-        at = shape.index(max(shape))
-        shape[at] //= 2
+    while math.prod(shape) > limit:
+        shape[shape.index(max(shape))] //= 2
     return tuple(shape)
-
-
-def _product(shape: list[int]) -> int:
-    total = 1
-    for size in shape:
-        total *= size
-    return total
 
 
 def top_k(setting: Setting) -> Form:
@@ -85,9 +69,9 @@ def top_k(setting: Setting) -> Form:
     draw = setting.draw
     shape = _distinct_shape(setting)
     axis = setting.axis(len(shape))
+    if axis < -1 and setting.since < FROM_END:
+        axis += len(shape)
     attributes: dict[str, Any] = {"axis": axis}
-    if axis < 0 and setting.since < _NEGATIVE_AXES and axis != -1:
-        attributes["axis"] = axis + len(shape)
     if setting.has("largest"):
         attributes |= setting.maybe(60, {"largest": draw.below(2), "sorted": draw.below(2)})
     count = draw.pick((1, shape[axis], draw.between(1, shape[axis])))
@@ -103,9 +87,7 @@ def along_axis(setting: Setting) -> Form:
     shape = setting.shape(1)
     if setting.name == "Hardmax":
         shape, kind = _distinct_shape(setting), DISTINCT
-    axis = setting.axis(len(shape))
-    if axis < 0 and setting.since < _NEGATIVE_AXES and setting.name != "LpNormalization":
-        axis += len(shape)
+    axis = setting.axis(len(shape), 0 if setting.name == "LpNormalization" else FROM_END)
     attributes = setting.maybe(75, {"axis": axis})
     if not attributes and setting.since < _LAST_BY_DEFAULT and len(shape) < 2:  # noqa: PLR2004
         attributes = {"axis": 0}
@@ -124,9 +106,8 @@ def cumulative(setting: Setting) -> Form:
     shape = setting.shape(1)
     axis = setting.given(1, setting.axis(len(shape)))
     flags = {"exclusive": setting.draw.below(2), "reverse": setting.draw.below(2)}
-    return Form(
-        inputs=(setting.operand(0, shape, _kind(setting, shape)), axis), attributes=setting.maybe(70, flags)
-    )
+    inputs = (setting.operand(0, shape, _kind(setting, shape)), axis)
+    return Form(inputs=inputs, attributes=setting.maybe(70, flags))
 
 
 def mean_variance(setting: Setting) -> Form:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from harness.corpus.element_types import NUMBERS
-from harness.corpus.forms.setting import Form, Operand, Setting
+from harness.corpus.forms.setting import FROM_END, Form, Operand, Setting
 
 _RANK_2 = 2
 
@@ -15,9 +15,8 @@ def plain(setting: Setting) -> Form:
     attributes: dict[str, Any] = {}
     shape = setting.shape(empty=True)
     if setting.name == "Shape" and setting.has("start") and setting.draw.chance(60):
-        attributes = {"start": setting.draw.between(-3, 3)} | setting.maybe(
-            50, {"end": setting.draw.between(-3, 5)}
-        )
+        attributes = {"start": setting.draw.between(-3, 3)}
+        attributes |= setting.maybe(50, {"end": setting.draw.between(-3, 5)})
     if setting.name == "NonZero":
         shape = setting.shape(1)
     return Form(inputs=(setting.operand(0, shape),), attributes=attributes)
@@ -34,13 +33,10 @@ def flatten(setting: Setting) -> Form:
     """Return a form of Flatten."""
     shape = setting.shape(1)
     axis = setting.draw.between(0, len(shape))
-    if setting.since >= _NEGATIVE_AXES and setting.draw.chance(40):
+    if setting.since >= FROM_END and setting.draw.chance(40):
         axis = setting.draw.between(-len(shape), len(shape))
     attributes = setting.maybe(80, {"axis": axis})
     return Form(inputs=(setting.operand(0, shape),), attributes=attributes)
-
-
-_NEGATIVE_AXES = 11
 
 
 def reshape(setting: Setting) -> Form:
@@ -91,7 +87,7 @@ def squeeze(setting: Setting) -> Form:
     if squeezes:
         for axis in axes:
             shape.insert(axis, 1)
-    if setting.since >= _NEGATIVE_AXES and draw.chance(40):
+    if setting.since >= FROM_END and draw.chance(40):
         axes = [axis - rank for axis in axes]
     data = setting.operand(0, shape)
     if squeezes and draw.chance(20):
@@ -124,13 +120,11 @@ def concat(setting: Setting) -> Form:
     """Return a form of Concat of one to five inputs."""
     draw = setting.draw
     shape = list(setting.shape(1, 5))
-    axis = setting.axis(len(shape))
+    axis = setting.axis(len(shape), FROM_END)
     inputs = []
     for _ in range(draw.between(1, 5)):
         shape[axis] = draw.pick((shape[axis], setting.size(), 0 if draw.chance(4) else 1))
         inputs.append(setting.operand(0, shape))
-    if axis < 0 and setting.since < _NEGATIVE_AXES:
-        axis += len(shape)
     return Form(inputs=tuple(inputs), attributes={"axis": axis}, aliases=True)
 
 
@@ -138,26 +132,23 @@ def split(setting: Setting) -> Form:
     """Return a form of Split into equal or unequal parts."""
     draw = setting.draw
     shape = list(setting.shape(1, 5))
-    axis = setting.axis(len(shape))
+    axis = setting.axis(len(shape), FROM_END)
     parts = draw.between(1, 4)
     sizes = [setting.size(6) for _ in range(parts)]
     attributes: dict[str, Any] = {"axis": axis}
-    if axis < 0 and setting.since < _NEGATIVE_AXES:
-        attributes["axis"] = axis + len(shape)
     inputs: list[Operand | None] = []
-    if draw.chance(40):
+    equal = draw.chance(40)
+    if equal:
         sizes = [sizes[0]] * parts
-        shape[axis] = sum(sizes)
-        if setting.has("num_outputs"):
-            attributes["num_outputs"] = parts
-            if sizes[0] > parts and parts > 1 and draw.chance(40):
-                shape[axis] -= 1
     elif setting.takes(1):
         inputs = [setting.given(1, sizes)]
     else:
         attributes["split"] = sizes
-    if inputs or "split" in attributes:
-        shape[axis] = sum(sizes)
+    shape[axis] = sum(sizes)
+    if equal and setting.has("num_outputs"):
+        attributes["num_outputs"] = parts
+        if sizes[0] > parts > 1 and draw.chance(40):
+            shape[axis] -= 1
     return Form(inputs=(setting.operand(0, shape), *inputs), attributes=attributes, outputs=parts)
 
 
@@ -253,14 +244,12 @@ def eye(setting: Setting) -> Form:
     """Return a form of EyeLike."""
     attributes: dict[str, Any] = {"dtype": NUMBERS[setting.output_type(0)]}
     attributes |= setting.maybe(60, {"k": setting.draw.between(-3, 3)})
-    data = setting.operand(0, setting.shape(_RANK_2, _RANK_2))
-    return Form(inputs=(data,), attributes=attributes, types={0: setting.output_type(0)})
+    return Form(inputs=(setting.operand(0, setting.shape(_RANK_2, _RANK_2)),), attributes=attributes)
 
 
 def triangle(setting: Setting) -> Form:
     """Return a form of Trilu."""
-    data = setting.operand(0, setting.shape(_RANK_2, 5))
-    inputs: list[Operand | None] = [data]
+    inputs: list[Operand | None] = [setting.operand(0, setting.shape(_RANK_2, 5))]
     if setting.draw.chance(60):
         inputs.append(setting.given(1, setting.draw.between(-4, 4)))
     return Form(inputs=tuple(inputs), attributes=setting.maybe(70, {"upper": setting.draw.below(2)}))
@@ -270,12 +259,10 @@ def filled(setting: Setting) -> Form:
     """Return a form of ConstantOfShape; its shape is fed, or the model would fold to a constant."""
     from onnx import helper
 
-    dtype = setting.output_type(0)
     shape = [setting.size(7) for _ in range(setting.draw.between(1, 4))]
     operand = setting.given(0, shape, constant=False)
-    kind = NUMBERS[dtype]
-    value = helper.make_tensor("value", kind, [1], [setting.draw.below(2)])
-    return Form(inputs=(operand,), attributes={"value": value}, types={0: dtype})
+    value = helper.make_tensor("value", NUMBERS[setting.output_type(0)], [1], [setting.draw.below(2)])
+    return Form(inputs=(operand,), attributes={"value": value})
 
 
 def counting(setting: Setting) -> Form:
@@ -284,10 +271,8 @@ def counting(setting: Setting) -> Form:
     whole = "int" in setting.dtype(0)
     step = draw.pick((1, 2, -1, 3) if whole else (1.0, 0.5, -0.5, 2.0))
     start = draw.between(-3, 3)
-    count = draw.between(1, 20)
-    limit = start + step * count
-    inputs = (setting.given(0, start), setting.given(1, limit), setting.given(2, step))
-    return Form(inputs=inputs)
+    limit = start + step * draw.between(1, 20)
+    return Form(inputs=tuple(setting.given(at, one) for at, one in enumerate((start, limit, step))))
 
 
 def expand_dims(setting: Setting) -> Form:

@@ -14,12 +14,7 @@ def recurrent(setting: Setting) -> Form:
     gates = _GATES[setting.name]
     direction = draw.pick(("forward", "reverse", "bidirectional"))
     ways = 2 if direction == "bidirectional" else 1
-    steps, batch, size, hidden = (
-        draw.between(1, 6),
-        draw.between(1, 3),
-        draw.between(1, 6),
-        draw.between(1, 7),
-    )
+    steps, batch, size, hidden = (draw.between(1, most) for most in (6, 3, 6, 7))
     attributes: dict[str, Any] = {"hidden_size": hidden}
     if ways == 2 or draw.chance(60):  # noqa: PLR2004
         attributes["direction"] = direction
@@ -37,14 +32,12 @@ def recurrent(setting: Setting) -> Form:
     ]
     if setting.name == "LSTM":
         inputs.append(setting.operand(6, (ways, batch, hidden), SMALL) if draw.chance(40) else None)
-        inputs.append(
-            setting.operand(7, (ways, 3 * hidden), SMALL, constant=True) if draw.chance(20) else None
-        )
+        peepholes = (ways, 3 * hidden)
+        inputs.append(setting.operand(7, peepholes, SMALL, constant=True) if draw.chance(20) else None)
     while inputs[-1] is None:
         inputs.pop()
-    return Form(
-        inputs=tuple(inputs), attributes=attributes, outputs=draw.between(1, len(setting.operator.outputs))
-    )
+    outputs = draw.between(1, len(setting.operator.outputs))
+    return Form(inputs=tuple(inputs), attributes=attributes, outputs=outputs)
 
 
 def attention(setting: Setting) -> Form:
@@ -77,12 +70,8 @@ def attention(setting: Setting) -> Form:
 def rotary(setting: Setting) -> Form:
     """Return a form of ONNX's RotaryEmbedding, with positions."""
     draw = setting.draw
-    batch, heads, steps, size = (
-        draw.pick((1, 2)),
-        draw.pick((1, 2, 3)),
-        draw.between(1, 6),
-        draw.pick((4, 8, 16)),
-    )
+    batch, heads = draw.pick((1, 2)), draw.pick((1, 2, 3))
+    steps, size = draw.between(1, 6), draw.pick((4, 8, 16))
     longest = steps + draw.below(4)
     caches = [setting.operand(at, (longest, size // 2), UNIT) for at in (1, 2)]
     positions = setting.given(3, draw.whole((batch, steps), 0, longest - 1))
@@ -117,8 +106,6 @@ def loss(setting: Setting) -> Form:
         setting.given(1, draw.whole((batch, *rest), 0, classes - 1)),
     ]
     if draw.chance(40):
-        weights = draw.whole((classes,), 1, 8) / 4
-        inputs.append(setting.given(2, weights))
-    return Form(
-        inputs=tuple(inputs), attributes=setting.maybe(70, {"reduction": draw.pick(("none", "sum", "mean"))})
-    )
+        inputs.append(setting.given(2, draw.whole((classes,), 1, 8) / 4))
+    attributes = setting.maybe(70, {"reduction": draw.pick(("none", "sum", "mean"))})
+    return Form(inputs=tuple(inputs), attributes=attributes)

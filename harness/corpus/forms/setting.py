@@ -11,6 +11,9 @@ from harness.corpus.forms.draw import Draw
 from harness.corpus.forms.operators import Operator
 from harness.corpus.forms.values import GENERAL, Kind, values
 
+FROM_END = 11
+"""Version of most operators from which on axes and indices may count from the end."""
+
 _SIZES = (1, 1, 2, 2, 3, 3, 4, 5, 5, 6, 7, 7, 8, 9, 12, 13, 15, 16, 17, 24, 31, 32, 33)
 _LARGE = (63, 64, 65, 127, 128, 129, 200, 255, 256, 257, 300)
 _RANKS = (0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6)
@@ -21,11 +24,8 @@ _LARGE_PERCENT, _EMPTY_PERCENT = 12, 2
 class Operand(msgspec.Struct, frozen=True, kw_only=True):
     """An input of a form.
 
-    Attributes:
-        array: Its value.
-        dtype: Its element type.
-        constant: Whether it is an initializer; None if either will do.
-        fixed: Whether its declared shape must have sizes.
+    ``constant`` says whether it is an initializer; None if either will do. ``fixed``: its declared shape has
+    sizes.
     """
 
     array: Array
@@ -34,52 +34,28 @@ class Operand(msgspec.Struct, frozen=True, kw_only=True):
     fixed: bool = False
 
 
-class Node(msgspec.Struct, frozen=True, kw_only=True):
-    """A node of a form of several; inputs of the form are ``x0``, ``x1``, outputs ``y0``, ``y1``.
-
-    Attributes:
-        op: Its operator, of ONNX's own domain.
-        inputs: Names of what it reads.
-        outputs: Names of what it makes.
-        attributes: Its attributes.
-    """
-
-    op: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    attributes: dict[str, Any] = {}
-
-
 class Form(msgspec.Struct, frozen=True, kw_only=True):
     """A node with its inputs, or a few nodes.
 
     Attributes:
         inputs: One for each input; None for one that is left out.
-        attributes: Its attributes.
         outputs: Number of its outputs.
-        skip: Indices of outputs that are left out.
         types: Index of an output -> its element type, where neither schema nor input names it.
-        nodes: The nodes, where the operator needs others beside it; else it is the only one.
+        nodes: The nodes (``onnx.NodeProto``), where the operator needs others beside it; else it is the only
+            one. They read ``x0``, ``x1``, and make ``y0``, ``y1``.
         aliases: Whether one tensor may be fed as several inputs of one shape and type.
     """
 
     inputs: tuple[Operand | None, ...]
     attributes: dict[str, Any] = {}
     outputs: int = 1
-    skip: tuple[int, ...] = ()
     types: dict[int, str] = {}
-    nodes: tuple[Node, ...] = ()
+    nodes: tuple[Any, ...] = ()
     aliases: bool = False
 
 
 class Setting:
-    """An operator, the types of one of its kernels, and a stream of choices.
-
-    Args:
-        operator: The operator.
-        types: Type variable -> element type.
-        draw: The choices.
-    """
+    """An operator, the types of one of its kernels by type variable, and a stream of choices."""
 
     def __init__(self, operator: Operator, types: dict[str, str], draw: Draw) -> None:
         self.operator = operator
@@ -129,18 +105,10 @@ class Setting:
         return self.draw.pick([size for size in _SIZES if size <= most])
 
     def operand(
-        self,
-        index: int,
-        shape: Sequence[int],
-        kind: Kind = GENERAL,
-        *,
-        constant: bool | None = None,
-        fixed: bool = False,
+        self, index: int, shape: Sequence[int], kind: Kind = GENERAL, *, constant: bool | None = None
     ) -> Operand:
         """Return an input with drawn values."""
-        dtype = self.dtype(index)
-        array = values(self.draw, dtype, shape, kind)
-        return Operand(array=array, dtype=dtype, constant=constant, fixed=fixed)
+        return self.drawn(self.dtype(index), shape, kind, constant=constant)
 
     def given(self, index: int, content: Any, *, constant: bool | None = None) -> Operand:
         """Return an input with these values."""
@@ -150,14 +118,17 @@ class Setting:
         """Return an operand with these values in an element type."""
         return Operand(array=np.asarray(content, DTYPES.get(dtype, object)), dtype=dtype, constant=constant)
 
-    def drawn(self, dtype: str, shape: Sequence[int], kind: Kind = GENERAL) -> Operand:
+    def drawn(
+        self, dtype: str, shape: Sequence[int], kind: Kind = GENERAL, *, constant: bool | None = None
+    ) -> Operand:
         """Return an operand with drawn values in an element type."""
-        return Operand(array=values(self.draw, dtype, shape, kind), dtype=dtype)
+        return Operand(array=values(self.draw, dtype, shape, kind), dtype=dtype, constant=constant)
 
-    def axis(self, rank: int) -> int:
-        """Return an axis, counted from either end."""
+    def axis(self, rank: int, signed_since: int = 0) -> int:
+        """Return an axis, counted from either end; before a version of the operator, from the start only."""
         axis = self.draw.below(max(1, rank))
-        return axis - rank if rank and self.draw.chance(40) else axis
+        from_end = rank and self.draw.chance(40) and self.since >= signed_since
+        return axis - rank if from_end else axis
 
     def maybe(self, percent: int, attributes: dict[str, Any]) -> dict[str, Any]:
         """Return attributes, or nothing, so that the defaults are tried as well."""

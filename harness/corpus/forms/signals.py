@@ -25,9 +25,7 @@ def fourier(setting: Setting) -> Form:
     if real:
         # The other half of the result follows from symmetry; of complex numbers there is none.
         attributes |= setting.maybe(50, {"onesided": draw.below(2)})
-    length = None
-    if draw.chance(35):
-        length = setting.given(1, draw.pick(_LENGTHS), constant=True)
+    length = setting.given(1, draw.pick(_LENGTHS), constant=True) if draw.chance(35) else None
     # Counted from the end, the last axis is that of real and imaginary parts.
     place = axis - len(shape) - 1 if draw.chance(40) else axis
     inputs: list[Operand | None] = [setting.operand(0, (*shape, 1 if real else 2), UNIT), length]
@@ -53,9 +51,8 @@ def short_fourier(setting: Setting) -> Form:
     ]
     way = draw.below(3)
     inputs.append(setting.operand(2, (frame,), UNIT) if way else None)
-    inputs.append(setting.given(3, frame, constant=True) if way != 1 else None)
-    while inputs[-1] is None:
-        inputs.pop()
+    if way != 1:
+        inputs.append(setting.given(3, frame, constant=True))
     # By default one side alone, which complex signals do not have.
     attributes = setting.maybe(60, {"onesided": draw.below(2)}) if real else {"onesided": 0}
     return Form(inputs=tuple(inputs), attributes=attributes)
@@ -64,9 +61,9 @@ def short_fourier(setting: Setting) -> Form:
 def window_function(setting: Setting) -> Form:
     """Return a form of BlackmanWindow, HammingWindow or HannWindow; its size is fed."""
     size = setting.given(0, np.array(setting.draw.between(2, 33)), constant=False)
-    target = setting.output_type(0)
-    attributes = {"output_datatype": NUMBERS[target]} | setting.maybe(50, {"periodic": setting.draw.below(2)})
-    return Form(inputs=(size,), attributes=attributes, types={0: target})
+    attributes = {"output_datatype": NUMBERS[setting.output_type(0)]}
+    attributes |= setting.maybe(50, {"periodic": setting.draw.below(2)})
+    return Form(inputs=(size,), attributes=attributes)
 
 
 _APART = 1 / 64
@@ -80,22 +77,15 @@ def filter_bank(setting: Setting) -> Form:
     lengths, bins, lows = (16, 17, 64, 65, 128, 256), range(1, 13), (0.0, 20.0, 125.0)
     bank = (4, 128, rate, 0.0, rate / 4)
     for _ in range(50):
-        tried = (
-            draw.pick(bins),
-            draw.pick(lengths),
-            rate,
-            draw.pick(lows),
-            draw.pick((rate / 4, 3 * rate / 8, rate / 2)),
-        )
+        size, length, low = draw.pick(bins), draw.pick(lengths), draw.pick(lows)
+        tried = (size, length, rate, low, draw.pick((rate / 4, 3 * rate / 8, rate / 2)))
         edges = _edges(*tried)
         apart = np.abs(edges - np.round(edges))[edges > 0].min(initial=1.0) >= _APART
-        if apart and _rises(edges) and int((tried[1] + 1) * tried[4] / rate) <= tried[1] // 2:
+        if apart and _rises(edges) and int((length + 1) * tried[4] / rate) <= length // 2:
             bank = tried
             break
-    target = setting.output_type(0)
-    attributes = {"output_datatype": NUMBERS[target]}
     inputs = tuple(setting.given(at, np.array(one)) for at, one in enumerate(bank))
-    return Form(inputs=inputs, attributes=attributes, types={0: target})
+    return Form(inputs=inputs, attributes={"output_datatype": NUMBERS[setting.output_type(0)]})
 
 
 def _edges(bins: int, length: int, rate: int, low: float, high: float) -> Floats:

@@ -21,8 +21,8 @@ def _words(setting: Setting, shape: tuple[int, ...], *, fixed: bool = False) -> 
 def joined(setting: Setting) -> Form:
     """Return a form of StringConcat, whose operands broadcast."""
     shape = setting.shape(0, 4)
-    inputs = [setting.drawn(STRING, shape), setting.drawn(STRING, broadcast(setting, shape))]
-    return Form(inputs=tuple(inputs if setting.draw.chance(50) else inputs[::-1]), aliases=True)
+    inputs = (setting.drawn(STRING, shape), setting.drawn(STRING, broadcast(setting, shape)))
+    return Form(inputs=inputs if setting.draw.chance(50) else inputs[::-1], aliases=True)
 
 
 def split(setting: Setting) -> Form:

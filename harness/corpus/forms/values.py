@@ -19,11 +19,9 @@ _WORDS = ("", "a", "B", "abc", "Abc", "x y", "1.5", "été", "漢字", "a,b", " 
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
-    """Which values an input takes.
+    """Which values an input takes, from ``low`` to ``high``.
 
     Attributes:
-        low: The least one.
-        high: The greatest one.
         away: The least magnitude.
         apart: Whether all lie at least 1/8 from each multiple of 1/2, where rounding jumps.
         distinct: Whether all differ.

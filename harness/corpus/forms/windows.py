@@ -16,26 +16,17 @@ _POINTS = Kind(low=-3.0, high=3.0)
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):
-    """A window with its attributes.
-
-    Attributes:
-        kernel: Its sizes.
-        image: Sizes of the image; at least one window fits.
-        attributes: Strides, pads, dilations or automatic padding.
-    """
+    """A window, sizes of an image that it fits into, and strides, pads, dilations or automatic padding."""
 
     kernel: tuple[int, ...]
     image: tuple[int, ...]
     attributes: dict[str, Any]
 
 
-def window(setting: Setting, *, pads_below_kernel: bool = False, dilates: bool = True) -> Window:
+def window(setting: Setting, *, pads_below_kernel: bool = False) -> Window:
     """Return a window of one to three axes and an image that it fits into.
 
-    Args:
-        setting: The operator.
-        pads_below_kernel: Whether no window may lie in the padding as a whole.
-        dilates: Whether it may have gaps.
+    With ``pads_below_kernel``, no window lies in the padding as a whole.
     """
     draw = setting.draw
     rank = draw.pick((1, 2, 2, 2, 2, 3))
@@ -45,7 +36,7 @@ def window(setting: Setting, *, pads_below_kernel: bool = False, dilates: bool =
     dilations = tuple(draw.pick((1, 1, 1, 2)) for _ in range(rank))
     if draw.chance(50):
         attributes["strides"] = strides
-    if dilates and setting.has("dilations") and draw.chance(30):
+    if setting.has("dilations") and draw.chance(30):
         attributes["dilations"] = dilations
     else:
         dilations = (1,) * rank
@@ -101,9 +92,8 @@ def transposed(setting: Setting) -> Form:
     attributes |= setting.maybe(60, {"kernel_shape": slid.kernel})
     image = tuple(min(size, 9) for size in slid.image)
     pads = attributes.get("pads", [0] * 2 * len(image))
-    image = tuple(
-        max(size, 1 + pads[at] + pads[at + len(image)]) for at, size in enumerate(image)
-    )  # so that something is left
+    # So that something is left.
+    image = tuple(max(size, 1 + pads[at] + pads[at + len(image)]) for at, size in enumerate(image))
     data = setting.operand(0, (draw.pick((1, 2)), group * inside, *image))
     weights = setting.operand(1, (group * inside, outside, *slid.kernel), _FACTORS)
     inputs: list[Operand | None] = [data, weights]
@@ -140,34 +130,20 @@ def pool(setting: Setting) -> Form:
     if setting.has("p"):
         attributes |= setting.maybe(60, {"p": draw.between(1, 3)})
     largest = setting.name == "MaxPool"
-    batch, channels = (
-        (1, 1) if setting.dtype(0) in {"int8", "uint8"} else (draw.pick((1, 2)), setting.size(5))
-    )
-    image = slid.image
     if setting.dtype(0) in {"int8", "uint8"}:
-        image = tuple(min(size, max(reach, 5)) for size, reach in zip(image, slid.kernel, strict=True))
+        image = tuple(min(size, max(reach, 5)) for size, reach in zip(slid.image, slid.kernel, strict=True))
         attributes.pop("dilations", None)
-    outputs = 1
-    if largest and len(setting.operator.outputs) > 1 and draw.chance(40):
-        outputs = 2
-    if attributes.get("ceil_mode") and not _has_defined_end(setting, image, attributes):
+        batch, channels = 1, 1
+    else:
+        image, batch, channels = slid.image, draw.pick((1, 2)), setting.size(5)
+    outputs = 2 if largest and len(setting.operator.outputs) > 1 and draw.chance(40) else 1
+    # ONNX has to say what the last window holds.
+    counts_all = setting.operator.domain or setting.since < IGNORED_SINCE
+    if attributes.get("ceil_mode") and counts_all and begins_behind(image, slid.kernel, attributes):
         del attributes["ceil_mode"]
-    shape = (batch, channels, *image)
     kind = Kind(low=0.25) if setting.name == "LpPool" else DISTINCT if largest else GENERAL
-    return Form(inputs=(setting.operand(0, shape, kind),), attributes=attributes, outputs=outputs)
-
-
-def _has_defined_end(setting: Setting, image: tuple[int, ...], attributes: dict[str, Any]) -> bool:
-    """Return whether ONNX says what the last window holds, if their number is rounded up."""
-    if not setting.operator.domain and setting.since >= IGNORED_SINCE:
-        return True
-    ones = (1,) * len(image)
-    dilations = attributes.get("dilations", ones)
-    kernel = attributes["kernel_shape"]
-    reach = [1 + (size - 1) * step for size, step in zip(kernel, dilations, strict=True)]
-    return not begins_behind(
-        image, reach, attributes.get("strides", ones), attributes.get("pads", (0, 0) * len(image))
-    )
+    data = setting.operand(0, (batch, channels, *image), kind)
+    return Form(inputs=(data,), attributes=attributes, outputs=outputs)
 
 
 def unpool(setting: Setting) -> Form:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from harness.core.value import Array
+from harness.corpus.element_types import NUMBERS
 from harness.corpus.grown.growth import Growth, RefusedError, Value
 from harness.corpus.nodes import operators
 
@@ -11,18 +11,8 @@ WHOLE = frozenset({"int32", "int64"})
 
 _BOUNDED = ("Tanh", "Sigmoid", "Erf", "Softsign", "HardSigmoid")
 _ANGLES = ("Sin", "Cos", "Atan")
-_LINEAR = (
-    "Relu",
-    "LeakyRelu",
-    "Elu",
-    "Celu",
-    "Selu",
-    "HardSwish",
-    "Mish",
-    "Gelu",
-    "Softplus",
-    "ThresholdedRelu",
-)
+_LINEAR = ("Relu", "LeakyRelu", "Elu", "Celu", "Selu", "HardSwish", "Mish", "Gelu", "Softplus",
+           "ThresholdedRelu")  # fmt: skip
 _JUMPS = ("Floor", "Ceil", "Round", "Sign", "Shrink")
 _COMPARED = ("Greater", "Less", "GreaterOrEqual", "LessOrEqual", "Equal")
 
@@ -119,8 +109,8 @@ def power(g: Growth) -> None:
     """Add a small whole power."""
     x = g.pick(lambda one: one.dtype in FLOATS - {"float16"} and one.most <= NEAR)
     exponent = g.random.pick([2, 3])
-    kind = g.random.pick([x.dtype, "int64"])
-    g.op("Pow", x, g.weight(np.array(exponent, kind)), most=max(x.most, 1) ** exponent)
+    power_of = g.weight(np.array(exponent, g.random.pick([x.dtype, "int64"])))
+    g.op("Pow", x, power_of, most=max(x.most, 1) ** exponent)
 
 
 def clipped(g: Growth) -> None:
@@ -162,20 +152,10 @@ def chosen(g: Growth) -> None:
 def converted(g: Growth) -> None:
     """Add a cast that keeps every value, or rounds one that is exact."""
     x = g.pick(lambda one: one.dtype in FLOATS | WHOLE | {"bool", "int8", "uint8"})
-    wider = {
-        "float32": 11,
-        "float16": 1,
-        "int32": 7,
-        "bool": 1,
-        "int8": 1,
-        "uint8": 6,
-        "int64": 1,
-        "float64": 1,
-    }
-    narrow = x.dtype in {"float64", "int64"}
+    to = {"float32": "float64", "int32": "int64", "uint8": "int32"}.get(x.dtype, "float32")
     # Exact values are small dyadic numbers, which float16 holds.
-    to = 10 if x.dtype == "float32" and g.chance(0.4) else wider[x.dtype]
-    g.op("Cast", x, to=to, most=x.most, exact=not narrow)
+    to = "float16" if x.dtype == "float32" and g.chance(0.4) else to
+    g.op("Cast", x, to=NUMBERS[to], most=x.most, exact=x.dtype not in {"float64", "int64"})
 
 
 def known(op_type: str, x: Value) -> str:
@@ -207,8 +187,7 @@ def broadcast_shape(g: Growth, x: Value) -> tuple[int, ...]:
 
 def constant(g: Growth, like: Value, value: float) -> Value:
     """Add a scalar of the type of a value."""
-    array: Array = np.array(value, like.dtype)
-    return g.weight(array)
+    return g.weight(np.array(value, like.dtype))
 
 
 def _broadcasts(one: Value, x: Value) -> bool:

@@ -1,19 +1,20 @@
 """A random graph of a grammar, with the data of its inputs."""
 
-import msgspec
+import math
+
 import onnx
 import onnx.helper
 import onnx.numpy_helper
 
 from harness.core.value import Array
-from harness.corpus.element_types import NUMBERS
 from harness.corpus.forms.draw import Draw
+from harness.corpus.forms.model import Built
 from harness.corpus.grown.elementwise import ELEMENTWISE
-from harness.corpus.grown.growth import Growth, RefusedError, Value
+from harness.corpus.grown.growth import Growth, RefusedError
 from harness.corpus.grown.moves import MOVES
 from harness.corpus.grown.quantized import QUANTIZED
-from harness.corpus.grown.recurrent import RECURRENT
-from harness.corpus.grown.sums import SUMS
+from harness.corpus.grown.sums import RECURRENT, SUMS
+from harness.corpus.protos import value_info
 
 OPSETS = (13, 14, 15, 16, 17, 17, 18, 19, 20, 21, 21, 22, 23, 24, 25)
 """Opsets of random graphs; those of exporters more often."""
@@ -39,19 +40,7 @@ _DRAWN = ("elementwise", "moves", "sums", "sums", "quantized", "recurrent")
 """Kinds of which a graph has three; sums twice as often."""
 
 
-class Grown(msgspec.Struct, frozen=True, kw_only=True):
-    """A random graph.
-
-    Attributes:
-        model: The model.
-        inputs: The data of its inputs, by name.
-    """
-
-    model: onnx.ModelProto
-    inputs: dict[str, Array]
-
-
-def grow(random: Draw) -> Grown:
+def grow(random: Draw) -> Built:
     """Return a random graph of one to a dozen nodes; everything about it is drawn."""
     g = Growth(random, random.pick(OPSETS))
     wanted = random.pick([1, 1, 2, 3, 4, 6, 8, 12])
@@ -69,24 +58,17 @@ def grow(random: Draw) -> Grown:
             continue
     if not g.nodes:
         g.op("Identity", g.values[0], most=g.values[0].most, exact=True)
-    return Grown(model=_model(g), inputs=g.inputs)
+    return Built(model=_model(g), inputs=g.inputs)
 
 
 def _add_input(g: Growth, *, empty: bool) -> None:
     rank = g.random.pick(_RANKS)
     shape = [g.random.pick(_SIZES) for _ in range(rank)]
-    while _product(shape) > _MOST_INPUT:
+    while math.prod(shape) > _MOST_INPUT:
         shape[shape.index(max(shape))] = 1
     if empty and rank:
         shape[g.random.below(rank)] = 0
     g.input(g.random.pick(_DTYPES), shape)
-
-
-def _product(shape: list[int]) -> int:
-    count = 1
-    for size in shape:
-        count *= size
-    return count
 
 
 def _model(g: Growth) -> onnx.ModelProto:
@@ -100,26 +82,16 @@ def _model(g: Growth) -> onnx.ModelProto:
         outputs.append(g.random.pick(inner))
     symbol = g.chance(0.25)
     ports = [_input(name, array, symbolic=symbol) for name, array in g.inputs.items()]
-    graph = onnx.helper.make_graph(
-        g.nodes,
-        "grown",
-        ports,
-        [_port(one) for one in outputs],
-        [onnx.numpy_helper.from_array(array, name) for name, array in g.weights.items() if name in read],
-    )
-    imports = [onnx.helper.make_opsetid("", g.opset)]
-    version = onnx.helper.find_min_ir_version_for(imports)
-    return onnx.helper.make_model(
-        graph, opset_imports=imports, ir_version=version, producer_name="ort-ep-harness"
-    )
+    weights = [onnx.numpy_helper.from_array(array, name) for name, array in g.weights.items() if name in read]
+    results = [value_info(one.name, one.dtype, one.shape) for one in outputs]
+    graph = onnx.helper.make_graph(g.nodes, "grown", ports, results, weights)
+    opsets = [onnx.helper.make_opsetid("", g.opset)]
+    version, producer = onnx.helper.find_min_ir_version_for(opsets), "ort-ep-harness"
+    return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=version, producer_name=producer)
 
 
 def _input(name: str, array: Array, *, symbolic: bool) -> onnx.ValueInfoProto:
     shape: list[int | str] = list(array.shape)
     if symbolic and shape:
         shape[0] = f"rows_of_{name}"
-    return onnx.helper.make_tensor_value_info(name, NUMBERS[array.dtype.name], shape)
-
-
-def _port(value: Value) -> onnx.ValueInfoProto:
-    return onnx.helper.make_tensor_value_info(value.name, NUMBERS[value.dtype], value.shape)
+    return value_info(name, array.dtype.name, shape)

@@ -16,6 +16,8 @@ from harness.core.value import Array
 from harness.corpus.element_types import ELEMENT_TYPES, NUMBERS, is_floating
 from harness.corpus.forms.draw import Draw
 
+_REFUSALS = (onnx.defs.SchemaError, onnx.shape_inference.InferenceError)
+
 LARGEST = 4096
 """Elements of a value."""
 
@@ -33,12 +35,8 @@ class RefusedError(ValueError):
 class Value(msgspec.Struct, frozen=True, kw_only=True):
     """A tensor of the graph.
 
-    Attributes:
-        name: Its name.
-        dtype: Its element type.
-        shape: Its sizes, all known.
-        most: Bound of its magnitudes.
-        exact: Whether it is computed without rounding, so that decisions on it are the same everywhere.
+    ``most`` is a bound of its magnitudes. ``exact``: it is computed without rounding, so that decisions on it
+    are the same everywhere.
     """
 
     name: str
@@ -59,12 +57,7 @@ class Value(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Growth:
-    """A graph that productions add to.
-
-    Args:
-        random: Decides on everything.
-        opset: Version of ONNX's operators.
-    """
+    """A graph that productions add to; ``random`` decides on everything."""
 
     def __init__(self, random: Draw, opset: int) -> None:
         self.random = random
@@ -154,15 +147,10 @@ class Growth:
         exact: bool = False,
         **attributes: Any,
     ) -> list[Value]:
-        """Add a node.
+        """Add a node with so many outputs; inputs and attributes that are None are left out.
 
-        Args:
-            count: How many outputs.
-            op_type: The operator.
-            inputs: What it reads; None leaves an optional input out.
-            most: Bound of the magnitudes of its results.
-            exact: Whether it rounds nothing, if what it reads was not rounded.
-            attributes: Those that are None are left out.
+        ``most`` is a bound of the magnitudes of its results. ``exact``: it rounds nothing, if what it reads
+        was not rounded.
 
         Raises:
             RefusedError: ONNX does not allow the node, or its results are too large or of unknown size.
@@ -190,23 +178,15 @@ class Growth:
 
     def _infer(self, node: onnx.NodeProto, fed: Iterable[Value]) -> list[tuple[str, tuple[int, ...]]]:
         kinds = {one.name: onnx.helper.make_tensor_type_proto(NUMBERS[one.dtype], one.shape) for one in fed}
-        data = {
-            name: onnx.numpy_helper.from_array(self.weights[name], name)
-            for name in node.input
-            if name in self.weights
-        }
+        known = [name for name in node.input if name in self.weights]
+        data = {name: onnx.numpy_helper.from_array(self.weights[name], name) for name in known}
         imports = [onnx.helper.make_opsetid("", self.opset)]
         try:
             schema = onnx.defs.get_schema(node.op_type, self.opset, "")
             if schema.deprecated:
                 raise RefusedError(f"{node.op_type} is deprecated")
             found = onnx.shape_inference.infer_node_outputs(schema, node, kinds, data, opset_imports=imports)
-        except (
-            onnx.defs.SchemaError,
-            onnx.shape_inference.InferenceError,
-            RuntimeError,
-            ValueError,
-        ) as error:
+        except (*_REFUSALS, RuntimeError, ValueError) as error:
             raise RefusedError(str(error)) from error
         return [_known(found.get(name)) for name in node.output]
 

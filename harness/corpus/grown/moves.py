@@ -78,8 +78,7 @@ def sliced(g: Growth) -> None:
 def padded(g: Growth) -> None:
     """Pad in every mode."""
     x = g.pick(lambda one: one.dtype in _PADDED and one.size > 0 and one.rank > 0)
-    modes = ["constant", "edge", "reflect"] + ["wrap"] * (g.opset >= _WRAP_SINCE)
-    mode = g.random.pick(modes)
+    mode = g.random.pick(["constant", "edge", "reflect"] + ["wrap"] * (g.opset >= _WRAP_SINCE))
     limits = [2 if mode in {"constant", "edge"} else min(2, size - 1) for size in x.shape]
     pads = [g.random.below(limit + 1) if g.chance(0.5) else 0 for limit in [*limits, *limits]]
     filled = constant(g, x, 1) if mode == "constant" and g.chance(0.5) else None
@@ -148,9 +147,8 @@ def scattered(g: Growth) -> None:
         return
     rows = g.random.some(range(x.shape[0]), g.random.between(1, x.shape[0]))
     indices = g.weight(np.array(rows, np.int64).reshape(-1, 1))
-    g.op(
-        "ScatterND", x, indices, g.drawn(x.dtype, (len(rows), *x.shape[1:])), most=max(x.most, 2), exact=True
-    )
+    updates = g.drawn(x.dtype, (len(rows), *x.shape[1:]))
+    g.op("ScatterND", x, indices, updates, most=max(x.most, 2), exact=True)
 
 
 def repeated(g: Growth) -> None:
@@ -184,9 +182,7 @@ def triangle(g: Growth) -> None:
 
 def ranked(g: Growth) -> None:
     """Add TopK, ArgMax or ArgMin of exact values: ties are resolved by the text."""
-    x = g.pick(
-        lambda one: one.exact and one.dtype in {"float32", "int64", "int32"} and one.rank > 0 and one.size > 0
-    )
+    x = g.pick(lambda one: one.exact and one.dtype in {"float32", *WHOLE} and one.rank > 0 and one.size > 0)
     axis = g.axis(x)
     if g.chance(0.4):
         k = g.ints(g.random.between(1, x.shape[axis]))

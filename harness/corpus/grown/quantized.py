@@ -5,7 +5,7 @@ On exact values, quotients by such a scale are exact, and ties round to even by 
 
 import numpy as np
 
-from harness.corpus.grown.growth import Growth, Value
+from harness.corpus.grown.growth import Growth
 
 _BYTES = ("int8", "uint8")
 
@@ -13,7 +13,9 @@ _BYTES = ("int8", "uint8")
 def quantized(g: Growth) -> None:
     """Add QuantizeLinear of exact values with a scale that saturates some, and DequantizeLinear behind it."""
     x = g.pick(lambda one: one.exact and one.dtype == "float32" and one.size > 0)
-    scale, zero = _scale(g), _zero(g)
+    scale = g.weight(np.array(2.0 ** g.random.between(-8, -2 - 1), np.float32))
+    kind = g.random.pick(_BYTES)
+    zero = g.weight(np.array(g.random.below(100), kind))
     q = g.op("QuantizeLinear", x, scale, zero, most=255, exact=True)
     if g.chance(0.7):
         g.op("DequantizeLinear", q, scale, zero, most=64, exact=True)
@@ -43,11 +45,8 @@ def quantized_product(g: Growth) -> None:
     """Add QLinearMatMul, whose result saturates."""
     x = g.pick(lambda one: one.dtype == "uint8" and one.rank > 1)
     w = g.drawn("int8", (x.shape[-1], 3))
-    zeros = (
-        g.weight(np.array(128, np.uint8)),
-        g.weight(np.array(0, np.int8)),
-        g.weight(np.array(100, np.uint8)),
-    )
+    points = ((128, np.uint8), (0, np.int8), (100, np.uint8))
+    zeros = [g.weight(np.array(point, kind)) for point, kind in points]
     scales = [g.weight(np.array(2.0**power, np.float32)) for power in (-6, -6, g.random.pick([-6, -3, 0]))]
     pairs = [one for pair in zip(scales, zeros, strict=True) for one in pair]
     g.op("QLinearMatMul", x, *pairs[:2], w, *pairs[2:], most=255, exact=True)
@@ -64,30 +63,12 @@ def quantized_convolution(g: Growth) -> None:
         return
     unit = g.weight(np.array(2.0**-6, np.float32))
     none = g.weight(np.array(0, np.int8))
-    result = (
-        g.weight(np.array(2.0 ** g.random.pick([-6, -3]), np.float32)),
-        g.weight(np.array(90, np.uint8)),
-    )
+    scale = g.weight(np.array(2.0 ** g.random.pick([-6, -3]), np.float32))
+    point = g.weight(np.array(90, np.uint8))
     bias = g.drawn("int32", (filters,)) if g.chance(0.6) else None
-    g.op(
-        "QLinearConv", x, unit, zero, w, unit, none, *result, *([bias] if bias else []), most=255, exact=True
-    )
-
-
-def _scale(g: Growth) -> Value:
-    return g.weight(np.array(2.0 ** g.random.between(-8, -2 - 1), np.float32))
-
-
-def _zero(g: Growth) -> Value:
-    kind = g.random.pick(_BYTES)
-    return g.weight(np.array(g.random.below(100), kind))
+    g.op("QLinearConv", x, unit, zero, w, unit, none, scale, point, bias, most=255, exact=True)
 
 
 QUANTIZED = (
-    quantized,
-    quantized,
-    quantized_by_channel,
-    whole_product,
-    quantized_product,
-    quantized_convolution,
-)
+    quantized, quantized, quantized_by_channel, whole_product, quantized_product, quantized_convolution,
+)  # fmt: skip

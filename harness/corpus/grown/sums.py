@@ -1,4 +1,4 @@
-"""Productions that sum: products, convolutions, pools, reductions, normalizations."""
+"""Productions that sum: products, convolutions, pools, reductions, normalizations, recurrent operators."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from harness.corpus.grown.growth import FAR, Growth, RefusedError, Value
 from harness.corpus.last_window import IGNORED_SINCE, begins_behind
 
 _AXES_INPUT_SINCE = 18
+_GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 _SUM_OVER = ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2", "ReduceSumSquare",
              "ReduceLogSumExp")  # fmt: skip
 
@@ -89,7 +90,7 @@ def pool(g: Growth) -> None:
     if kind == "AveragePool" and not window.get("auto_pad"):
         window["count_include_pad"] = g.random.below(2)
     rounded_up = g.random.below(2) if "auto_pad" not in window else None
-    if rounded_up and g.opset < IGNORED_SINCE and _ends_behind(x.shape[2:], kernel, window):
+    if rounded_up and g.opset < IGNORED_SINCE and begins_behind(x.shape[2:], kernel, window):
         rounded_up = 0
     g.op(kind, x, kernel_shape=kernel, ceil_mode=rounded_up, most=x.most, exact=exact, **window)
 
@@ -105,9 +106,8 @@ def reduced(g: Growth) -> None:
     most = min(FAR, max(1, x.most) ** 2 * x.size)
     exact = kind in {"ReduceMax", "ReduceMin"}
     keep = g.random.pick([None, 0, 1])
-    if as_input:
-        vector = None if axes is None else g.ints(*axes)
-        g.op(kind, x, vector, keepdims=keep, most=most, exact=exact)
+    if as_input and axes is not None:
+        g.op(kind, x, g.ints(*axes), keepdims=keep, most=most, exact=exact)
     else:
         g.op(kind, x, axes=axes, keepdims=keep, most=most, exact=exact)
 
@@ -174,6 +174,21 @@ def attention(g: Growth) -> None:
     g.op("MatMul", shares, x, most=x.most)
 
 
+def recurrent(g: Growth) -> None:
+    """Add LSTM, GRU or RNN in each direction, with and without a bias."""
+    x = g.pick(lambda one: one.dtype == "float32" and one.rank == 3 and one.size > 0)  # noqa: PLR2004 - sequences
+    kind = g.random.pick(list(_GATES))
+    direction = g.random.pick(["forward", "reverse", "bidirectional"])
+    ways = 2 if direction == "bidirectional" else 1
+    width = g.random.between(1, 4)
+    rows = _GATES[kind] * width
+    weights = [g.drawn("float32", (ways, rows, columns), 0.25) for columns in (x.shape[2], width)]
+    bias = [g.drawn("float32", (ways, 2 * rows), 0.25)] if g.chance(0.6) else []
+    before = g.random.below(2) if kind == "GRU" else None
+    given: dict[str, Any] = {"hidden_size": width, "direction": direction, "linear_before_reset": before}
+    g.ops(2, kind, x, *weights, *bias, most=2, **given)
+
+
 def _behind(g: Growth, x: Value) -> None:
     """Add what runtimes fuse into the node before."""
     kind = g.random.pick(["", "Relu", "Clip", "Sigmoid", "LeakyRelu", "Add"])
@@ -211,14 +226,9 @@ def _window(g: Growth, kernel: list[int], dilated: tuple[int, ...]) -> dict[str,
     return window
 
 
-def _ends_behind(image: tuple[int, ...], kernel: list[int], window: dict[str, Any]) -> bool:
-    ones = [1] * len(kernel)
-    gaps = window.get("dilations", ones)
-    reach = [1 + (size - 1) * step for size, step in zip(kernel, gaps, strict=True)]
-    return begins_behind(image, reach, window.get("strides", ones), window.get("pads", [0, 0] * len(kernel)))
-
-
 SUMS = (
     product, own_product, general_product, convolution, convolution, deconvolution, pool, pool, reduced,
     reduced, summed_up, softmax, normalized, attention,
 )  # fmt: skip
+
+RECURRENT = (recurrent,)

@@ -5,7 +5,7 @@ import onnx
 
 from harness.corpus.nodes import operators
 from harness.corpus.variants.draft import Draft, Part, Type, is_op, result_of
-from harness.corpus.variants.transformation import NUMERIC, Transformation, change_a_node
+from harness.corpus.variants.transformation import NUMERIC, Transformation, change
 
 _COMMUTE = operators("Add Mul And Or Xor Equal")
 """Operators whose operands commute to the last bit; Max and Min do not, for zeros of both signs."""
@@ -29,14 +29,10 @@ def commuted(draft: Draft) -> str:
     return result_of(node)
 
 
-def subtracted(draft: Draft) -> str:
+def subtracted(part: Part, node: onnx.NodeProto, kind: Type) -> str:
     """Write a - b as a + (-b), which IEEE 754 defines it by; of integers, both wrap around alike."""
-
-    def change(part: Part, node: onnx.NodeProto, kind: Type) -> str:
-        known = kind.dtype in NUMERIC
-        return part.op("Add", node.input[0], part.op("Neg", node.input[1])) if known else ""
-
-    return change_a_node(draft, draft.nodes({"Sub"}), change)
+    known = kind.dtype in NUMERIC
+    return part.op("Add", node.input[0], part.op("Neg", node.input[1])) if known else ""
 
 
 def associated(draft: Draft) -> str:
@@ -46,8 +42,7 @@ def associated(draft: Draft) -> str:
     """
     makers = {node.output[0]: index for index, node in enumerate(draft.graph.node) if node.output}
     indices = draft.nodes({"Add", "Mul"})
-    indices = draft.random.some(indices, len(indices))
-    for index in indices:
+    for index in draft.random.some(indices, len(indices)):
         node = draft.graph.node[index]
         inner = makers.get(node.input[0])
         if inner is None or not is_op(draft.graph.node[inner], node.op_type):
@@ -63,35 +58,27 @@ def associated(draft: Draft) -> str:
     return ""
 
 
-def product_transposed(draft: Draft) -> str:
+def product_transposed(part: Part, node: onnx.NodeProto, kind: Type) -> str:
     """Write A B as the transpose of B' A', whose sums have the same terms."""
-
-    def change(part: Part, node: onnx.NodeProto, kind: Type) -> str:
-        ranks = {kind.rank, part.draft.type_of(node.input[1]).rank}
-        if ranks != {2} or kind.dtype != "float32":
-            return ""
-        a, b = (part.op("Transpose", name, perm=[1, 0]) for name in node.input)
-        return part.op("Transpose", part.op("MatMul", b, a), perm=[1, 0])
-
-    return change_a_node(draft, draft.nodes({"MatMul"}), change)
+    ranks = {kind.rank, part.draft.type_of(node.input[1]).rank}
+    if ranks != {2} or kind.dtype != "float32":
+        return ""
+    a, b = (part.op("Transpose", name, perm=[1, 0]) for name in node.input)
+    return part.op("Transpose", part.op("MatMul", b, a), perm=[1, 0])
 
 
-def relu_as_maximum(draft: Draft) -> str:
+def relu_as_maximum(part: Part, node: onnx.NodeProto, kind: Type) -> str:
     """Write Relu(x) as Clip(x, 0) or Max(x, 0), its definition; only the sign of a zero may differ."""
-
-    def change(part: Part, node: onnx.NodeProto, kind: Type) -> str:
-        if kind.dtype != "float32":
-            return ""
-        zero = part.constant(np.array(0, np.float32))
-        return part.op(part.draft.random.pick(["Clip", "Max"]), node.input[0], zero)
-
-    return change_a_node(draft, draft.nodes({"Relu"}), change)
+    if kind.dtype != "float32":
+        return ""
+    zero = part.constant(np.array(0, np.float32))
+    return part.op(part.draft.random.pick(["Clip", "Max"]), node.input[0], zero)
 
 
 ALGEBRA: tuple[Transformation, ...] = (
     Transformation(name="commuted", apply=commuted),
-    Transformation(name="subtracted", apply=subtracted),
+    change("subtracted", subtracted, {"Sub"}),
     Transformation(name="associated", apply=associated, exact=False),
-    Transformation(name="product transposed", apply=product_transposed, exact=False),
-    Transformation(name="relu as maximum", apply=relu_as_maximum, exact=False),
+    change("product transposed", product_transposed, {"MatMul"}, exact=False),
+    change("relu as maximum", relu_as_maximum, {"Relu"}, exact=False),
 )

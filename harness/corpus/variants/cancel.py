@@ -1,8 +1,11 @@
 """Nodes that give back what they read: pairs that cancel, neutral operands, a tensor that is read twice."""
 
+import math
+
 import numpy as np
 
-from harness.corpus.variants.draft import Part, Type, elements, factored
+from harness.corpus.element_types import NUMBERS
+from harness.corpus.variants.draft import Part, Type, factored, inverse
 from harness.corpus.variants.transformation import MOVABLE, NUMERIC, Transformation, pair
 
 _MOST_AXES = 5
@@ -31,10 +34,8 @@ def transposed(part: Part, x: str, kind: Type) -> str:
     """Transpose by a permutation and by its inverse: elements only move, and back to their place."""
     if kind.rank < 2:  # noqa: PLR2004 - one axis has one order
         return ""
-    order = list(range(kind.rank))
-    order = part.draft.random.some(order, len(order))
-    back = [order.index(axis) for axis in range(kind.rank)]
-    return part.op("Transpose", part.op("Transpose", x, perm=order), perm=back)
+    order = part.draft.random.order(kind.rank)
+    return part.op("Transpose", part.op("Transpose", x, perm=order), perm=inverse(order))
 
 
 def reshaped(part: Part, x: str, kind: Type) -> str:
@@ -42,7 +43,7 @@ def reshaped(part: Part, x: str, kind: Type) -> str:
     sizes = kind.sizes
     if sizes is None:
         return ""
-    other = factored(part.draft.random, elements(sizes))
+    other = factored(part.draft.random, math.prod(sizes))
     return part.op("Reshape", part.op("Reshape", x, part.ints(*other)), part.ints(*sizes))
 
 
@@ -70,7 +71,7 @@ def padded(part: Part, x: str, kind: Type) -> str:
 def doubled(part: Part, x: str, kind: Type) -> str:
     """Concatenate a tensor with itself, and keep one half."""
     sizes = kind.sizes
-    if not kind.rank or sizes is None or elements(sizes) > _MOST_ELEMENTS:
+    if not kind.rank or sizes is None or math.prod(sizes) > _MOST_ELEMENTS:
         return ""
     axis = part.draft.random.below(kind.rank)
     halves = part.split(part.op("Concat", x, x, axis=axis), axis, (sizes[axis], sizes[axis]))
@@ -94,17 +95,20 @@ def permuted(part: Part, x: str, kind: Type) -> str:
     axis = part.draft.random.below(kind.rank)
     if not 1 < sizes[axis] <= _MOST_ROWS:
         return ""
-    order = list(range(sizes[axis]))
-    order = part.draft.random.some(order, len(order))
-    back = [order.index(row) for row in range(sizes[axis])]
+    order = part.draft.random.order(sizes[axis])
     there = part.op("Gather", x, part.ints(*order), axis=axis)
-    return part.op("Gather", there, part.ints(*back), axis=axis)
+    return part.op("Gather", there, part.ints(*inverse(order)), axis=axis)
 
 
 def expanded(part: Part, x: str, kind: Type) -> str:
     """Repeat a tensor along a new first axis, and take one of its copies."""
     sizes = kind.sizes
-    if kind.rank > _MOST_AXES or sizes is None or elements(sizes) > _MOST_ELEMENTS or kind.dtype == "float16":
+    if (
+        kind.rank > _MOST_AXES
+        or sizes is None
+        or math.prod(sizes) > _MOST_ELEMENTS
+        or kind.dtype == "float16"
+    ):
         return ""
     count = part.draft.random.between(2, 4)
     copies = part.op("Expand", x, part.ints(count, *[1] * kind.rank))
@@ -123,8 +127,7 @@ def regrouped(part: Part, x: str, kind: Type) -> str:
 
 def chosen(part: Part, x: str, kind: Type) -> str:
     """Choose each element from the tensor or from the tensor: the same one."""
-    count = part.draft.random.below(2)
-    mask = np.full([1] * kind.rank, bool(count))
+    mask = np.full([1] * kind.rank, bool(part.draft.random.below(2)))
     return part.op("Where", part.constant(mask), x, x)
 
 
@@ -151,6 +154,23 @@ def halved(part: Part, x: str, kind: Type) -> str:
     return part.op("Mul", part.op("Mul", x, half), two)
 
 
+_WIDER: dict[str, tuple[str, ...]] = {
+    "float32": ("float64",),
+    "float16": ("float32", "float64"),
+    "int32": ("int64", "float64"),
+    "int8": ("int16", "int32", "float32", "float16"),
+    "uint8": ("int32", "uint16", "float32", "float16"),
+    "bool": ("uint8", "int32", "int64", "float32"),
+}
+"""Type -> types with all of its values: a float holds the whole numbers up to 2 ** (its precision)."""
+
+
+def cast_up(part: Part, x: str, kind: Type) -> str:
+    """Cast to a wider type and back: each value has an equal one in the wider type."""
+    wider = part.draft.random.pick(_WIDER[kind.dtype])
+    return part.op("Cast", part.op("Cast", x, to=NUMBERS[wider]), to=NUMBERS[kind.dtype])
+
+
 _COMMON = MOVABLE - {"bool", "float16"}
 
 CANCELLING: tuple[Transformation, ...] = (
@@ -170,4 +190,5 @@ CANCELLING: tuple[Transformation, ...] = (
     pair("both", both, {"bool"}),
     pair("neutral", neutral, NUMERIC | {"float64"}),
     pair("halved", halved, {"float32"}, exact=False),
+    pair("cast up and down", cast_up, _WIDER),
 )

@@ -6,6 +6,7 @@ import onnx.helper
 import onnx.numpy_helper
 
 from harness.core.value import Array
+from harness.corpus.element_types import NUMBERS
 from harness.corpus.nodes import domain_of, operators
 from harness.corpus.variants.draft import (
     Draft,
@@ -14,7 +15,6 @@ from harness.corpus.variants.draft import (
     cut_sizes,
     insert,
     is_op,
-    number_of_type,
     replace_names,
     result_of,
 )
@@ -32,12 +32,12 @@ _LARGEST = 1 << 16
 
 def as_node(draft: Draft) -> str:
     """Make a Constant node of an initializer: ONNX gives both the same value."""
-    weights = [one for one in draft.graph.initializer if one.name not in _ports(draft)]
+    weights = _inner_weights(draft)
     if not weights:
         return ""
-    index = draft.random.below(len(weights))
-    chosen = onnx.TensorProto.FromString(weights[index].SerializeToString())
-    draft.graph.initializer.remove(weights[index])
+    weight = draft.random.pick(weights)
+    chosen = onnx.TensorProto.FromString(weight.SerializeToString())
+    draft.graph.initializer.remove(weight)
     node = onnx.helper.make_node("Constant", [], [chosen.name], name=draft.fresh("n_Constant"), value=chosen)
     insert(draft.graph, 0, [node])
     return str(chosen.name)
@@ -102,13 +102,12 @@ def shared(draft: Draft) -> str:
 
 def overridable(draft: Draft) -> str:
     """Declare an initializer as an input, too: its value is the default, and nobody feeds another one."""
-    weights = [one for one in draft.graph.initializer if one.name not in _ports(draft)]
+    weights = _inner_weights(draft)
     if not weights:
         return ""
     weight = draft.random.pick(weights)
-    draft.graph.input.append(
-        onnx.helper.make_tensor_value_info(weight.name, weight.data_type, list(weight.dims))
-    )
+    port = onnx.helper.make_tensor_value_info(weight.name, weight.data_type, list(weight.dims))
+    draft.graph.input.append(port)
     return str(weight.name)
 
 
@@ -154,10 +153,9 @@ def folded(draft: Draft) -> str:
     index, node = draft.random.pick(nodes)
     name = result_of(node)
     given = {one: constants[one] for one in node.input if one}
+    number = onnx.helper.np_dtype_to_tensor_dtype
     ports = [
-        onnx.helper.make_tensor_value_info(
-            one, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape
-        )
+        onnx.helper.make_tensor_value_info(one, number(array.dtype), array.shape)
         for one, array in given.items()
     ]
     graph = onnx.helper.make_graph([node], "folded", ports, [onnx.ValueInfoProto(name=name)])
@@ -185,13 +183,18 @@ def _computed(part: Part, values: Array, dtype: str) -> str:
         return part.op("Concat", *map(part.constant, np.split(values, [first], axis)), axis=axis)
     if way == "transposed":
         order = list(range(values.ndim))[::-1]
-        return part.op("Transpose", part.constant(values.transpose(order).copy()), perm=order)
+        return part.op("Transpose", part.constant(values.T.copy()), perm=order)
     if way == "negated":
         return part.op("Neg", part.constant(-values))
     if way == "widened":
         wide = np.float64 if dtype == "float32" else np.int64
-        return part.op("Cast", part.constant(values.astype(wide)), to=number_of_type(dtype))
+        return part.op("Cast", part.constant(values.astype(wide)), to=NUMBERS[dtype])
     return part.op("Identity", part.constant(values))
+
+
+def _inner_weights(draft: Draft) -> list[onnx.TensorProto]:
+    ports = _ports(draft)
+    return [one for one in draft.graph.initializer if one.name not in ports]
 
 
 def _ports(draft: Draft) -> set[str]:

@@ -1,6 +1,6 @@
 """Nodes in bodies: a branch that is always taken, a loop of one iteration."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import onnx
@@ -8,67 +8,65 @@ import onnx.helper
 
 from harness.corpus.element_types import NUMBERS
 from harness.corpus.nodes import bodies
+from harness.corpus.protos import value_info
 from harness.corpus.variants.draft import Draft, Part, is_op, result_of
 from harness.corpus.variants.transformation import MOVABLE, Transformation
 
 
-def into_if(draft: Draft) -> str:
+def into_if(part: Part, node: onnx.NodeProto) -> str:
     """Move a node into both branches of an If: whichever is taken computes the same.
 
     Branches read their operands from outside. The condition is constant, or computed from the operand, so
     that no optimizer can decide it.
     """
-    index = _drawn(draft)
-    if index is None:
-        return ""
-    node, part = draft.graph.node[index], Part(draft)
-    name = result_of(node)
+    draft = part.draft
     branches = {f"{side}_branch": _body(draft, node, side) for side in ("then", "else")}
     if draft.random.below(2):
         condition = part.constant(np.array(bool(draft.random.below(2))))
     else:
         # True where the tensor has elements, false where it has none.
         condition = part.op("Cast", part.op("Size", node.input[0]), to=NUMBERS["bool"])
-    result = part.op("If", condition, **branches)
-    draft.replace(index, part, [result])
-    return name
+    return part.op("If", condition, **branches)
 
 
-def into_loop(draft: Draft) -> str:
+def into_loop(part: Part, node: onnx.NodeProto) -> str:
     """Move a node into a Loop of one iteration: its scan output has one entry, the node's result."""
-    index = _drawn(draft)
-    if index is None:
-        return ""
-    node, part = draft.graph.node[index], Part(draft)
-    name = result_of(node)
+    draft = part.draft
     # Iteration number and condition of the body.
     ports = [
-        onnx.helper.make_tensor_value_info(draft.fresh("iteration"), NUMBERS["int64"], []),
-        onnx.helper.make_tensor_value_info(draft.fresh("go_on"), NUMBERS["bool"], []),
+        value_info(draft.fresh("iteration"), "int64", []),
+        value_info(draft.fresh("go_on"), "bool", []),
     ]
     once = part.constant(np.array(1, np.int64))
     go_on = part.constant(np.array(True))  # noqa: FBT003 - a value
-    body = _body(draft, node, "body", ports)
-    scanned = part.op("Loop", once, go_on, body=body)
-    result = part.op("Squeeze", scanned, part.ints(0))
-    draft.replace(index, part, [result])
-    return name
+    scanned = part.op("Loop", once, go_on, body=_body(draft, node, "body", ports))
+    return part.op("Squeeze", scanned, part.ints(0))
 
 
-def _drawn(draft: Draft) -> int | None:
-    """Return a node of one output of known type, without bodies of its own."""
-    fits = [
-        index
-        for index, node in enumerate(draft.graph.node)
-        if len(node.output) == 1
-        and node.input
-        and node.input[0]
-        and not is_op(node, "Constant")
-        and not any(bodies(node))
-        and draft.type_of(node.output[0]).dtype in MOVABLE
-        and draft.type_of(node.input[0]).dtype
-    ]
-    return draft.random.pick(fits) if fits else None
+def _moved(name: str, build: Callable[[Part, onnx.NodeProto], str]) -> Transformation:
+    """Return the transformation of a node of one output of known type, without bodies of its own."""
+
+    def apply(draft: Draft) -> str:
+        fits = [
+            index
+            for index, node in enumerate(draft.graph.node)
+            if len(node.output) == 1
+            and node.input
+            and draft.type_of(node.input[0]).dtype
+            and draft.type_of(node.output[0]).dtype in MOVABLE
+            and not is_op(node, "Constant")
+            and not any(bodies(node))
+        ]
+        if not fits:
+            return ""
+        index = draft.random.pick(fits)
+        node, part = draft.graph.node[index], Part(draft)
+        where = result_of(node)
+        draft.replace(index, part, [build(part, node)])
+        return where
+
+    apply.__doc__ = build.__doc__
+    return Transformation(name=name, apply=apply)
 
 
 def _body(
@@ -79,16 +77,16 @@ def _body(
     result = draft.fresh(name)
     copy.output[:] = [result]
     kind = draft.type_of(node.output[0])
-    outputs = [onnx.helper.make_tensor_value_info(result, NUMBERS[kind.dtype], list(kind.shape))]
+    outputs = [value_info(result, kind.dtype, kind.shape)]
     nodes = [copy]
     if ports:
         going = draft.fresh("going")
         nodes.append(onnx.helper.make_node("Identity", [ports[1].name], [going], name=draft.fresh("n_going")))
-        outputs.insert(0, onnx.helper.make_tensor_value_info(going, NUMBERS["bool"], []))
+        outputs.insert(0, value_info(going, "bool", []))
     return onnx.helper.make_graph(nodes, draft.fresh(name), list(ports), outputs)
 
 
 CONTROL_FLOW: tuple[Transformation, ...] = (
-    Transformation(name="into if", apply=into_if),
-    Transformation(name="into loop", apply=into_loop),
+    _moved("into if", into_if),
+    _moved("into loop", into_loop),
 )

@@ -1,7 +1,6 @@
 """A model while it is transformed: its types, its edges, and new nodes on an edge."""
 
 import itertools
-import math
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
@@ -13,9 +12,9 @@ import onnx.numpy_helper
 import onnx.shape_inference
 
 from harness.core.value import Array
-from harness.corpus.element_types import ELEMENT_TYPES, NUMBERS
+from harness.corpus.element_types import ELEMENT_TYPES
 from harness.corpus.forms.draw import Draw
-from harness.corpus.nodes import all_nodes, domain_of, opsets_of, taken_from_outside
+from harness.corpus.nodes import all_nodes, bodies, domain_of, opsets_of, taken_from_outside
 from harness.corpus.noise.operators import CONTROL_INPUTS
 
 OLDEST_OPSET = 13
@@ -43,12 +42,7 @@ class Type(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """Where a tensor is read.
-
-    Attributes:
-        node: Index of the node that reads it; None for an output of the graph.
-        slot: Index among the node's inputs, or among the outputs of the graph.
-    """
+    """Where a tensor is read: a node and one of its inputs, or None and an output of the graph, by index."""
 
     node: int | None
     slot: int
@@ -57,11 +51,8 @@ class Edge(NamedTuple):
 class Draft:
     """A model that transformations change in place.
 
-    Only the nodes of the main graph are transformed. The names of inputs and outputs stay.
-
-    Args:
-        model: The model; it becomes the draft's.
-        random: Decides on places and attributes.
+    Only the nodes of the main graph are transformed. The names of inputs and outputs stay. ``random`` decides
+    on places and attributes.
 
     Raises:
         ValueError: onnx cannot infer its types.
@@ -132,12 +123,10 @@ class Draft:
 
     def edges(self, dtypes: Collection[str]) -> list[Edge]:
         """Return the edges of computed tensors of some types, except those that say how large a result is."""
-        computed = {
-            name for node in self.graph.node if not is_op(node, "Constant") for name in node.output if name
-        }
-        open_ = computed | (
-            {port.name for port in self.graph.input} - {one.name for one in self.graph.initializer}
-        )
+        nodes = (node for node in self.graph.node if not is_op(node, "Constant"))
+        computed = {name for node in nodes for name in node.output if name}
+        weights = {one.name for one in self.graph.initializer}
+        open_ = computed | ({port.name for port in self.graph.input} - weights)
         found = [
             Edge(index, slot)
             for index, node in enumerate(self.graph.node)
@@ -145,9 +134,7 @@ class Draft:
             if name in open_ and slot not in CONTROL_INPUTS.get(node.op_type, ())
         ]
         found += [Edge(None, slot) for slot, port in enumerate(self.graph.output) if port.name in computed]
-        return [
-            edge for edge in found if (kind := self.types.get(self.name_at(edge))) and kind.dtype in dtypes
-        ]
+        return [edge for edge in found if self.type_of(self.name_at(edge)).dtype in dtypes]
 
     def nodes(self, op_types: Collection[str]) -> list[int]:
         """Return the nodes of some operators of ONNX's own whose first input has a known type."""
@@ -188,11 +175,7 @@ class Draft:
 
 
 class Part:
-    """New nodes, in the order in which they were added.
-
-    Args:
-        draft: Gives names, and takes constants.
-    """
+    """New nodes of a draft, in the order in which they were added."""
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
@@ -235,19 +218,10 @@ class Part:
         """Cut a tensor along an axis."""
         return self.ops(len(sizes), "Split", x, self.ints(*sizes), axis=axis)
 
-    def halves(self, x: str, axis: int) -> list[str]:
-        """Cut a tensor in two along an axis of even size."""
-        # Since opset 18, one of the sizes and their number has to be given.
-        number = 2 if self.draft.opset >= _SPLIT_NUMBER else None
-        return self.ops(2, "Split", x, axis=axis, num_outputs=number)
-
     def slice(self, x: str, axis: int, start: int, end: int, step: int = 1) -> str:
         """Take a range of an axis."""
         bounds = (self.ints(start), self.ints(end), self.ints(axis), self.ints(step))
         return self.op("Slice", x, *bounds)
-
-
-_SPLIT_NUMBER = 18
 
 
 def is_op(node: onnx.NodeProto, op_type: str) -> bool:
@@ -262,10 +236,7 @@ def result_of(node: onnx.NodeProto) -> str:
 
 def reads(node: onnx.NodeProto) -> set[str]:
     """Return the tensors that a node reads, those that its bodies take from outside included."""
-    attributes = (
-        graph for one in node.attribute for graph in (*one.graphs, *([one.g] if one.HasField("g") else []))
-    )
-    return (set(node.input) - {""}).union(*map(taken_from_outside, attributes))
+    return (set(node.input) - {""}).union(*map(taken_from_outside, bodies(node)))
 
 
 def insert(graph: onnx.GraphProto, index: int, nodes: Sequence[onnx.NodeProto]) -> None:
@@ -310,9 +281,9 @@ def factored(random: Draw, count: int) -> tuple[int, ...]:
     return random.pick([(count,), (first, count // first), (first, second, count // first // second)])
 
 
-def elements(sizes: Sequence[int]) -> int:
-    """Return the number of elements of a shape."""
-    return math.prod(sizes)
+def inverse(order: Sequence[int]) -> list[int]:
+    """Return the permutation that undoes another one."""
+    return [order.index(place) for place in range(len(order))]
 
 
 def _type_of(declared: onnx.TypeProto) -> Type | None:
@@ -323,8 +294,3 @@ def _type_of(declared: onnx.TypeProto) -> Type | None:
         return None
     sizes = (dim.dim_value if dim.HasField("dim_value") else None for dim in declared.tensor_type.shape.dim)
     return Type(dtype, tuple(sizes))
-
-
-def number_of_type(dtype: str) -> int:
-    """Return the number of an element type, for Cast."""
-    return NUMBERS[dtype]

@@ -9,7 +9,8 @@ import onnx.helper
 import onnx.inliner
 import onnx.shape_inference
 
-from harness.corpus.nodes import bodies, domain_of, operators, opsets_of
+from harness.corpus.nodes import bodies, domain_of, opsets_of
+from harness.corpus.origins import RANDOM_OPERATORS
 from harness.corpus.variants.draft import Draft, complete, is_op, result_of
 from harness.corpus.variants.transformation import Transformation
 
@@ -19,9 +20,6 @@ DOMAIN = "variants"
 _IR_OF_FUNCTIONS = 8
 """Version of the file format since which a model may have functions."""
 
-_RANDOM = operators("Bernoulli")
-"""Functions whose result is random."""
-
 
 def opened(draft: Draft) -> str:
     """Replace the nodes of an operator that ONNX defines by others by that definition.
@@ -29,13 +27,11 @@ def opened(draft: Draft) -> str:
     The body is the operator's meaning; a kernel of its own may round in another order.
     """
     opsets = opsets_of(draft.model)
-    names = sorted(
-        {node.op_type for node in draft.graph.node if not domain_of(node) and _has_body(node, opsets)}
-    )
-    names = [name for name in names if name not in _RANDOM]
+    nodes = [node for node in draft.graph.node if not domain_of(node) and _has_body(node, opsets)]
+    names = {node.op_type for node in nodes} - RANDOM_OPERATORS
     if not names:
         return ""
-    name = draft.random.pick(names)
+    name = draft.random.pick(sorted(names))
     typed = onnx.shape_inference.infer_shapes(draft.model)
     for node in typed.graph.node:
         # The inliner of onnx 1.23 forgets defaults: MeanVarianceNormalization would reduce other axes.

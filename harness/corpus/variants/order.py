@@ -3,14 +3,11 @@
 import onnx
 import onnx.helper
 
-from harness.corpus.element_types import NUMBERS
-from harness.corpus.nodes import bodies, operators
-from harness.corpus.variants.draft import Draft, Edge, Part, insert, is_op, reads
+from harness.corpus.nodes import bodies
+from harness.corpus.origins import RANDOM_OPERATORS
+from harness.corpus.protos import value_info
+from harness.corpus.variants.draft import Draft, Part, insert, is_op, reads
 from harness.corpus.variants.transformation import MOVABLE, Transformation
-
-_RANDOM = operators(
-    "Bernoulli Dropout Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike"
-)
 
 
 def reordered(draft: Draft) -> str:
@@ -47,8 +44,7 @@ def computed_twice(draft: Draft) -> str:
     edge = draft.random.pick(edges)
     name = draft.name_at(edge)
     maker, part = draft.graph.node[makers[name]], Part(draft)
-    copy = part.like(maker, maker.input)
-    draft.reroute(Edge(edge.node, edge.slot), part, copy)
+    draft.reroute(edge, part, part.like(maker, maker.input))
     return name
 
 
@@ -68,7 +64,7 @@ def exposed(draft: Draft) -> str:
         return ""
     name = draft.random.pick(names)
     kind = draft.type_of(name)
-    draft.graph.output.append(onnx.helper.make_tensor_value_info(name, NUMBERS[kind.dtype], list(kind.shape)))
+    draft.graph.output.append(value_info(name, kind.dtype, kind.shape))
     return name
 
 
@@ -85,7 +81,9 @@ def unused(draft: Draft) -> str:
 
 
 def _may_repeat(node: onnx.NodeProto) -> bool:
-    fits = len(node.output) == 1 and node.op_type not in _RANDOM and not any(bodies(node))
+    fits = (
+        len(node.output) == 1 and node.op_type not in RANDOM_OPERATORS | {"Dropout"} and not any(bodies(node))
+    )
     return fits and not is_op(node, "Constant")
 
 

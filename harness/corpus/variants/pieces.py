@@ -5,7 +5,7 @@ import onnx
 
 from harness.corpus.nodes import number_of, operators
 from harness.corpus.variants.draft import Draft, Part, Type, cut_sizes
-from harness.corpus.variants.transformation import MOVABLE, Transformation, change_a_node, pair
+from harness.corpus.variants.transformation import MOVABLE, Transformation, change, pair
 
 UNARY = operators("""
     Abs Ceil Celu Cos Elu Erf Exp Floor Gelu HardSigmoid HardSwish LeakyRelu Log Mish Neg Not Reciprocal
@@ -19,6 +19,8 @@ _BY_SAMPLE = operators("""
 """)
 """Operators that work on each sample (axis 0 of the first input) alone, by their texts."""
 
+_SPLIT_NUMBER = 18
+
 
 def cut_and_joined(part: Part, x: str, kind: Type) -> str:
     """Split along an axis and concatenate the pieces: elements come back to their place."""
@@ -30,61 +32,23 @@ def cut_and_joined(part: Part, x: str, kind: Type) -> str:
     return part.op("Concat", *part.split(x, axis, cut_sizes(part.draft.random, sizes[axis])), axis=axis)
 
 
-def cut_through(draft: Draft) -> str:
+def cut_through(part: Part, node: onnx.NodeProto, kind: Type) -> str:
     """Apply an operator on single elements to two pieces instead of the whole.
 
     Each element is computed from the same operand. Vectorized kernels treat the ends of a row by other
     instructions, so functions may differ in their last bits.
     """
-    return change_a_node(draft, draft.nodes(UNARY), _cut)
+    axes = [axis for axis, size in enumerate(kind.shape) if size is not None and size > 1]
+    if not axes:
+        return ""
+    return _in_two(part, node, kind, part.draft.random.pick(axes))
 
 
-def batch_cut(draft: Draft) -> str:
+def batch_cut(part: Part, node: onnx.NodeProto, kind: Type) -> str:
     """Compute the samples of a batch in two nodes: no sample depends on another one.
 
     A kernel may choose another algorithm for another batch, which sums in another order.
     """
-    return change_a_node(draft, _by_sample(draft), _cut_batch)
-
-
-def batch_doubled(draft: Draft) -> str:
-    """Compute each sample of a batch twice and keep the first half: no sample depends on another one."""
-    return change_a_node(draft, _by_sample(draft), _double_batch)
-
-
-def filters_cut(draft: Draft) -> str:
-    """Compute the filters of a convolution in two nodes: each channel depends on its filter alone."""
-    return change_a_node(draft, draft.nodes({"Conv"}), _cut_filters)
-
-
-def sum_cut(draft: Draft) -> str:
-    """Cut the axis that a product sums over: A B = A1 B1 + A2 B2, in another order of the sum."""
-    return change_a_node(draft, draft.nodes({"MatMul"}), _cut_sum)
-
-
-def _by_sample(draft: Draft) -> list[int]:
-    elementwise = draft.nodes(UNARY | _BY_SAMPLE)
-    products = [
-        index
-        for index in draft.nodes({"MatMul"})
-        if draft.type_of(draft.graph.node[index].input[1]).rank == 2  # noqa: PLR2004 - a matrix for all
-    ]
-    return [
-        index
-        for index in elementwise + products
-        if draft.type_of(draft.graph.node[index].input[0]).rank >= 2  # noqa: PLR2004 - a vector has no batch
-    ]
-
-
-def _cut(part: Part, node: onnx.NodeProto, kind: Type) -> str:
-    axes = [axis for axis, size in enumerate(kind.shape) if size is not None and size > 1]
-    if not axes:
-        return ""
-    axis = part.draft.random.pick(axes)
-    return _in_two(part, node, kind, axis)
-
-
-def _cut_batch(part: Part, node: onnx.NodeProto, kind: Type) -> str:
     size = kind.shape[0]
     return "" if size is None or size <= 1 else _in_two(part, node, kind, 0)
 
@@ -94,15 +58,19 @@ def _in_two(part: Part, node: onnx.NodeProto, kind: Type, axis: int) -> str:
     return part.op("Concat", *(part.like(node, [piece, *node.input[1:]]) for piece in pieces), axis=axis)
 
 
-def _double_batch(part: Part, node: onnx.NodeProto, kind: Type) -> str:
+def batch_doubled(part: Part, node: onnx.NodeProto, kind: Type) -> str:
+    """Compute each sample of a batch twice and keep the first half: no sample depends on another one."""
     if not kind.shape[0] and kind.shape[0] is not None:
         return ""  # onnxruntime splits no empty axis into a number of parts
     x = node.input[0]
     both = part.like(node, [part.op("Concat", x, x, axis=0), *node.input[1:]])
-    return part.halves(both, 0)[0]
+    # Since opset 18, one of the sizes and their number has to be given.
+    number = 2 if part.draft.opset >= _SPLIT_NUMBER else None
+    return part.ops(2, "Split", both, axis=0, num_outputs=number)[0]
 
 
-def _cut_filters(part: Part, node: onnx.NodeProto, _: Type) -> str:
+def filters_cut(part: Part, node: onnx.NodeProto, _: Type) -> str:
+    """Compute the filters of a convolution in two nodes: each channel depends on its filter alone."""
     weights = part.draft.type_of(node.input[1]).sizes
     if number_of(node, "group", 1) != 1 or weights is None or weights[0] == 1:
         return ""
@@ -120,7 +88,8 @@ def _cut_filters(part: Part, node: onnx.NodeProto, _: Type) -> str:
     return part.op("Concat", *halves, axis=1)
 
 
-def _cut_sum(part: Part, node: onnx.NodeProto, kind: Type) -> str:
+def sum_cut(part: Part, node: onnx.NodeProto, kind: Type) -> str:
+    """Cut the axis that a product sums over: A B = A1 B1 + A2 B2, in another order of the sum."""
     other = part.draft.type_of(node.input[1])
     if kind.dtype != "float32" or min(kind.rank, other.rank) < 2 or other.dtype != "float32":  # noqa: PLR2004
         return ""
@@ -133,11 +102,24 @@ def _cut_sum(part: Part, node: onnx.NodeProto, kind: Type) -> str:
     return part.op("Add", *(part.op("MatMul", *both) for both in zip(left, right, strict=True)))
 
 
+def _by_sample(draft: Draft) -> list[int]:
+    products = [
+        index
+        for index in draft.nodes({"MatMul"})
+        if draft.type_of(draft.graph.node[index].input[1]).rank == 2  # noqa: PLR2004 - a matrix for all
+    ]
+    return [
+        index
+        for index in draft.nodes(UNARY | _BY_SAMPLE) + products
+        if draft.type_of(draft.graph.node[index].input[0]).rank >= 2  # noqa: PLR2004 - a vector has no batch
+    ]
+
+
 PIECES: tuple[Transformation, ...] = (
     pair("cut and joined", cut_and_joined, MOVABLE),
-    Transformation(name="cut through", apply=cut_through, exact=False),
-    Transformation(name="batch cut", apply=batch_cut, exact=False),
-    Transformation(name="batch doubled", apply=batch_doubled, exact=False),
-    Transformation(name="filters cut", apply=filters_cut, exact=False),
-    Transformation(name="sum cut", apply=sum_cut, exact=False),
+    change("cut through", cut_through, UNARY, exact=False),
+    change("batch cut", batch_cut, _by_sample, exact=False),
+    change("batch doubled", batch_doubled, _by_sample, exact=False),
+    change("filters cut", filters_cut, {"Conv"}, exact=False),
+    change("sum cut", sum_cut, {"MatMul"}, exact=False),
 )

@@ -12,7 +12,6 @@ from harness.corpus.nodes import all_nodes, domain_of, number_of, opsets_of
 from harness.corpus.noise.operators import DISCONTINUOUS
 from harness.corpus.variants.algebra import ALGEBRA
 from harness.corpus.variants.cancel import CANCELLING
-from harness.corpus.variants.casts import CASTS
 from harness.corpus.variants.constants import CONSTANTS
 from harness.corpus.variants.control_flow import CONTROL_FLOW
 from harness.corpus.variants.draft import OLDEST_OPSET, Draft
@@ -25,32 +24,21 @@ from harness.corpus.variants.transformation import Transformation
 TRANSFORMATIONS: dict[str, Transformation] = {
     one.name: one
     for one in (
-        *CANCELLING, *CASTS, *PIECES, *ALGEBRA, *LAYOUT, *CONSTANTS, *CONTROL_FLOW, *FUNCTIONS, *ORDER,
+        *CANCELLING, *PIECES, *ALGEBRA, *LAYOUT, *CONSTANTS, *CONTROL_FLOW, *FUNCTIONS, *ORDER,
     )
 }  # fmt: skip
 """All transformations by name; the order is part of what a seed means."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """One transformation that was applied.
-
-    Attributes:
-        name: A key of ``TRANSFORMATIONS``.
-        where: The tensors or the operator that it changed.
-    """
+    """One of ``TRANSFORMATIONS`` that was applied, and the tensors or the operator that it changed."""
 
     name: str
     where: str
 
 
 class Variant(msgspec.Struct, frozen=True, kw_only=True):
-    """A model that keeps the answer of another one.
-
-    Attributes:
-        model: The model.
-        steps: What was done, in order.
-        exact: Whether the answer stays to the last bit; otherwise within rounding noise.
-    """
+    """A model that keeps the answer of another one: to the last bit, or else within rounding noise."""
 
     model: onnx.ModelProto
     steps: tuple[Step, ...]
@@ -60,13 +48,9 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
 def vary(
     original: onnx.ModelProto, random: Draw, count: int, names: Collection[str] = tuple(TRANSFORMATIONS)
 ) -> Variant | None:
-    """Return a variant of a model.
+    """Return a variant of a model, which stays as it is; ``random`` decides on everything.
 
-    Args:
-        original: Stays as it is.
-        random: Decides on everything.
-        count: How many transformations; fewer if no further one has a place.
-        names: The transformations to choose from.
+    So many of the named transformations are applied; fewer if no further one has a place.
 
     Returns:
         None if there is no place for any, the opset is older than 13, onnx cannot infer the types, or the
@@ -97,10 +81,8 @@ def _applied(draft: Draft, known: list[Transformation]) -> Step | None:
     # What rounds otherwise may change a decision altogether, so it is left alone.
     jumps = has_decisions(draft.model, {name: kind.dtype for name, kind in draft.types.items()})
     fits = [one for one in known if one.exact or not jumps]
-    fits = draft.random.some(fits, len(fits))
-    for one in fits:
-        where = one.apply(draft)
-        if where:
+    for one in draft.random.some(fits, len(fits)):
+        if where := one.apply(draft):
             return Step(name=one.name, where=where)
     return None
 

@@ -4,15 +4,14 @@ Choosing needs neither onnx nor onnxruntime, so that a plan can list graphs by n
 """
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.core.value import Array, tensor
 from harness.corpus.forms.draw import Draw
 from harness.corpus.nodes import opsets_of
-from harness.corpus.protos import tensor_proto
 from harness.corpus.tolerance_file import TOLERANCE_FILE
+from harness.corpus.value_file import write_model
 from harness.corpus.zoo.roster import build, zoo_models
 
 if TYPE_CHECKING:
@@ -69,19 +68,14 @@ def is_random_graph(name: str) -> bool:
 def write_graph(number: int, draws: Draws, folder: Path, operator_tests: Callable[[], Path]) -> None:
     """Write ``model.onnx`` and ``test_data_set_0`` into an empty folder.
 
-    Only a variant of an operator test has expected outputs: those of the test.
-
-    Args:
-        number: The number of the graph.
-        draws: The choices.
-        folder: The folder.
-        operator_tests: Returns the folder of ONNX's operator tests.
+    Only a variant of an operator test has expected outputs: those of the test. ``operator_tests`` returns the
+    folder of ONNX's operator tests.
     """
     from harness.corpus.grown.grow import grow
 
     if number % 2 == 0:
         grown = grow(draws(number))
-        _write(folder, grown.model, grown.inputs)
+        write_model(folder, grown.model, grown.inputs)
         return
     draw = draws(number)
     original = _original(number, draw)
@@ -96,7 +90,7 @@ def write_graph(number: int, draws: Draws, folder: Path, operator_tests: Callabl
         graph = build(zoo_models()[original])
         model, inputs = graph.model(original), graph.inputs
     variant = _variant(model, draw, steps)
-    _write(folder, variant.model if variant is not None else model, inputs)
+    write_model(folder, variant.model if variant is not None else model, inputs)
 
 
 def _original(number: int, draw: Draw) -> str:
@@ -150,13 +144,3 @@ def _is_released(model: "onnx.ModelProto") -> bool:
     """Return whether a model has only operators of ONNX's own, of a released opset."""
     opsets = opsets_of(model)
     return opsets.keys() == {""} and opsets[""] <= _NEWEST_OPSET
-
-
-def _write(folder: Path, model: "onnx.ModelProto", inputs: Mapping[str, Array]) -> None:
-    (folder / "model.onnx").write_bytes(model.SerializeToString(deterministic=True))
-    data_set = folder / "test_data_set_0"
-    data_set.mkdir()
-    for index, (name, array) in enumerate(inputs.items()):
-        proto = tensor_proto(tensor(array))
-        proto.name = name
-        (data_set / f"input_{index}.pb").write_bytes(proto.SerializeToString(deterministic=True))

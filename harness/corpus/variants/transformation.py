@@ -39,8 +39,7 @@ def pair(name: str, build: Build, dtypes: Collection[str], *, exact: bool = True
 
     def apply(draft: Draft) -> str:
         edges = draft.edges(dtypes)
-        edges = draft.random.some(edges, len(edges))
-        for edge in edges:
+        for edge in draft.random.some(edges, len(edges)):
             part = Part(draft)
             read = draft.name_at(edge)
             result = build(part, read, draft.type_of(read))
@@ -57,16 +56,25 @@ Change = Callable[[Part, onnx.NodeProto, Type], str]
 """Adds nodes that compute what a node of one output computes; an empty name if the node does not suit."""
 
 
-def change_a_node(draft: Draft, indices: list[int], change: Change) -> str:
-    """Replace one of some nodes, drawn among those that suit, by others; return the name of its result."""
-    indices = draft.random.some(indices, len(indices))
-    for index in indices:
-        node, part = draft.graph.node[index], Part(draft)
-        kind = draft.type_of(node.input[0])
-        fits = len(node.output) == 1 and kind.dtype in MOVABLE
-        result = change(part, node, kind) if fits else ""
-        if result:
-            name = result_of(node)
-            draft.replace(index, part, [result])
-            return name
-    return ""
+Places = Collection[str] | Callable[[Draft], list[int]]
+"""Operators, or a function that returns indices of nodes."""
+
+
+def change(name: str, build: Change, places: Places, *, exact: bool = True) -> Transformation:
+    """Return the transformation that replaces a node, drawn among those that suit, by others."""
+
+    def apply(draft: Draft) -> str:
+        indices = places(draft) if callable(places) else draft.nodes(places)
+        for index in draft.random.some(indices, len(indices)):
+            node, part = draft.graph.node[index], Part(draft)
+            kind = draft.type_of(node.input[0])
+            fits = len(node.output) == 1 and kind.dtype in MOVABLE
+            result = build(part, node, kind) if fits else ""
+            if result:
+                where = result_of(node)
+                draft.replace(index, part, [result])
+                return where
+        return ""
+
+    apply.__doc__ = build.__doc__
+    return Transformation(name=name, apply=apply, exact=exact)

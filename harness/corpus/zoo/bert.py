@@ -4,7 +4,7 @@ import numpy as np
 
 from harness.corpus.zoo.graph import BATCH, FLOAT, Architecture, Graph, Symbol
 from harness.corpus.zoo.inputs import padding_mask, token_ids
-from harness.corpus.zoo.layers import layer_norm, linear, mask_value, mlp, self_attention
+from harness.corpus.zoo.layers import LOWEST, layer_norm, linear, mlp, self_attention
 
 _SEQUENCE = Symbol("sequence", 16)
 
@@ -21,7 +21,7 @@ def build(g: Graph, *, width: int, heads: int, layers: int, vocabulary: int) -> 
         x = _embed(g, ids, types, width, vocabulary)
     with g.scope("mask"):
         mask = g.op("Cast", g.op("Unsqueeze", mask, g.ints(1, 2)), to=FLOAT)
-        mask = g.op("Mul", g.op("Sub", g.scalar(1), mask), g.scalar(float(mask_value())))
+        mask = g.op("Mul", g.op("Sub", g.scalar(1), mask), g.scalar(LOWEST))
     for layer in range(layers):
         with g.scope(f"layer{layer}"):
             with g.scope("attention"):

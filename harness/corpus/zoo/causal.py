@@ -6,7 +6,7 @@ import numpy as np
 
 from harness.corpus.zoo.graph import BATCH, Graph, Symbol
 from harness.corpus.zoo.inputs import activations
-from harness.corpus.zoo.layers import mask_value
+from harness.corpus.zoo.layers import LOWEST
 
 SEQUENCE = Symbol("sequence", 4)
 """New tokens."""
@@ -43,4 +43,4 @@ def visible(g: Graph, positions: str, total: str) -> str:
 
 def hide(g: Graph, seen: str) -> str:
     """Return what is added to the scores: 0 for a visible key, the lowest float32 for any other."""
-    return g.op("Where", seen, g.scalar(0), g.scalar(float(mask_value())))
+    return g.op("Where", seen, g.scalar(0), g.scalar(LOWEST))

@@ -97,8 +97,5 @@ DETECTOR = Architecture(
     name="detector",
     what="object detector with its postprocessing: LeakyRelu, Loop, NonMaxSuppression, If, GatherND",
     build=build,
-    sizes={
-        "small": {"image": 64, "width": 8},
-        "base": {"image": 96, "width": 24},
-    },
+    sizes={"small": {"image": 64, "width": 8}, "base": {"image": 96, "width": 24}},
 )

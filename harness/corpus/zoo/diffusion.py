@@ -41,15 +41,8 @@ def build(g: Graph, *, side: int, width: int, heads: int, context: int) -> None:
         x = _transformer(g, x, text, (width, heads, context), side // 2)
     with g.scope("up"):
         scales = g.constant(np.array([1, 1, 2, 2], np.float32))
-        x = g.op(
-            "Resize",
-            x,
-            "",
-            scales,
-            mode="nearest",
-            coordinate_transformation_mode="asymmetric",
-            nearest_mode="floor",
-        )
+        kind = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+        x = g.op("Resize", x, "", scales, mode="nearest", **kind)
         x = g.op("Concat", x, skip, axis=1)
         x = _residual(g, x, time, (2 * width, width), width, side)
     with g.scope("out"):

@@ -34,9 +34,8 @@ def build(g: Graph, *, width: int, heads: int, layers: int, vocabulary: int) -> 
         # The head uses the same weight: so scaled, logits stay near 1.
         words = g.normal("word", (vocabulary, width), 1 / width**0.5)
         x = g.op("Gather", words, ids)
-        x = g.op(
-            "Add", x, g.op("Gather", g.normal("position", (_POSITIONS, width), 0.5 / width**0.5), positions)
-        )
+        places = g.normal("position", (_POSITIONS, width), 0.5 / width**0.5)
+        x = g.op("Add", x, g.op("Gather", places, positions))
     presents = []
     for layer in range(layers):
         with g.scope(f"layer{layer}/attention"):

@@ -55,11 +55,8 @@ class Graph:
     so the exports of one architecture at two opsets have the same weights and inputs, however their nodes
     differ.
 
-    Args:
-        seed: The seed of all random numbers.
-        opset: Version of ONNX's operators.
-        ml_opset: Version of the operators for classical machine learning, if there are any.
-        fixed: Declare the sizes of symbolic dimensions instead of their names.
+    ``ml_opset`` is the version of the operators for classical machine learning, if there are any. With
+    ``fixed``, sizes of symbolic dimensions are declared instead of their names.
     """
 
     def __init__(self, *, seed: str, opset: int, ml_opset: int | None = None, fixed: bool = False) -> None:
@@ -111,10 +108,6 @@ class Graph:
         values = self.random(name).standard_normal(shape, np.float32)
         return self.weight(name, np.float32(mean) + np.float32(std) * values)
 
-    def uniform(self, name: str, shape: Sequence[int], low: float, high: float) -> str:
-        """Add a float32 weight of evenly distributed elements."""
-        return self.weight(name, self.random(name).uniform(low, high, shape))
-
     def weight(self, name: str, values: Array) -> str:
         """Add a weight; float64 becomes float32."""
         full = self._full(name)
@@ -145,16 +138,11 @@ class Graph:
 
     def op(self, op_type: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
         """Add a node with one output; an empty name leaves an optional input out."""
-        name = self._fresh(op_type)
-        self._add(op_type, name, inputs, (name,), domain, attributes)
-        return name
+        return self._add(0, op_type, inputs, domain, attributes)[0]
 
     def ops(self, count: int, op_type: str, *inputs: str, domain: str = "", **attributes: Any) -> list[str]:
         """Add a node with several outputs."""
-        name = self._fresh(op_type)
-        outputs = [f"{name}_{index}" for index in range(count)]
-        self._add(op_type, name, inputs, outputs, domain, attributes)
-        return outputs
+        return self._add(count, op_type, inputs, domain, attributes)
 
     @contextmanager
     def body(self, name: str, inputs: "Sequence[onnx.ValueInfoProto]" = ()) -> Iterator[_Body]:
@@ -216,27 +204,23 @@ class Graph:
                 names[:] = [name if each == value else each for each in names]
 
     def _add(
-        self,
-        op_type: str,
-        name: str,
-        inputs: Sequence[str],
-        outputs: Sequence[str],
-        domain: str,
-        attributes: dict[str, Any],
-    ) -> None:
+        self, count: int, op_type: str, inputs: Sequence[str], domain: str, attributes: dict[str, Any]
+    ) -> list[str]:
+        """Add a node. Return its outputs: numbered ones, or one with the name of the node."""
         import onnx
 
         self._contrib |= domain == CONTRIB_DOMAIN
-        self._nodes.append(
-            onnx.helper.make_node(op_type, inputs, outputs, name=name, domain=domain, **attributes)
-        )
+        name = self._fresh(op_type)
+        outputs = [f"{name}_{index}" for index in range(count)] or [name]
+        node = onnx.helper.make_node(op_type, inputs, outputs, name=name, domain=domain, **attributes)
+        self._nodes.append(node)
+        return outputs
 
 
 class Architecture(msgspec.Struct, frozen=True, kw_only=True):
     """An architecture that is exported in several sizes, at two opsets.
 
     Attributes:
-        name: Such as ``resnet``.
         what: One line about its parts.
         build: Adds the whole model to an empty graph.
         sizes: Name of a size -> arguments of ``build``; ``small`` runs in milliseconds.

@@ -44,6 +44,11 @@ def token_ids(vocabulary: int) -> Draw:
     return lambda random, shape: random.integers(0, vocabulary, shape)
 
 
+def positions_after(past: int) -> Draw:
+    """Return a function that makes the positions of new tokens, int64, after so many cached ones."""
+    return lambda _, shape: np.broadcast_to(np.arange(past, past + shape[1]), shape).astype(np.int64)
+
+
 def padding_mask(random: np.random.Generator, shape: _Shape) -> Array:
     """Draw an attention mask ``(N, sequence)``, int64: ones, then zeros; the first text is the longest."""
     lengths = random.integers(shape[1] // 2, shape[1], (shape[0], 1))

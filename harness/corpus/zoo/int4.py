@@ -33,23 +33,14 @@ def _matmul(g: Graph, name: str, x: str, features: tuple[int, int], gain: float 
         blocks = values.reshape(features[0] // _BLOCK, _BLOCK, features[1])
         scales = (np.abs(blocks).max(axis=1) / 7).astype(np.float32)
         steps = np.rint(blocks / scales[:, None]).clip(-7, 7).reshape(features)
-        weight = g.op(
-            "DequantizeLinear",
-            g.weight("weight", steps.astype(ml_dtypes.int4)),
-            g.weight("scale", scales),
-            axis=0,
-            block_size=_BLOCK,
-        )
-        return g.op("MatMul", x, weight)
+        parts = (g.weight("weight", steps.astype(ml_dtypes.int4)), g.weight("scale", scales))
+        return g.op("MatMul", x, g.op("DequantizeLinear", *parts, axis=0, block_size=_BLOCK))
 
 
 INT4 = Architecture(
     name="int4-mlp",
     what="feed-forward block of a language model: DequantizeLinear of int4 in blocks of 32, MatMul, SwiGLU",
     build=build,
-    sizes={
-        "small": {"width": 64, "layers": 1},
-        "base": {"width": 512, "layers": 2},
-    },
+    sizes={"small": {"width": 64, "layers": 1}, "base": {"width": 512, "layers": 2}},
     opsets=(21, 23),
 )

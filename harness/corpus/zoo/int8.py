@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from harness.core.value import Array
 from harness.corpus.zoo.graph import BATCH, Architecture, Graph
 from harness.corpus.zoo.inputs import images
 
@@ -54,30 +55,22 @@ def _weights(g: Graph, shape: tuple[int, ...], levels: tuple[float, int], std: f
     peaks = np.abs(values).reshape(channels, -1).max(axis=1)
     scales = (peaks / 127).astype(np.float32)
     steps = np.rint(values / scales.reshape(channels, *[1] * (len(shape) - 1)))
-    weight = g.op(
-        "DequantizeLinear",
-        g.weight("weight", steps.clip(-127, 127).astype(np.int8)),
-        g.weight("weight_scale", scales),
-        g.weight("weight_zero", np.zeros(channels, np.int8)),
-        axis=0,
-    )
-    bias_scales = scales * np.float32(levels[0])
-    bias = g.op(
-        "DequantizeLinear",
-        g.weight("bias", np.rint(0.1 * random.standard_normal(channels) / bias_scales).astype(np.int32)),
-        g.weight("bias_scale", bias_scales),
-        g.weight("bias_zero", np.zeros(channels, np.int32)),
-        axis=0,
-    )
-    return weight, bias
+    weight = _dequantized(g, "weight", steps.clip(-127, 127).astype(np.int8), scales)
+    scales = scales * np.float32(levels[0])
+    steps = np.rint(0.1 * random.standard_normal(channels) / scales)
+    return weight, _dequantized(g, "bias", steps.astype(np.int32), scales)
+
+
+def _dequantized(g: Graph, name: str, steps: Array, scales: Array) -> str:
+    """Add a weight of integers with a scale for each channel."""
+    zeros = np.zeros(len(scales), steps.dtype)
+    parts = ((name, steps), (f"{name}_scale", scales), (f"{name}_zero", zeros))
+    return g.op("DequantizeLinear", *(g.weight(*part) for part in parts), axis=0)
 
 
 INT8 = Architecture(
     name="int8-cnn",
     what="quantized image classifier: QuantizeLinear and DequantizeLinear around Conv, Add and Gemm",
     build=build,
-    sizes={
-        "small": {"image": 32, "width": 16, "blocks": 2},
-        "base": {"image": 64, "width": 64, "blocks": 4},
-    },
+    sizes={"small": {"image": 32, "width": 16, "blocks": 2}, "base": {"image": 64, "width": 64, "blocks": 4}},
 )

@@ -9,6 +9,9 @@ import numpy as np
 
 from harness.corpus.zoo.graph import Graph
 
+LOWEST = float(np.finfo(np.float32).min)
+"""What exporters add to the scores of hidden positions: the lowest float32, not infinity."""
+
 
 def conv(
     g: Graph,
@@ -22,14 +25,8 @@ def conv(
 ) -> str:
     """Add a convolution ``(N, channels[0], H, W)`` to ``(N, channels[1], H / stride, W / stride)``.
 
-    Args:
-        g: The graph.
-        x: The input's name.
-        channels: Channels of input and output.
-        kernel: Side of the kernel; odd.
-        stride: Stride in both directions.
-        bias: Whether there is a bias.
-        gain: Variance of the output over that of the input; 2 compensates for a rectifier.
+    The side of the kernel is odd. ``gain`` is the variance of the output over that of the input; 2 makes up
+    for a rectifier.
     """
     before, after = channels
     fan_in = before * kernel * kernel
@@ -47,15 +44,8 @@ def depthwise_conv(g: Graph, x: str, channels: int, kernel: int, *, stride: int 
 
 def _conv(g: Graph, x: str, weights: Sequence[str], kernel: int, *, stride: int, group: int = 1) -> str:
     """Add a convolution that keeps the size of its input, but for the stride."""
-    return g.op(
-        "Conv",
-        x,
-        *weights,
-        kernel_shape=[kernel, kernel],
-        strides=[stride, stride],
-        pads=[kernel // 2] * 4,
-        group=group,
-    )
+    kernel_shape, strides, pads = [kernel] * 2, [stride] * 2, [kernel // 2] * 4
+    return g.op("Conv", x, *weights, kernel_shape=kernel_shape, strides=strides, pads=pads, group=group)
 
 
 def batch_norm(g: Graph, x: str, channels: int, *, scale: float = 1.0) -> str:
@@ -66,7 +56,7 @@ def batch_norm(g: Graph, x: str, channels: int, *, scale: float = 1.0) -> str:
         g.normal("scale", (channels,), 0.1 * scale, mean=scale),
         g.normal("shift", (channels,), 0.1),
         g.normal("mean", (channels,), 0.1),
-        g.uniform("variance", (channels,), 0.6, 1.4),
+        g.weight("variance", g.random("variance").uniform(0.6, 1.4, channels)),
         epsilon=1e-5,
     )
 
@@ -155,8 +145,3 @@ def reduce(g: Graph, op_type: str, x: str, axes: Sequence[int], *, keepdims: int
 def length(g: Graph, x: str, axis: int) -> str:
     """Add the size of one axis, as an int64 scalar."""
     return g.op("Gather", g.op("Shape", x), g.constant(np.array(axis)), axis=0)
-
-
-def mask_value() -> np.float32:
-    """Return what exporters add to the scores of hidden positions: the lowest float32, not infinity."""
-    return np.float32(np.finfo(np.float32).min)

@@ -4,10 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.core.value import Array
 from harness.corpus.zoo.causal import PAST, SEQUENCE, cached, hide, keep, visible
 from harness.corpus.zoo.graph import BATCH, Architecture, Graph
-from harness.corpus.zoo.inputs import token_ids
+from harness.corpus.zoo.inputs import positions_after, token_ids
 from harness.corpus.zoo.layers import attention, length, linear, merge_heads, reduce, silu, split_heads
 
 _OWN_OPERATORS = 23
@@ -36,7 +35,7 @@ class _Size(NamedTuple):
 def build(g: Graph, *, size: _Size) -> None:
     """Add token embedding, decoder layers and the head; positions are an input, as in the usual exports."""
     ids = g.input("input_ids", (BATCH, SEQUENCE), token_ids(size.vocabulary))
-    positions = g.input("position_ids", (BATCH, SEQUENCE), _following)
+    positions = g.input("position_ids", (BATCH, SEQUENCE), positions_after(PAST.size))
     caches = cached(g, "past_key_values.{}.{}", size.layers, size.key_heads, size.head)
     with g.scope("mask"):
         total = g.op("Add", length(g, caches[0][0], 2), length(g, ids, 1))
@@ -44,8 +43,9 @@ def build(g: Graph, *, size: _Size) -> None:
         if g.opset < _OWN_OPERATORS:
             mask = hide(g, mask)
     with g.scope("rotary"):
-        tables = _tables(size.head)
-        turns = [g.weight(name, table) for name, table in zip(("cosine", "sine"), tables, strict=True)]
+        # For each position, and half of the elements of a head.
+        angles = np.outer(np.arange(_POSITIONS), 10000.0 ** (-np.arange(0, size.head, 2) / size.head))
+        turns = (g.weight("cosine", np.cos(angles)), g.weight("sine", np.sin(angles)))
     x = g.op("Gather", g.normal("embedding", (size.vocabulary, size.width), 0.7), ids)
     presents = []
     for layer in range(size.layers):
@@ -60,17 +60,6 @@ def build(g: Graph, *, size: _Size) -> None:
         logits = linear(g, _rms_norm(g, x, size.width), (size.width, size.vocabulary), bias=False)
     g.output("logits", logits, "float32", (BATCH, SEQUENCE, size.vocabulary))
     keep(g, "present.{}.{}", presents, size.key_heads, size.head)
-
-
-def _following(_random: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Draw the positions after the cached ones."""
-    return np.broadcast_to(np.arange(PAST.size, PAST.size + shape[1]), shape).astype(np.int64)
-
-
-def _tables(size: int) -> tuple[Array, Array]:
-    """Return cosine and sine for each position and half of the elements of a head."""
-    angles = np.outer(np.arange(_POSITIONS), 10000.0 ** (-np.arange(0, size, 2) / size))
-    return np.cos(angles), np.sin(angles)
 
 
 def _rms_norm(g: Graph, x: str, width: int) -> str:
@@ -141,9 +130,6 @@ LLAMA = Architecture(
     name="llama",
     what="text decoder: RMS normalization, rotary positions, SwiGLU, grouped-query attention with a cache",
     build=build,
-    sizes={
-        "small": {"size": _Size(64, 176, 8, 2, 2, 512)},
-        "base": {"size": _Size(256, 688, 8, 2, 4, 4096)},
-    },
+    sizes={"small": {"size": _Size(64, 176, 8, 2, 2, 512)}, "base": {"size": _Size(256, 688, 8, 2, 4, 4096)}},
     opsets=(17, _OWN_OPERATORS),
 )

@@ -34,8 +34,7 @@ def build(g: Graph, *, image: int, rows: tuple[_Row, ...]) -> None:
         x = g.op("GlobalAveragePool", x)
     with g.scope("classifier"):
         x = conv(g, x, (wide, 100), 1)
-    logits = g.op("Flatten", x)
-    g.output("logits", logits, "float32", (BATCH, 100))
+    g.output("logits", g.op("Flatten", x), "float32", (BATCH, 100))
 
 
 def _bottleneck(g: Graph, x: str, before: int, row: _Row) -> str:
@@ -80,8 +79,5 @@ MOBILENET = Architecture(
     name="mobilenet",
     what="image classifier for phones: depthwise Conv, HardSwish, squeeze and excitation with HardSigmoid",
     build=build,
-    sizes={
-        "small": {"image": 32, "rows": _SMALL},
-        "base": {"image": 64, "rows": _BASE},
-    },
+    sizes={"small": {"image": 32, "rows": _SMALL}, "base": {"image": 64, "rows": _BASE}},
 )

@@ -63,7 +63,7 @@ class _Export(msgspec.Struct, frozen=True, kw_only=True):
 def reference() -> str:
     """Return the page as Markdown: an overview, then one section for each architecture."""
     exports = {name: _export(model) for name, model in zoo_models().items()}
-    overview = _table(
+    overview = table(
         ("architecture", "what it is made of", "weights", "opsets"),
         (
             (
@@ -87,25 +87,21 @@ def _sizes(architecture: Architecture) -> Iterator[ZooModel]:
 
 
 def _section(architecture: Architecture, exports: Mapping[str, _Export]) -> Iterator[str]:
-    own = [model for model in zoo_models().values() if model.architecture is architecture]
-    yield from (
-        "",
-        f"## {architecture.name}",
-        "",
-        f"{architecture.what[0].upper()}{architecture.what[1:]}.",
-        "",
-    )
-    yield from _table(
+    own = {name for name, model in zoo_models().items() if model.architecture is architecture}
+    what = f"{architecture.what[0].upper()}{architecture.what[1:]}."
+    yield from ("", f"## {architecture.name}", "", what, "")
+    yield from table(
         ("model", "opset", "nodes", "weights", "size"),
         (
             (f"`{name}`", one.opset, str(one.nodes), _count(one.weights), _size(one.nbytes))
-            for name, one in ((model.name, exports[model.name]) for model in own)
+            for name, one in exports.items()
+            if name in own
         ),
     )
     for model in _sizes(architecture):
         yield from ("", f"Inputs of `{architecture.name}-{model.size}`:", "")
         inputs = exports[model.name].inputs.items()
-        yield from _table(
+        yield from table(
             ("input", "type", "shape", "range"), ((f"`{name}`", *facts) for name, facts in inputs)
         )
     yield from ("", *_operators(architecture, exports))
@@ -174,7 +170,8 @@ def _size(nbytes: int) -> str:
     return f"{nbytes / 1e6:.3g} MB" if nbytes >= 10**6 else f"{nbytes / 1e3:.3g} kB"
 
 
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table in Markdown."""
     yield f"| {' | '.join(columns)} |"
     yield f"|{'---|' * len(columns)}"
     for row in rows:

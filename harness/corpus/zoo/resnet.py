@@ -39,8 +39,5 @@ RESNET = Architecture(
     name="resnet",
     what="residual image classifier: Conv + BatchNormalization + Relu, Add, GlobalAveragePool, Gemm",
     build=build,
-    sizes={
-        "small": {"image": 32, "width": 16, "blocks": 1},
-        "base": {"image": 32, "width": 32, "blocks": 2},
-    },
+    sizes={"small": {"image": 32, "width": 16, "blocks": 1}, "base": {"image": 32, "width": 32, "blocks": 2}},
 )

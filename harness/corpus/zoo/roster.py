@@ -4,8 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.value import tensor
-from harness.corpus.protos import tensor_proto
+from harness.corpus.value_file import write_model
 from harness.corpus.zoo.bert import BERT
 from harness.corpus.zoo.detector import DETECTOR
 from harness.corpus.zoo.diffusion import DIFFUSION
@@ -34,13 +33,9 @@ ARCHITECTURES: tuple[Architecture, ...] = (
 
 
 class ZooModel(msgspec.Struct, frozen=True, kw_only=True):
-    """One export of an architecture.
+    """One export of an architecture: one of its sizes, at one of its opsets.
 
-    Attributes:
-        architecture: The architecture.
-        size: A key of its sizes.
-        opset: One of its opsets.
-        fixed: Whether symbolic dimensions are declared by their sizes, as many accelerators require.
+    ``fixed``: symbolic dimensions are declared by their sizes, as many accelerators require.
     """
 
     architecture: Architecture
@@ -87,15 +82,6 @@ def build(model: ZooModel) -> Graph:
 
 
 def write_zoo_model(name: str, folder: Path) -> None:
-    """Write ``model.onnx`` and ``test_data_set_0/input_N.pb`` into an empty folder.
-
-    There is no expected data: goldens are computed, as for a user's own model.
-    """
+    """Write a model with its inputs into an empty folder."""
     g = build(zoo_models()[name])
-    (folder / "model.onnx").write_bytes(g.model(name).SerializeToString())
-    data_set = folder / "test_data_set_0"
-    data_set.mkdir()
-    for index, (port, data) in enumerate(g.inputs.items()):
-        proto = tensor_proto(tensor(data))
-        proto.name = port
-        (data_set / f"input_{index}.pb").write_bytes(proto.SerializeToString())
+    write_model(folder, g.model(name), g.inputs)

@@ -1,5 +1,7 @@
 """Speech recognisers without transformers: a streaming LSTM and a bidirectional GRU."""
 
+from typing import Any
+
 import numpy as np
 
 from harness.core.value import Array
@@ -46,16 +48,8 @@ def build_gru(g: Graph, *, hidden: int, layers: int) -> None:
     for layer in range(layers):
         with g.scope(f"layer{layer}"):
             weights = _weights(g, "GRU", (before, hidden), directions=2)
-            y = g.ops(
-                1,
-                "GRU",
-                x,
-                *weights,
-                lengths,
-                hidden_size=hidden,
-                direction="bidirectional",
-                linear_before_reset=1,
-            )[0]
+            kind: dict[str, Any] = {"direction": "bidirectional", "linear_before_reset": 1}
+            (y,) = g.ops(1, "GRU", x, *weights, lengths, hidden_size=hidden, **kind)
             x = g.op("Reshape", g.op("Transpose", y, perm=[0, 2, 1, 3]), g.ints(0, 0, 2 * hidden))
         before = 2 * hidden
     _finish(g, x, before)
@@ -96,18 +90,12 @@ SPEECH_LSTM = Architecture(
     name="speech-lstm",
     what="streaming speech recogniser: Pad, Conv over time, LSTM with its state as inputs and outputs",
     build=build_lstm,
-    sizes={
-        "small": {"hidden": 48, "layers": 2},
-        "base": {"hidden": 256, "layers": 3},
-    },
+    sizes={"small": {"hidden": 48, "layers": 2}, "base": {"hidden": 256, "layers": 3}},
 )
 
 SPEECH_GRU = Architecture(
     name="speech-gru",
     what="speech recogniser: Pad, Conv over time, GRU in both directions with the length of each recording",
     build=build_gru,
-    sizes={
-        "small": {"hidden": 32, "layers": 2},
-        "base": {"hidden": 192, "layers": 3},
-    },
+    sizes={"small": {"hidden": 32, "layers": 2}, "base": {"hidden": 192, "layers": 3}},
 )

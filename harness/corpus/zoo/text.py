@@ -68,11 +68,7 @@ def _encoder(g: Graph, known: list[str]) -> dict[str, Any]:
             "values_tensor": onnx.numpy_helper.from_array(values, "values"),
             "default_tensor": onnx.numpy_helper.from_array(np.array([0], np.int64), "default"),
         }
-    return {
-        "keys_strings": known,
-        "values_int64s": list(range(1, len(known) + 1)),
-        "default_int64": 0,
-    }
+    return {"keys_strings": known, "values_int64s": list(range(1, len(known) + 1)), "default_int64": 0}
 
 
 def _grams(known: list[str], bigrams: int, random: np.random.Generator) -> dict[str, Any]:
@@ -95,9 +91,6 @@ TEXT = Architecture(
     name="text",
     what="text classifier of ai.onnx.ml on strings: LabelEncoder, TfIdfVectorizer, LinearClassifier, ZipMap",
     build=build,
-    sizes={
-        "small": {"vocabulary": 40, "bigrams": 20},
-        "base": {"vocabulary": 4000, "bigrams": 2000},
-    },
+    sizes={"small": {"vocabulary": 40, "bigrams": 20}, "base": {"vocabulary": 4000, "bigrams": 2000}},
     ml_opsets=(3, _LABEL_TENSORS),
 )

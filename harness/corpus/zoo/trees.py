@@ -39,13 +39,8 @@ def build(g: Graph, *, trees: int, depth: int) -> None:
     """Add what fills in missing values and scales features, then the trees, Softmax and ArgMax."""
     x = g.input("features", (_ROWS, _FEATURES), _measurements)
     random = g.random("forest")
-    x = g.op(
-        "Imputer",
-        x,
-        domain=ML_DOMAIN,
-        replaced_value_float=float("nan"),
-        imputed_value_floats=(5 * random.random(_FEATURES)).tolist(),
-    )
+    values = (5 * random.random(_FEATURES)).tolist()
+    x = g.op("Imputer", x, domain=ML_DOMAIN, replaced_value_float=np.nan, imputed_value_floats=values)
     x = g.op("Scaler", x, domain=ML_DOMAIN, offset=[5.0] * _FEATURES, scale=[0.4] * _FEATURES)
     forest = _Forest(
         features=random.integers(0, _FEATURES, (trees, 2**depth - 1)),
@@ -137,9 +132,6 @@ TREES = Architecture(
     name="trees",
     what="tabular classifier of ai.onnx.ml: Imputer for missing values, Scaler, an ensemble of trees, ArgMax",
     build=build,
-    sizes={
-        "small": {"trees": 10, "depth": 4},
-        "base": {"trees": 200, "depth": 8},
-    },
+    sizes={"small": {"trees": 10, "depth": 4}, "base": {"trees": 200, "depth": 8}},
     ml_opsets=(3, _TREE_ENSEMBLE),
 )

@@ -56,8 +56,5 @@ UNET = Architecture(
     name="unet",
     what="segmentation: skip connections with Concat, ConvTranspose, linear Resize, a mask for each pixel",
     build=build,
-    sizes={
-        "small": {"image": 32, "width": 8, "levels": 2},
-        "base": {"image": 64, "width": 16, "levels": 3},
-    },
+    sizes={"small": {"image": 32, "width": 8, "levels": 2}, "base": {"image": 64, "width": 16, "levels": 3}},
 )
