@@ -228,13 +228,15 @@ def test_a_writer_that_is_killed_damages_nothing(path: Path) -> None:
     endless = WRITER.replace("range(300)", "range(10**9)", 1)
     environment = {**os.environ, "PYTHONPATH": str(Path.cwd())}
     with subprocess.Popen([sys.executable, "-c", endless, str(path)], env=environment) as writer:
-        row_cache = RowCache(path)
-        deadline = time.monotonic() + 30
-        while row_cache.get("row 50", "state") is None:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        try:
             row_cache = RowCache(path)
-        writer.kill()
+            deadline = time.monotonic() + 30
+            while row_cache.get("row 50", "state") is None:
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+                row_cache = RowCache(path)
+        finally:
+            writer.kill()
     assert RowCache(path).get("row 50", "state") == b"row 50" * 500
     with database(path) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
