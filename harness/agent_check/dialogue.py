@@ -18,7 +18,7 @@ import msgspec
 from harness.agent.frame import MODES, ChangedError, FrameReader, NoFrameError, framed
 from harness.agent.hello import HELLO, PROTOCOL, VARIABLE
 from harness.agent.launcher import exit_cause
-from harness.agent_check.check import FaultError, Word
+from harness.agent_check.fault import FaultError, Word
 from harness.core.errors import one_line
 from harness.engine.greeting import Greeting, GreetingError, find_greeting
 from harness.engine.launch import OUTPUT, kill_group, start_process
