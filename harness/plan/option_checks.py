@@ -64,10 +64,8 @@ def precision_problems(values: object, place: Place, providers: Sequence[str]) -
         here = [f"{name}: {', '.join(valid_precisions(name)) or 'none'}" for name in dict.fromkeys(providers)]
         near = valid_names(value, every, limit=0).partition("valid:")[0]
         what = f"no provider has a precision mode {shown(value)}"
-        yield Problem(
-            where=str(place.item(index)),
-            what=what,
-            hint=f"{near}valid: {', '.join((AS_IS, *CONVERSIONS))}; {'; '.join(here)}",
+        yield place.item(index).problem(
+            what, f"{near}valid: {', '.join((AS_IS, *CONVERSIONS))}; {'; '.join(here)}"
         )
 
 
@@ -87,7 +85,7 @@ def _in_option(
         if finding.wrong:
             unknown = provider.option(key, plugin="plugin" in target) is None
             hint = "; ".join(filter(None, (finding.hint, _UNCHECKED if unknown else "")))
-            yield Problem(where=str(where), what=finding.what, hint=hint)
+            yield where.problem(finding.what, hint)
 
 
 def _on_axes(axes: Mapping[str, Any], place: Place) -> Iterator[tuple[Place, Place, str, object]]:

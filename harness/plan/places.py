@@ -100,8 +100,7 @@ def places_of_json(data: bytes, where: str) -> tuple[Place, ...]:
     try:
         values = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        what = f"it is no JSON: {str(error)[:100]}"
-        raise UsageError(Problem(where=where, what=what, hint=_EXAMPLE)) from error
+        raise UsageError.at(where, f"it is no JSON: {str(error)[:100]}", _EXAMPLE) from error
     place = Where(where)
     kind = inspect.type_info(list[PlaceTable])
     problems = [*deviations(values, kind, place)]
@@ -123,24 +122,21 @@ def places_problems(written: object, place: Where) -> Iterator[Problem]:
     given = [key for key in _SOURCES if key in written]
     if len(given) != 1:
         what = f"got {' and '.join(given)}, which exclude each other" if given else "no places are named"
-        yield Problem(where=str(place), what=what, hint=f"give one of {', '.join(_SOURCES)}")
+        yield place.problem(what, f"give one of {', '.join(_SOURCES)}")
     if "name" in written and "count" not in written:
-        yield Problem(
-            where=str(place.key("name")), what="this has no effect without `count`", hint="remove it"
-        )
+        yield place.key("name").problem("this has no effect without `count`", "remove it")
     name = written.get("name", NUMBERED)
     if "count" in written and isinstance(name, str) and NUMBER not in name and written["count"] != 1:
         what = f"all places would have the name {name!r}"
-        yield Problem(where=str(place.key("name")), what=what, hint=f'add {NUMBER}: "{name}-{NUMBER}"')
+        yield place.key("name").problem(what, f'add {NUMBER}: "{name}-{NUMBER}"')
     if "count" in written and isinstance(name, str) and not re.fullmatch(_PATTERN, name.replace(NUMBER, "1")):
-        yield Problem(where=str(place.key("name")), what=f"got {name!r}", hint=f"use {_NAMES}")
+        yield place.key("name").problem(f"got {name!r}", f"use {_NAMES}")
     if "release" in written and "acquire" not in written:
         what = "a place that was not acquired would be released"
-        yield Problem(where=str(place.key("release")), what=what, hint='add `acquire`, such as ["true"]')
+        yield place.key("release").problem(what, 'add `acquire`, such as ["true"]')
     for key in _WAY:
         if key in written and given in (["file"], ["list"]):
-            what = f"`{given[0]}` has that for each place"
-            yield Problem(where=str(place.key(key)), what=what, hint="remove it")
+            yield place.key(key).problem(f"`{given[0]}` has that for each place", "remove it")
     yield from _way_problems(written, place)
     yield from place_problems(written.get("each"), place.key("each"))
 
@@ -156,18 +152,17 @@ def place_problems(values: object, place: Where) -> Iterator[Problem]:
         name = one.get("name")
         if isinstance(name, str) and name in seen:
             what = f"another place has the name {name!r}"
-            yield Problem(where=str(here.key("name")), what=what, hint="give each place its own name")
+            yield here.key("name").problem(what, "give each place its own name")
         seen.add(name if isinstance(name, str) else "")
 
 
 def _way_problems(table: dict[str, Any], place: Where) -> Iterator[Problem]:
     if "ssh" in table and "command" in table:
-        what = "got ssh and command, which exclude each other"
-        yield Problem(where=str(place), what=what, hint="keep one of them")
+        yield place.problem("got ssh and command, which exclude each other", "keep one of them")
     for key, needed in (("python", ("ssh",)), ("channel", ("ssh", "command"))):
         if key in table and not any(each in table for each in needed):
             what = f"this has no effect without {' or '.join(f'`{each}`' for each in needed)}"
-            yield Problem(where=str(place.key(key)), what=what, hint="add that, or remove this")
+            yield place.key(key).problem(what, "add that, or remove this")
 
 
 def _place(written: Mapping[str, Any], shared: Mapping[str, Any] | None = None) -> Place:

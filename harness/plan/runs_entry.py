@@ -106,10 +106,8 @@ def repeat_request(entry: dict[str, Any]) -> RunsRequest[RepeatSettings]:
 def repeat_problems(entry: dict[str, Any], place: Place) -> Iterator[Problem]:
     """Yield what is wrong with a ``[[repeat]]`` entry whose values have the right types."""
     if entry.get("runs") == 1 == entry.get("sessions"):
-        yield Problem(
-            where=str(place),
-            what="one run in one session repeats nothing",
-            hint="raise `runs` or `sessions`, or remove the entry",
+        yield place.problem(
+            "one run in one session repeats nothing", "raise `runs` or `sessions`, or remove the entry"
         )
 
 

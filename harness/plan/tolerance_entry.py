@@ -100,17 +100,15 @@ def tolerance_problems(entry: dict[str, Any], place: Place) -> Iterator[Problem]
     given = [key for key in _FIXED if key in entry]
     if "noise" in entry and given:
         what = f"got noise and {' and '.join(given)}, which exclude each other"
-        yield Problem(where=str(place), what=what, hint="keep noise, or rtol and atol")
+        yield place.problem(what, "keep noise, or rtol and atol")
     elif len(given) == 1:
         (missing,) = set(_FIXED) - set(given)
-        what = f"the key {missing!r} is missing"
-        yield Problem(where=str(place), what=what, hint=f"add it; {missing} = 0 allows no such error")
+        yield place.problem(f"the key {missing!r} is missing", f"add it; {missing} = 0 allows no such error")
     elif "noise" in entry and "table_only" in entry:
-        what = "got noise and table_only, which exclude each other"
-        yield Problem(where=str(place), what=what, hint="keep one of them")
+        yield place.problem("got noise and table_only, which exclude each other", "keep one of them")
     elif not given and not _ALONE & entry.keys():
         hint = "write rtol = 1e-3 and atol = 1e-5, or noise = {}, steps = 1 or table_only = true"
-        yield Problem(where=str(place), what="this entry sets no tolerance", hint=hint)
+        yield place.problem("this entry sets no tolerance", hint)
 
 
 def tolerance_entry(entry: dict[str, Any]) -> ToleranceEntry:

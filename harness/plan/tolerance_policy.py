@@ -54,13 +54,12 @@ def load_policy(path: Path) -> tuple[ToleranceEntry, ...]:
 
 def _without_record(entries: list[dict[str, Any]], place: Place) -> Iterator[Problem]:
     """Yield what a matrix may set, but what cannot be judged from records."""
+    valid = ", ".join(f"{atol:g}" for atol in ATOL_GRID)
     for index, entry in enumerate(entries):
         if "atol" in entry and float(entry["atol"]) not in ATOL_GRID:
-            yield Problem(
-                where=str(place.item(index).key("atol")),
-                what=f"{entry['atol']:g} cannot be judged from records",
-                hint=f"valid: {', '.join(f'{atol:g}' for atol in ATOL_GRID)}; rtol may be any number",
-            )
+            here = place.item(index).key("atol")
+            what = f"{entry['atol']:g} cannot be judged from records"
+            yield here.problem(what, f"valid: {valid}; rtol may be any number")
 
 
 def policy_rule(

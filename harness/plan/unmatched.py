@@ -54,8 +54,7 @@ def _unmatched_glob(place: Place, globs: Globs, models: Mapping[str, Sequence[st
             f"{suite}/{name}" if "/" in globs[0] else name for suite in models for name in models[suite]
         )
         spelled = " or ".join(repr(glob) for glob in globs)
-        hint = valid_names(_literal(globs[0]), known)
-        yield Problem(where=str(place), what=f"no model matches {spelled}", hint=hint)
+        yield place.problem(f"no model matches {spelled}", valid_names(_literal(globs[0]), known))
 
 
 def nearest_names(key: str, globs: Globs, planned: Sequence[Cell], providers: Mapping[str, str]) -> str:
@@ -77,14 +76,12 @@ def _unmatched(
         axes = {axis: None for cell in planned for axis, _ in cell.axes}
         if key.startswith(OPTION) and key not in axes:
             what = f"matches no cell: no target varies {key.removeprefix(OPTION)!r}"
-            return Problem(where=str(place.key(key)), what=what, hint=valid_names(key, axes))
+            return place.key(key).problem(what, valid_names(key, axes))
         spelled = " or ".join(repr(glob) for glob in globs)
         what = f"matches no cell: no {key} matches {spelled}"
-        hint = nearest_names(key, globs, planned, providers)
-        return Problem(where=str(place.key(key)), what=what, hint=hint)
+        return place.key(key).problem(what, nearest_names(key, globs, planned, providers))
     hint = "excluded cells do not count; remove the entry or one of its keys"
-    what = "matches no cell: each key matches some cells, but no cell matches all keys"
-    return Problem(where=str(place), what=what, hint=hint)
+    return place.problem("matches no cell: each key matches some cells, but no cell matches all keys", hint)
 
 
 def _value(key: str, cell: Cell, providers: Mapping[str, str]) -> str | None:

@@ -42,7 +42,7 @@ def check_same_plan(info: RunInfo, plan: Plan, where: str) -> None:
             f"the plan has changed, from {info.cells:,} to {len(plan.cells):,} cells: "
             "a suite, a folder, --target or --model is not the same"
         )
-        raise UsageError(Problem(where=where, what=what, hint="begin a new run with --out"))
+        raise UsageError.at(where, what, "begin a new run with --out")
 
 
 def check_same_models(records: Iterable[Record], plan: Plan, suites: Mapping[str, Suite], where: str) -> None:

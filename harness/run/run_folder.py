@@ -10,7 +10,7 @@ from typing import Any
 import filelock
 import msgspec
 
-from harness.core.errors import Problem, UsageError, one_line
+from harness.core.errors import UsageError, one_line
 from harness.core.record import SCHEMA, Record, decode_record, encode_record
 from harness.core.run_info import PlaceInfo, RunInfo
 from harness.engine.events import PlaceChanged, TargetReady
@@ -60,8 +60,7 @@ class RunFolder:
             try:
                 self._lock.acquire()
             except filelock.Timeout as error:
-                what = "another process is writing this run"
-                raise UsageError(Problem(where=str(path), what=what)) from error
+                raise UsageError.at(path, "another process is writing this run") from error
         with _writing(path):
             (path / PLAN).write_text(plan.listing(), encoding="ascii", newline="\n")
         self._describe()
@@ -80,7 +79,7 @@ class RunFolder:
                 "there is a run in this folder already",
                 "choose another folder, or continue: --resume",
             )
-            raise UsageError(Problem(where=str(path), what=what, hint=hint))
+            raise UsageError.at(path, what, hint)
         with _writing(path, hint="choose another folder"):
             path.mkdir(parents=True, exist_ok=True)
         return cls(path, plan)
@@ -249,4 +248,4 @@ def _writing(path: Path, hint: str = _CONTINUE) -> Iterator[None]:
         yield
     except OSError as error:
         what = f"the run folder cannot be written: {one_line(error.strerror or error)}"
-        raise UsageError(Problem(where=str(path), what=what, hint=hint)) from error
+        raise UsageError.at(path, what, hint) from error

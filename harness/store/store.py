@@ -12,7 +12,7 @@ import filelock
 import msgspec
 
 from harness.core.collector import without_collector
-from harness.core.errors import Problem, UsageError
+from harness.core.errors import UsageError
 from harness.corpus.cache import cache_root
 from harness.report.figures import plural
 from harness.store.database import FILE, Unreadable, open_read_only, open_writable, reporting, require_duckdb
@@ -121,8 +121,7 @@ def _alone(place: Path, tell: Tell) -> Iterator[None]:
             lock.acquire(timeout=_WAIT_S)
     except filelock.Timeout as error:
         what = f"another process has been reading runs for {_WAIT_S / 60:.0f} minutes"
-        hint = "wait for it, or name another folder with --store"
-        raise UsageError(Problem(where=str(place), what=what, hint=hint)) from error
+        raise UsageError.at(place, what, "wait for it, or name another folder with --store") from error
     try:
         yield
     finally:
