@@ -63,11 +63,7 @@ def pieces(frames: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class FrameReader:
-    """Reads lines and messages from a stream.
-
-    Args:
-        read: Returns up to so many bytes of the stream, at least one; none at its end.
-    """
+    """Reads lines and messages; ``read`` returns up to so many bytes, at least one, and none at the end."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
         self.mode = ""

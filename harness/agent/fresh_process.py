@@ -17,6 +17,7 @@ from typing import Any
 
 from harness.agent.errors import UnsupportedError
 from harness.agent.frame import FrameReader, framed
+from harness.agent.importer import BOOTSTRAP, program
 from harness.agent.stream import Stream
 from harness.agent.system import PARENT, scratch_folder
 from harness.agent.target import Target
@@ -24,12 +25,7 @@ from harness.agent.tensor_files import TensorFiles
 
 GRACE_S = 5.0  # seconds to end by itself after its job
 OUTPUT_LIMIT = 16384  # bytes of its last output that are passed on
-_BOOTSTRAP = "import sys; exec(eval(sys.stdin.buffer.readline()))"
-_PROGRAM = """
-Importer({sources!r}).install()
-from harness.agent.fresh_process import _serve_pipe
-_serve_pipe()
-"""
+_START = "from harness.agent.fresh_process import serve_pipe; serve_pipe()"
 
 
 class FreshProcessError(Exception):
@@ -37,12 +33,7 @@ class FreshProcessError(Exception):
 
 
 def serve_afresh(target: Target, job: dict[str, Any], enter: Callable[[str], None]) -> dict[str, Any]:
-    """Have a fresh process serve a job.
-
-    Args:
-        target: The target that it serves.
-        job: The complete job, for a model in a file.
-        enter: Reports its phases.
+    """Have a fresh process serve a job for a model in a file; ``enter`` reports its phases.
 
     Returns:
         Its result, with the data of large outputs.
@@ -55,7 +46,7 @@ def serve_afresh(target: Target, job: dict[str, Any], enter: Callable[[str], Non
         raise UnsupportedError("this Python does not know its own path, so it cannot start a fresh process")
     with scratch_folder() as folder, open(os.path.join(folder, "output.txt"), "a+b") as output:
         process = subprocess.Popen(  # noqa: S603 - an argument list, never a shell
-            [sys.executable, "-u", "-c", _BOOTSTRAP],
+            [sys.executable, "-u", "-c", BOOTSTRAP],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=output,
@@ -87,10 +78,7 @@ def _exchange(
     pipe: Pipe, target: Target, job: dict[str, Any], folder: str, enter: Callable[[str], None]
 ) -> dict[str, Any]:
     """Send the program, the configuration and the job, and return the result."""
-    loader: Any = sys.modules["harness.agent"].__spec__.loader  # type: ignore[union-attr]  # an Importer
-    sources = loader.sources
-    program = sources["harness.agent.importer"] + _PROGRAM.format(sources=sources)
-    pipe.writer.write(repr(program).encode() + b"\n")
+    pipe.writer.write(program(_START))
     files = TensorFiles([folder], "in", "the inputs")
     data_sets = [[(name, files.send(wire)) for name, wire in inputs] for inputs in job["data_sets"]]
     pipe.send(("config", {**target.config, "tensor_folders": [folder]}))
@@ -149,7 +137,7 @@ class Pipe:
             raise FreshProcessError("a fresh process sent an unreadable message") from error
 
 
-def _serve_pipe() -> None:
+def serve_pipe() -> None:
     """Serve as the fresh process, over standard input and output."""
     from harness.agent.agent import main
 

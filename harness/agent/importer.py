@@ -18,11 +18,7 @@ NOT_PART = ("launcher.py", "__main__.py")  # files of the folder that are no par
 
 
 class Importer:
-    """Finds and loads modules whose sources are in memory.
-
-    Args:
-        sources: The source of each module by its full name; a name that others begin with is a package.
-    """
+    """Finds and loads modules by full name -> source; a name that others begin with is a package."""
 
     def __init__(self, sources: dict[str, str]) -> None:
         self.sources = sources
@@ -79,6 +75,24 @@ def packed(sources: dict[str, str]) -> str:
 def arrive(text: str) -> None:
     """Unpack the sources that ``packed`` has packed, and start the agent."""
     start(json.loads(zlib.decompress(binascii.a2b_base64(text))))
+
+
+BOOTSTRAP = "import sys; exec(eval(sys.stdin.buffer.readline()))"
+"""The code of a Python that this process starts, and that gets ``program`` on its standard input."""
+
+
+def program(then: str, needed: str = "harness") -> bytes:
+    """Return the line that makes this process's own modules importable in another Python.
+
+    ``then`` is the code that it runs with them; ``needed`` begins the names of the modules that it gets.
+    """
+    loader: Any = sys.modules["harness.agent"].__spec__.loader  # type: ignore[union-attr]  # an Importer
+    always = ("harness", "harness.agent", "harness.agent.importer")
+    sources = {
+        name: text for name, text in loader.sources.items() if name in always or name.startswith(needed)
+    }
+    importer = loader.sources["harness.agent.importer"]
+    return repr("%s\nImporter(%r).install()\n%s\n" % (importer, sources, then)).encode() + b"\n"
 
 
 def start(sources: dict[str, str]) -> None:

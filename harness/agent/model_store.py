@@ -11,6 +11,8 @@ import tempfile
 import time
 from typing import Any
 
+from harness.agent.system import sha256_of
+
 STORE_LIMIT = 4 << 30  # bytes of stored models
 _STORE_IN_USE_S = 600  # seconds after its last use in which a model is kept: a session may need it
 _STORE_ABANDONED_S = 86400  # seconds after which an incomplete model is deleted
@@ -92,7 +94,7 @@ class ModelStore:
         with contextlib.suppress(OSError):
             os.utime(entry)
             if model["digest"] in self.seen or all(
-                os.path.getsize(path) == nbytes and _sha256(path) == expected
+                os.path.getsize(path) == nbytes and sha256_of(path) == expected
                 for path, (_, nbytes, expected) in zip(paths, model["files"])
             ):
                 self.seen.add(model["digest"])
@@ -112,14 +114,6 @@ class ModelStore:
             except OSError:
                 self.folder = tempfile.mkdtemp(prefix="models-", dir=os.getcwd())
         return self.folder
-
-    def expect(self, model: dict[str, Any]) -> Delivery:
-        """Begin to receive a model.
-
-        Raises:
-            OSError: There is no room for it.
-        """
-        return Delivery(self, model)
 
     def make_room(self, nbytes: int) -> str:
         """Return a new folder for so many bytes; delete old models if they need the room.
@@ -189,11 +183,3 @@ def parts_of(name: str) -> list[str]:
 def _size_of(folder: str) -> int:
     files = (os.path.join(home, name) for home, _, names in os.walk(folder) for name in names)
     return sum(map(os.path.getsize, files))
-
-
-def _sha256(path: str) -> str:
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        for block in iter(lambda: file.read(1 << 20), b""):
-            digest.update(block)
-    return digest.hexdigest()

@@ -13,13 +13,9 @@ from harness.agent.wire import to_feed
 
 
 def repeat(job_run: JobRun, first: list[Any]) -> None:
-    """Make the runs that are still missing; the run furthest from the first one becomes ``second``.
+    """Make the runs that are missing; the one furthest from ``first``, the only run yet, becomes ``second``.
 
     The last session stays open for the result, and ends as that of a plain run does.
-
-    Args:
-        job_run: Its session has run the first data set once.
-        first: The outputs of that run, in wire form.
     """
     settings = job_run.job["repeat"]
     feeds = {name: to_feed(wire) for name, wire in job_run.job["data_sets"][0]}

@@ -56,10 +56,7 @@ class Stream:
             self._write(frame)
 
     def receive(self, timeout: float | None = None) -> Any:
-        """Return the next message.
-
-        Args:
-            timeout: Seconds to wait for it; None for ever.
+        """Return the next message; wait for it as many seconds as given, or for ever.
 
         Raises:
             EOFError: The stream has ended.

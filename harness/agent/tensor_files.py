@@ -157,10 +157,6 @@ class TensorFiles:
     def receive(self, value: Any, levels: int = 0) -> None:
         """Add the data of its files to a value in wire form, which may come from an untrusted process.
 
-        Args:
-            value: The value.
-            levels: The number of values around it.
-
         Raises:
             UnfeedableError: A file cannot be read, or the value has too many levels.
         """

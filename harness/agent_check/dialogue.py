@@ -54,15 +54,7 @@ PLAIN = Opening()
 
 
 class Dialogue:
-    """A process of an agent, and the messages to and from it.
-
-    Args:
-        command: The agent.
-        env: Environment variables.
-        folder: An empty folder for the process.
-        limit_s: Seconds in which anything must come.
-        opening: How the conversation begins.
-    """
+    """A process of an agent in an empty folder, and the messages to and from it."""
 
     def __init__(
         self,
@@ -170,9 +162,6 @@ class Dialogue:
 
     def receive(self, expected: str) -> StartMessage | JobMessage:
         """Return the next message, which must have a known form.
-
-        Args:
-            expected: What should come, for the text of a fault.
 
         Raises:
             FaultError: Nothing comes, or nothing that can be understood.

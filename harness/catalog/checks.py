@@ -15,12 +15,7 @@ _MODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
 
 def contradictions(provider: Provider, file: str) -> Iterator[Problem]:
-    """Yield everything that contradicts itself or is unusable, in the order of the sections.
-
-    Args:
-        provider: The content of the file.
-        file: Its name, for the messages.
-    """
+    """Yield everything that contradicts itself or is unusable, in the order of the sections."""
     for key in ("listed_since", "deprecated_in", "removed_in"):
         yield from _in_version(getattr(provider, key), Place(file, key))
     if len(set(provider.true_false)) == 1:

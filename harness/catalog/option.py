@@ -75,9 +75,7 @@ class Option(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def problem(self, value: str, booleans: Collection[str] = ("1", "0")) -> str | None:
         """Return what is wrong with a value, to complete ``got <value>, ...``; None if it is valid.
 
-        Args:
-            value: The text that the EP would receive.
-            booleans: Every spelling of a boolean that the EP reads (``Provider.booleans``).
+        ``booleans`` has every spelling of a boolean that the EP reads (``Provider.booleans``).
         """
         match self.type:
             case "bool":

@@ -133,12 +133,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return tuple(dict.fromkeys((*self.true_false, *forms, *self.also_booleans)))
 
     def option(self, key: str, *, plugin: bool | None = None) -> Option | None:
-        """Return the option of that key, or None.
-
-        Args:
-            key: Its exact name.
-            plugin: Whether the provider is registered as a plugin or part of the build; None for either.
-        """
+        """Return the option of that key, if any, as a plugin takes it, or the build, or either for None."""
         named = (option for option in self.options if option.key == key)
         return next((option for option in named if plugin is None or option.taken(plugin=plugin)), None)
 

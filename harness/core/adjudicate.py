@@ -75,8 +75,7 @@ def adjudicate(
     Distances are ``norm(x - truth) / norm(truth)`` over the elements where both are finite. The nearer side
     is nearer in this mean *and* in the worst element, whose error counts in units of what the tolerance
     allows: many good elements do not make up for a few bad ones. Where there is only one right answer
-        (integers,
-    booleans), the nearer side gives it and the other does not.
+    (integers, booleans), the nearer side gives it and the other does not.
 
     These have no adjudication: strings; outputs that truth, golden and result do not have in one shape and
     type; outputs in which golden and truth differ in NaN or infinity (float64 need not overflow where float32

@@ -123,13 +123,8 @@ def _may_exceed_noise(row: OutputMetrics) -> bool:
     return not is_within_two_ulp(row)
 
 
-def _needs_revealed(known: _Known) -> bool:
-    return known.facts.golden == "cpu" and known.verdict in {Verdict.MISMATCH, Verdict.SHAPE_MISMATCH}
-
-
-def _needs_played(known: _Known) -> bool:
-    """Return whether a way is about to fail the EP that the model may not be made for."""
-    return known.facts.golden == "cpu" and known.verdict in WRONG_VALUES
+def _fails_golden(known: _Known, among: Collection[Verdict] = WRONG_VALUES) -> bool:
+    return known.facts.golden == "cpu" and known.verdict in among
 
 
 def _needs_own_cpu(known: _Known) -> bool:
@@ -154,8 +149,8 @@ def _needs_references(known: _Known) -> bool:
 
 _NEEDED: dict[Need, Callable[[_Known], bool]] = {
     Need.NOISE: _needs_noise,
-    Need.PLAYED: _needs_played,
-    Need.REVEALED: _needs_revealed,
+    Need.PLAYED: _fails_golden,  # by a way that the model may not be made for
+    Need.REVEALED: lambda known: _fails_golden(known, {Verdict.MISMATCH, Verdict.SHAPE_MISMATCH}),
     Need.UNDEFINED: lambda known: known.is_in_question,
     Need.OWN_CPU: _needs_own_cpu,
     Need.REPEATED: lambda known: known.is_in_question,

@@ -139,13 +139,9 @@ def _of_data_set(
 
 
 def _keeps_shape(drawn: Sequence[float], alike: Sequence[float]) -> bool:
-    """Return whether noise keeps an output's shape.
+    """Return whether noise keeps an output's shape, by the amplitudes of all draws and of those that do.
 
     It does so in all draws at amplitude 0 and at the least one, and in half of the draws at each other one.
-
-    Args:
-        drawn: The amplitude of each draw.
-        alike: The amplitudes of the draws that have the golden's shape.
     """
     total, kept = Counter(drawn), Counter(alike)
     plain = {0.0, min((amplitude for amplitude in drawn if amplitude), default=0.0)}

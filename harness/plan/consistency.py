@@ -27,12 +27,7 @@ def contradictions(table: dict[str, Any], place: Place, folder: Path) -> Iterato
     """Yield everything that contradicts itself or has no effect, in the order of the sections.
 
     Values of a wrong type are skipped one by one: ``deviations`` reports them, and their neighbours are still
-    checked.
-
-    Args:
-        table: The parsed file.
-        place: The file.
-        folder: Where relative folders of models start.
+    checked. Relative folders of models start at ``folder``.
     """
     models = table.get("models", {})
     if isinstance(models, dict):

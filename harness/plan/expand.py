@@ -20,11 +20,7 @@ MOST_CELLS = 1_000_000
 
 
 def expand(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Plan:
-    """Return the plan of a matrix: at least one cell, with unique ids.
-
-    Args:
-        matrix: A checked matrix.
-        models: Name of a suite -> its models, in the order in which they run.
+    """Return the plan of a checked matrix for the models of each suite: at least one cell, with unique ids.
 
     Raises:
         UsageError: There are more than ``MOST_CELLS`` before any is excluded; an id occurs twice; an entry of

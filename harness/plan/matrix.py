@@ -14,10 +14,11 @@ from harness.plan.expectation import Expectation, expectation_from
 from harness.plan.file_format import MatrixFile
 from harness.plan.runs_entry import (
     LatencySettings,
+    LatencyTable,
     RepeatSettings,
+    RepeatTable,
     RunsRequest,
-    latency_request,
-    repeat_request,
+    runs_request,
 )
 from harness.plan.scenarios import Scenarios
 from harness.plan.selector import Globs, Selector, one_or_more, selector_from
@@ -85,11 +86,9 @@ def load_matrix(path: Path) -> Matrix:
 
 
 def matrix_from(table: dict[str, Any], path: Path) -> Matrix:
-    """Check a parsed matrix.
+    """Check a matrix that ``tomllib`` has parsed.
 
-    Args:
-        table: As ``tomllib`` parses a matrix file.
-        path: Names the matrix in messages; relative folders and libraries start beside it.
+    ``path`` names it in messages; relative folders and libraries start beside it.
 
     Raises:
         UsageError: The matrix is invalid; see ``load_matrix``.
@@ -112,8 +111,8 @@ def matrix_from(table: dict[str, Any], path: Path) -> Matrix:
         exclude=tuple(map(selector_from, table.get("exclude", []))),
         tolerance=tuple(map(tolerance_entry, table.get("tolerance", []))),
         expect=tuple(map(expectation_from, table.get("expect", []))),
-        latency=tuple(map(latency_request, table.get("latency", []))),
-        repeat=tuple(map(repeat_request, table.get("repeat", []))),
+        latency=tuple(runs_request(each, LatencyTable, LatencySettings) for each in table.get("latency", [])),
+        repeat=tuple(runs_request(each, RepeatTable, RepeatSettings) for each in table.get("repeat", [])),
     )
 
 

@@ -21,12 +21,8 @@ def option_problems(
 ) -> Iterator[Problem]:
     """Yield options that are wrong by the catalogue, in tables and axes.
 
-    Targets of unknown providers and targets with ``unchecked_options`` are not checked.
-
-    Args:
-        targets: Each ``[[target]]`` with its place.
-        axes: The table ``[axes]``; its option axes go to every target without one of that name.
-        axes_place: Its place.
+    Targets of unknown providers and targets with ``unchecked_options`` are not checked. Option axes of the
+    table ``[axes]`` go to every target without one of that name.
     """
     reported: set[tuple[str, str]] = set()
     for place, target in targets:
@@ -50,13 +46,7 @@ def option_problems(
 
 
 def precision_problems(values: object, place: Place, providers: Sequence[str]) -> Iterator[Problem]:
-    """Yield values of a precision axis that name a mode which no provider has.
-
-    Args:
-        values: The list as written.
-        place: Its place.
-        providers: First providers of the targets that use the axis.
-    """
+    """Yield values of a precision axis, for targets of some providers, that name a mode which none has."""
     every = tuple(mode for name in load_catalog().names for mode in valid_precisions(name))
     for index, value in enumerate(values if isinstance(values, list) else ()):
         if not isinstance(value, str) or not value.startswith(EP) or value in (EP, *every):

@@ -11,7 +11,7 @@ from msgspec import inspect
 from harness.core.errors import Problem, UsageError
 from harness.core.structure import Place as Where
 from harness.core.structure import deviations
-from harness.plan.places_entry import PlacesTable, PlaceTable, WayTable
+from harness.plan.places_entry import IN_WORDS, PATTERN, PlacesTable, PlaceTable, WayTable
 
 NUMBERED = "place-{n}"
 """The name of a counted place where the matrix gives none."""
@@ -64,12 +64,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def places_from(written: object, folder: Path) -> Places:
-    """Return the places of a checked ``places`` of a target; file and command are not read yet.
-
-    Args:
-        written: A list of places, or a table.
-        folder: That of the matrix file.
-    """
+    """Return the places of a checked ``places`` of a target; file and command are not read yet."""
     table: Mapping[str, Any] = {"each": written} if isinstance(written, list) else dict(written)  # type: ignore[call-overload]
     if "count" in table:
         way = {key: table[key] for key in ("name", *_WAY) if key in table}
@@ -129,8 +124,8 @@ def places_problems(written: object, place: Where) -> Iterator[Problem]:
     if "count" in written and isinstance(name, str) and NUMBER not in name and written["count"] != 1:
         what = f"all places would have the name {name!r}"
         yield place.key("name").problem(what, f'add {NUMBER}: "{name}-{NUMBER}"')
-    if "count" in written and isinstance(name, str) and not re.fullmatch(_PATTERN, name.replace(NUMBER, "1")):
-        yield place.key("name").problem(f"got {name!r}", f"use {_NAMES}")
+    if "count" in written and isinstance(name, str) and not re.fullmatch(PATTERN, name.replace(NUMBER, "1")):
+        yield place.key("name").problem(f"got {name!r}", f"use {IN_WORDS}")
     if "release" in written and "acquire" not in written:
         what = "a place that was not acquired would be released"
         yield place.key("release").problem(what, 'add `acquire`, such as ["true"]')
@@ -186,5 +181,3 @@ def _text(value: object) -> str:
 
 
 _EXAMPLE = 'it has to be a list such as [{"name": "board-1", "ssh": "user@board-1"}]'
-_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._+=/-]{0,62}"
-_NAMES = "up to 63 letters, digits and ._+=/-"

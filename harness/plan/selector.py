@@ -73,18 +73,11 @@ def one_or_more(value: str | Sequence[str]) -> tuple[str, ...]:
 def selector_from(table: Mapping[str, str | Sequence[str]], *, not_keys: Iterable[str] = ()) -> Selector:
     """Return the selector of ``key = glob`` or ``key = [glob, ...]``; all but four keys are axes.
 
-    Args:
-        table: As in the matrix file.
-        not_keys: Keys of the table that are no part of the selector, such as ``rtol``.
+    ``not_keys`` are no part of the selector, such as ``rtol``.
     """
     globs = {key: one_or_more(value) for key, value in table.items() if key not in set(not_keys)}
-    return Selector(
-        suite=globs.pop("suite", ()),
-        model=globs.pop("model", ()),
-        target=globs.pop("target", ()),
-        provider=globs.pop("provider", ()),
-        axes=tuple(sorted(globs.items())),
-    )
+    named = {key: globs.pop(key, ()) for key in ("suite", "model", "target", "provider")}
+    return Selector(**named, axes=tuple(sorted(globs.items())))
 
 
 def glob_matcher(globs: Globs) -> Callable[[str], bool]:
@@ -114,12 +107,7 @@ class SelectorIndex:
     """
 
     def __init__(self, selectors: Sequence[Selector], providers: Mapping[str, str]) -> None:
-        """Compile the selectors.
-
-        Args:
-            selectors: In the order of their bits.
-            providers: Name of a target -> first provider of its chain.
-        """
+        """Compile the selectors; ``providers``: name of a target -> first provider of its chain."""
         suites = [glob_matcher(selector.suite) for selector in selectors]
         models = [model_matcher(selector.model) for selector in selectors]
         targets = [glob_matcher(selector.target) for selector in selectors]
@@ -156,12 +144,7 @@ class SelectorIndex:
 
 
 class LastMatch(Generic[_Entry]):
-    """Entries of which the last one that matches a cell counts.
-
-    Args:
-        entries: In the order of the file.
-        providers: Name of a target -> first provider of its chain.
-    """
+    """Entries of which the last one that matches a cell counts; ``providers`` as for ``SelectorIndex``."""
 
     def __init__(self, entries: Sequence[_Entry], providers: Mapping[str, str]) -> None:
         self._entries = entries

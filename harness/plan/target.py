@@ -12,9 +12,10 @@ from harness.catalog.option import PrecisionMode
 from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.core.precision import IN_MODEL
 from harness.core.structure import OPTION
-from harness.plan.file_format import RenewAfter, Scalar, TargetTable, Timeouts
+from harness.plan.file_format import RenewAfter, TargetTable, Timeouts
 from harness.plan.known_provider import known_provider, precision_mode, release_of, why_not
 from harness.plan.places import Places, places_from
+from harness.plan.places_entry import Scalar
 from harness.plan.selector import one_or_more
 
 LIBRARY_SUFFIXES = (".so", ".dll", ".dylib")
@@ -122,12 +123,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def target_from(table: Mapping[str, Any], folder: Path, axes: Mapping[str, Sequence[Scalar]]) -> Target:
-    """Return a target from its table of a matrix file.
+    """Return a target from its checked ``[[target]]``, and the table ``[axes]`` of the file.
 
-    Args:
-        table: A checked ``[[target]]``.
-        folder: Where relative paths of a local runtime start.
-        axes: The table ``[axes]`` of the file.
+    Relative paths of a local runtime start at ``folder``.
     """
     written = msgspec.convert(table, TargetTable)
     known = known_provider(written.provider)
@@ -188,10 +186,8 @@ def axes_from(
 def text(value: Scalar, booleans: tuple[str, str] = TRUE_FALSE) -> str:
     """Return a TOML value as the text that an option or variable receives.
 
-    Args:
-        value: As ``tomllib`` reads it.
-        booleans: Spelling of ``true`` and ``false``; for options ``Provider.true_false``: TensorRT reads
-            ``True``, DirectML ``true``.
+    ``booleans`` spells ``true`` and ``false``; for options ``Provider.true_false``: TensorRT reads ``True``,
+    DirectML ``true``.
     """
     return booleans[not value] if isinstance(value, bool) else str(value)
 

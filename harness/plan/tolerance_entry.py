@@ -113,26 +113,15 @@ def tolerance_problems(entry: dict[str, Any], place: Place) -> Iterator[Problem]
 
 def tolerance_entry(entry: dict[str, Any]) -> ToleranceEntry:
     """Return a checked entry in its normal form; limits of ``noise`` have defaults."""
-    limits = msgspec.convert(entry["noise"], NoiseTable) if "noise" in entry else None
-    return ToleranceEntry(
-        selector=selector_from(entry, not_keys=(*_FIXED, *_ALONE)),
-        rtol=float(entry["rtol"]) if "rtol" in entry else None,
-        atol=float(entry["atol"]) if "atol" in entry else None,
-        noise=NoiseLimits(rms=limits.rms, max=limits.max) if limits else None,
-        noise_precision=entry.get("noise", {}).get("precision", ""),
-        steps=float(entry["steps"]) if "steps" in entry else None,
-        table_only=entry.get("table_only", False),
-    )
+    keys = (*_FIXED, *_ALONE)
+    settings = {key: entry[key] for key in keys if key in entry}
+    settings["noise_precision"] = entry.get("noise", {}).get("precision", "")
+    settings["selector"] = selector_from(entry, not_keys=keys)
+    return msgspec.convert(settings, ToleranceEntry)
 
 
 def policy_of(entry: ToleranceEntry | None, precision: str, *, converted: bool) -> Policy:
-    """Return the policy of a cell.
-
-    Args:
-        entry: The last entry that selects the cell, or None.
-        precision: What the cell computes in, from ``computing_precision``.
-        converted: Whether its model was converted to another precision.
-    """
+    """Return the policy of a cell by the last entry that selects it, if any, and its computing precision."""
     if entry is None:
         return Policy(precision=precision, converted=converted)
     return Policy(

@@ -34,10 +34,7 @@ def unmatched_model_globs(
 ) -> Iterator[Problem]:
     """Yield a problem for each glob of ``models.exclude`` and of ``[[model]]`` that matches no model.
 
-    Args:
-        matrix: The matrix.
-        models: Name of a suite -> all its models.
-        wanted: The same without the models of ``models.exclude``.
+    ``wanted`` has the models of each suite that ``models.exclude`` leaves.
     """
     excluding = Place(matrix.path).key("models").key("exclude")
     for index, glob in enumerate(matrix.models.exclude):

@@ -31,12 +31,7 @@ _CONTINUE = "records written so far are kept; free some space, then continue wit
 class RunFolder:
     """An open run folder. When ``add`` returns, the records are on the disk and survive a crash.
 
-    Args:
-        path: The folder; it exists.
-        plan: The plan of the run.
-        targets: Known environments, by target.
-        added: Number of records in the folder.
-        places: Known places, by target.
+    The folder exists, with ``added`` records, and with environments and places by target that are known.
 
     Raises:
         UsageError: The folder cannot be written, or another process writes it.
@@ -90,12 +85,7 @@ class RunFolder:
     ) -> "RunFolder":
         """Open the folder of an interrupted run, to add the missing records.
 
-        Args:
-            path: The folder.
-            plan: The plan of the continuation.
-            info: The content of ``run.json``.
-            recorded: Number of whole records in ``records.jsonl`` that stay.
-            again: Ids of cells that run again; their records are removed.
+        ``recorded`` whole records stay; those of the cells to run ``again`` are removed.
 
         Raises:
             UsageError: The matrix or the models have changed, or the folder cannot be written.

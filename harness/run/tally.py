@@ -131,8 +131,7 @@ class Tally:
     def exit_code(self, *, is_share: bool = False) -> int:
         """Return 0 as expected, 1 unexpected, 3 if a required target, a verdict or all evidence is missing.
 
-        Args:
-            is_share: Whether other shares of the plan may have the evidence.
+        A share of a plan needs no evidence: other shares may have it.
         """
         if self.missing_required() or not self.complete or self.without_verdict:
             return EXIT_INCOMPLETE

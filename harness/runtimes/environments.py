@@ -140,11 +140,8 @@ def installer(runtime: Runtime) -> Installer:
 def build(runtime: Runtime, builder: Installer | None = None) -> Path:
     """Build a runtime's environment, unless it exists, and return a file of it: an interpreter if it has one.
 
-    Waits for another process that builds it already.
-
-    Args:
-        runtime: One with packages.
-        builder: What builds it, of ``installer``; the caller can cancel it.
+    Waits for another process that builds it already. A caller that may cancel it gives the
+    ``builder``, one of ``installer``.
 
     Raises:
         InstallError: It cannot be built; nothing is left of it.

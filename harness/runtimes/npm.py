@@ -61,8 +61,9 @@ class Npm(Installer):
         return found
 
     def reason(self, printed: str) -> str:
-        """Return npm's error in one line."""
-        return last_words(printed)
+        """Return npm's error in one line, without its code and the place of its log."""
+        lines = [line for line in _ERROR.findall(visible(printed)) if not _NO_REASON.match(line)]
+        return one_line(" ".join(lines), SHOWN)
 
 
 def install(npm: Npm, requirements: Iterable[str], folder: Path) -> tuple[str, ...]:
@@ -85,9 +86,3 @@ def install(npm: Npm, requirements: Iterable[str], folder: Path) -> tuple[str, .
         path.rpartition("node_modules/")[2]: str(about.get("version", "")) for path, about in packages.items()
     }
     return tuple(sorted(f"{name}=={version}" for name, version in names.items()))
-
-
-def last_words(printed: str) -> str:
-    """Return npm's error in one line, without its code and the place of its log."""
-    lines = [line for line in _ERROR.findall(visible(printed)) if not _NO_REASON.match(line)]
-    return one_line(" ".join(lines), SHOWN)

@@ -51,12 +51,7 @@ def open_writable(place: Path, tell: Callable[[str], None]) -> "DuckDBPyConnecti
 def open_read_only(
     place: Path, tell: Callable[[str], None], *, allowed: Path | None = None
 ) -> "DuckDBPyConnection":
-    """Open the file so that SQL can read it and nothing else.
-
-    Args:
-        place: Folder of the store.
-        tell: Takes a line for users while it waits.
-        allowed: A file that may be written all the same.
+    """Open the file so that SQL can read it and nothing else, and may write no file but ``allowed``.
 
     Raises:
         UsageError: It is being written, or cannot be read.

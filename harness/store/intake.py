@@ -32,13 +32,7 @@ class RunRows(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_rows(number: int, found: FoundRun, digest: str) -> RunRows:
-    """Read a run; whatever prevents that is its problem, not that of other runs.
-
-    Args:
-        number: Its id in the store.
-        found: The run.
-        digest: Of its content; see ``content_or_nothing``.
-    """
+    """Read a run, whose number is its id in the store; what prevents that is its problem alone."""
     known = {"id": number, "name": found.name, "state": found.state, "content": digest}
     try:
         return _rows(known, read_side(found.path))

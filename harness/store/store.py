@@ -85,13 +85,9 @@ def default_place(folder: Path) -> Path:
 def open_store(
     folder: Path, place: Path | None, tell: Tell, *, allowed: Path | None = None
 ) -> Iterator[Store]:
-    """Read new and changed runs into the store of a folder, and open it.
+    """Read new and changed runs into the store of a folder, or of a run, and open it.
 
-    Args:
-        folder: A folder of runs, or a run.
-        place: Folder of the store; None: ``default_place``.
-        tell: Takes lines about progress.
-        allowed: A file that queries may write.
+    Queries may write the file ``allowed``; the store is at ``default_place`` if no place is given.
 
     Raises:
         UsageError: DuckDB is not installed, there is no run, or the store cannot be used.

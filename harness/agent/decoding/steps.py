@@ -15,11 +15,7 @@ Results = dict[str, Array]
 
 
 class OtherShapeError(Exception):
-    """A step gave an output of another shape than its inputs ask for.
-
-    Args:
-        results: All outputs of the step.
-    """
+    """A step gave an output of another shape than its inputs ask for; has all of its outputs."""
 
     def __init__(self, results: Results) -> None:
         super().__init__("outputs of other shapes")
@@ -27,12 +23,7 @@ class OtherShapeError(Exception):
 
 
 class Steps:
-    """Runs a session step by step.
-
-    Args:
-        job_run: Has the session.
-        text: What is fed.
-    """
+    """Runs a session step by step."""
 
     def __init__(self, job_run: JobRun, text: Text) -> None:
         self.job_run = job_run

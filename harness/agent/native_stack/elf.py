@@ -43,12 +43,7 @@ class Symbol(NamedTuple):
 
 
 class Symbols:
-    """A table of symbols, searched by address.
-
-    Args:
-        table: The table.
-        strings: The names.
-    """
+    """A table of symbols, searched by address."""
 
     def __init__(self, table: bytes, strings: bytes) -> None:
         count = min(len(table) // SYMBOL_BYTES, MOST_SYMBOLS)
@@ -85,11 +80,7 @@ class Symbols:
 
 
 class Image:
-    """A library as it is mapped.
-
-    Args:
-        read: Reads the memory.
-        base: Where the beginning of its file is mapped.
+    """A library as it is mapped, with the beginning of its file at ``base``.
 
     Raises:
         ElfError: There is no library.
@@ -120,9 +111,6 @@ class Image:
 
     def symbols(self, path: str) -> Symbols | None:
         """Return its symbols: from its file if that is still the same, else those that the loader needs.
-
-        Args:
-            path: Its file.
 
         Raises:
             ElfError, OSError, struct.error: It is damaged.
@@ -185,11 +173,7 @@ class Image:
 
 
 def file_symbols(path: str, beginning: bytes) -> Symbols | None:
-    """Return the symbols in a library's file.
-
-    Args:
-        path: The file.
-        beginning: How it has to begin; another one has taken its place if it does not.
+    """Return the symbols in a library's file, which has to begin with ``beginning``: else it is another one.
 
     Returns:
         All symbols or, of a stripped file, the exported ones; None if it has none or is another file.

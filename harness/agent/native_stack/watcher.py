@@ -59,11 +59,7 @@ def watch(pid: int) -> None:
 
 
 class Watcher:
-    """Answers the stops of the threads of one process.
-
-    Args:
-        pid: The process.
-    """
+    """Answers the stops of the threads of one process."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -94,10 +90,7 @@ class Watcher:
     def answer(self, thread: int, number: int, event: int) -> None:
         """Let a stopped thread go on; print its stack first if its signal kills the process.
 
-        Args:
-            thread: The thread.
-            number: The signal that it stopped with.
-            event: What happened to it, if it is not a signal.
+        ``event`` is what happened to the thread, if that is not the signal.
 
         Raises:
             OSError: The thread is gone.

@@ -64,12 +64,6 @@ def play(job_run: JobRun) -> None:
 def _made(target: Target, path: str, precision: str, data_sets: list[Any]) -> list[bytes]:
     """Return the serialized model at a precision, and the one that the CPU EP computes, if it is another.
 
-    Args:
-        target: Its onnxruntime must load the result.
-        path: The model.
-        precision: A key of ``MODULES``.
-        data_sets: The model's inputs in wire form, for calibration.
-
     Raises:
         DoesNotApplyError: The model has no form at this precision.
     """
