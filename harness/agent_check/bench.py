@@ -44,15 +44,10 @@ Inputs = Mapping[str, Value]
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
-    """What is checked.
+    """What is checked: an agent, by its command, with one EP.
 
-    Attributes:
-        command: The agent.
-        provider: The EP of its configuration.
-        options: Options of that EP.
-        folder: An empty folder for everything.
-        limit_s: Seconds in which anything must come.
-        large_bytes: Size of the largest tensor.
+    The folder is empty. Anything must come within ``limit_s`` seconds. The largest tensor has
+    ``large_bytes``.
     """
 
     command: tuple[str, ...]

@@ -11,12 +11,9 @@ Run = Callable[[Bench], object]
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """One check.
+    """One check of a group. Its title is what the agent must do.
 
-    Attributes:
-        group: The heading under which it is shown.
-        title: What the agent must do.
-        run: Raises ``FaultError`` or ``NotDoneError``.
+    ``run`` raises ``FaultError`` or ``NotDoneError``.
     """
 
     group: str

@@ -31,15 +31,9 @@ _END = object()
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True):
-    """How a conversation begins.
+    """How a conversation begins: what the hello offers, and how it comes.
 
-    Attributes:
-        protocols: Versions that are offered.
-        modes: Modes that are offered.
-        extra: Further keys of the hello.
-        by_variable: Whether the hello comes in the environment.
-        by_socket: Whether the agent has to connect.
-        raw: What it gets in place of a hello; None for a hello.
+    ``extra`` are further keys of it; ``raw`` is sent in its place.
     """
 
     protocols: tuple[int, ...] = (PROTOCOL,)

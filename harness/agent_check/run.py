@@ -29,11 +29,9 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     """What came of one check.
 
     Attributes:
-        check: The check.
         state: ``ok``; ``failed``; ``not done``: the agent says that it does not do this.
         word: What is wrong, in one word; empty if nothing is.
         text: What is wrong, or why it is not done.
-        took_s: Seconds.
     """
 
     check: Check

@@ -13,11 +13,7 @@ from harness.data_files import data_root
 
 
 class Catalog(msgspec.Struct, frozen=True):
-    """All known execution providers.
-
-    Attributes:
-        providers: Sorted by name.
-    """
+    """All known execution providers, sorted by name."""
 
     providers: tuple[Provider, ...]
 

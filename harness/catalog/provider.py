@@ -16,7 +16,6 @@ class OperatorSupport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Documented operators of an EP.
 
     Attributes:
-        source: Documents with the list.
         operators: Operator type -> its restriction, which may be empty. No entries: see the documents.
     """
 
@@ -42,8 +41,6 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Another way to make sessions, if an EP computes nothing with its defaults.
 
     Attributes:
-        options: Provider options.
-        env: Environment variables.
         needs_file: A file without which it is not tried; may be empty.
         meaning: What this way means, in one line.
     """
@@ -58,10 +55,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Facts about one EP.
 
     Attributes:
-        schema: Version of this file format.
         name: The name exactly as ``get_providers()`` spells it.
         aliases: Other spellings in use; never a name of another EP.
-        vendor: Its vendor.
         kind: What it computes on, in one word; ``mobile`` for phones' own interfaces.
         hardware: The family of devices; providers with the same word may use the same devices. ``cpu`` and
             ``cloud`` can be shared freely.
@@ -87,10 +82,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         true_false: Spelling of booleans, true first.
         also_booleans: Other spellings of booleans, besides these two and their capitalised and lower-case
             forms.
-        options: Every provider option.
         precision_modes: Every way to choose the arithmetic.
         operators: Documented operator support; None without a list.
-        versions: Needs of releases.
         source: Public documents that the facts come from.
     """
 

@@ -42,11 +42,9 @@ class GoldenCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Resolution(msgspec.Struct, frozen=True, kw_only=True):
-    """The finding of other answers where the golden is disputed.
+    """The finding of other answers where the golden is disputed: whether the EP is right or wrong.
 
-    Attributes:
-        finding: Whether the EP is right or wrong.
-        reason: One line for people, without the dispute.
+    The reason is one line for people, without the dispute.
     """
 
     finding: Literal["right", "wrong"]

@@ -71,8 +71,8 @@ def bad_positions(compared: Positions, policy: Policy) -> Flags:
         return np.zeros(golden.shape[0], bool)
     with np.errstate(all="ignore"):
         finite, same = _finite_and_same(golden, actual)
-        fits = (~finite | (np.abs(actual - golden) <= _allowed(compared, policy))).all(axis=1)
-    failed: Array = ~fits
+        beyond_tolerance: Flags = finite & (np.abs(actual - golden) > _allowed(compared, policy))
+    failed = np.any(beyond_tolerance, axis=1)
     if compared.spread is not None and policy.judge_by != "table":
         rms, largest = noise_by_position(compared)
         beyond = (rms > position_limit(policy, golden.shape[1])) | (largest > policy.limits.max)

@@ -7,13 +7,9 @@ AS_IS = "fp32"
 
 
 class Conversion(msgspec.Struct, frozen=True):
-    """A conversion of models to one precision.
+    """A conversion of models to one precision: its result in a few words, and the converter.
 
-    Attributes:
-        computes: The computing precision of a converted model: a key of ``FLOORS`` in
-            ``harness.core.tolerance``.
-        what: The result, in a few words.
-        by: The converter.
+    ``computes`` is the computing precision of the result: a key of ``FLOORS`` in ``harness.core.tolerance``.
     """
 
     computes: str

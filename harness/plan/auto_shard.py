@@ -17,9 +17,6 @@ class Counter(msgspec.Struct, frozen=True, kw_only=True):
     """Two variables that number the machines of one job.
 
     Attributes:
-        system: What sets them.
-        index: The variable with the number of this machine.
-        count: The variable with how many there are.
         first: The lowest number; or the variable that has it.
         step: The variable with the difference between two numbers; empty for 1.
         last: The variable with the highest number; empty if it follows from the others.

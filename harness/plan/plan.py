@@ -30,7 +30,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
     """The cells to run. The option ``dict`` allows cached properties.
 
     Attributes:
-        matrix: Where the cells come from.
         cells: By target, by configuration (option axes), by model, by the other axes.
         shard: Set if these are a share of a larger plan.
     """

@@ -14,9 +14,6 @@ class TargetRow(msgspec.Struct, kw_only=True):
     """The totals of one target; all counts are cells.
 
     Attributes:
-        target: Its name.
-        planned: Cells of the plan.
-        verdicts: By verdict.
         unexpected: With a verdict that the matrix does not expect.
         weak: Of the family passed, by verdict, with a golden that most wrong answers would match, too.
         suspicious: Passed, although the error is far above the rounding noise of the model.

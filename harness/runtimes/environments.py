@@ -68,12 +68,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """An environment of the cache.
+    """An environment of the cache, with its description if that can be read.
 
-    Attributes:
-        key: Its name.
-        manifest: Its description; None if that cannot be read.
-        used_at: When a process was last started from it, in seconds since the epoch.
+    A process was last started from it at ``used_at``, in seconds since the epoch.
     """
 
     key: str

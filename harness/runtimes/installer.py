@@ -14,12 +14,7 @@ LIMIT_S = 3600.0
 
 
 class InstallError(HarnessError):
-    """An environment cannot be built.
-
-    Attributes:
-        reason: Why, in one line.
-        printed: Everything that the program printed.
-    """
+    """An environment cannot be built: why, in one line, and everything that the program printed."""
 
     def __init__(self, reason: str, printed: str = "") -> None:
         super().__init__(reason, printed)

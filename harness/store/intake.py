@@ -21,7 +21,6 @@ class RunRows(msgspec.Struct, frozen=True, kw_only=True):
     """The rows of one run, by table.
 
     Attributes:
-        records: How many results it has.
         problem: Why it cannot be read; empty if it can. Then it has a row in ``run`` and nothing else.
         tables: Table -> columns; ``result`` has those of ``cell`` as well.
     """

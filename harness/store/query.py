@@ -19,12 +19,9 @@ _SHOWN = 300
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to a query.
+    """The answer to a query: names of its columns, all different, and their SQL types.
 
-    Attributes:
-        names: Names of its columns, all different.
-        kinds: Their SQL types.
-        rows: The rows; they are computed while they are read.
+    The rows are computed while they are read.
     """
 
     names: tuple[str, ...]

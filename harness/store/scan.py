@@ -18,8 +18,6 @@ class FoundRun(msgspec.Struct, frozen=True, kw_only=True):
     """A run of a folder: a run folder, or a folder of run folders, which count as one.
 
     Attributes:
-        name: Name of its folder.
-        parts: Its run folders.
         state: Digest of sizes and times of its files; empty if one was written just now.
     """
 

@@ -38,10 +38,7 @@ Tell = Callable[[str], None]
 class Store:
     """An open store, which only reads; as long as it is open, no other process can add runs.
 
-    Attributes:
-        place: Its folder.
-        paths: Name of a run -> its folder.
-        database: Its connection, which opens no other file.
+    It has the folder of each run by name. Its database opens no other file.
     """
 
     def __init__(self, place: Path, paths: Mapping[str, Path], database: "DuckDBPyConnection") -> None:

@@ -31,12 +31,7 @@ class ElfError(Exception):
 
 
 class Symbol(NamedTuple):
-    """A symbol.
-
-    Attributes:
-        name: Its name as the compiler has made it.
-        start: Its address in the library.
-    """
+    """A symbol: its name as the compiler has made it, and its address in the library."""
 
     name: str
     start: int

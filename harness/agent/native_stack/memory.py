@@ -68,9 +68,6 @@ class Mapping(NamedTuple):
     """A piece of a process's address space.
 
     Attributes:
-        start: Its first address.
-        end: The first one behind it.
-        is_code: Whether it can be run.
         path: Its file, or a name in brackets; empty if it has none.
         base: Where the beginning of its file is mapped; None if it is not.
     """

@@ -31,7 +31,6 @@ class SignalInfo(NamedTuple):
     """What the system says about a signal.
 
     Attributes:
-        signal: Its number.
         code: Why it came; positive if the system made it.
         address: The address that a fault is about; else meaningless.
     """
