@@ -12,18 +12,8 @@ from harness.agent.system import sha256_of
 
 DRIVERS = "/sys/module/*/version"
 ACCELERATORS = (
-    "nvidia",
-    "amdgpu",
-    "amdxdna",
-    "i915",
-    "xe",
-    "intel_vpu",
-    "habanalabs",
-    "qaic",
-    "drv_davinci",
-    "rknpu",
-    "hailo_pci",
-    "apex",
+    *("nvidia", "amdgpu", "amdxdna", "i915", "xe", "intel_vpu"),
+    *("habanalabs", "qaic", "drv_davinci", "rknpu", "hailo_pci", "apex"),
 )
 """Kernel modules of accelerators, as their makers name them, that give a version of their own."""
 

@@ -240,11 +240,7 @@ class Bench:
         dialogue.send(("job", number, self.job(path, *data_sets, **fields)))
 
     def answer(self, dialogue: Dialogue, number: int, data_sets: int = 1, scenario: str = "") -> Answer:
-        """Receive everything about a job, which must be at work.
-
-        Raises:
-            FaultError: It comes in another order or form than specified.
-        """
+        """Receive all about a job, which must be at work; raise FaultError for another order or form."""
         phases: list[str] = []
         while isinstance(message := dialogue.receive("a phase or a result"), PhaseEntered | PieceNeeded):
             if isinstance(message, PhaseEntered):

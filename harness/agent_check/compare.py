@@ -5,11 +5,7 @@ from harness.core.value import STRING, Sequence, Tensor, Value, leaves
 
 
 def same(found: Value, expected: Value, what: str = "the output") -> None:
-    """Check that two values have the same type, shape and bits.
-
-    Raises:
-        FaultError: They differ.
-    """
+    """Raise FaultError unless two values have the same type, shape and bits."""
     text = _difference(found, expected)
     if text:
         raise FaultError("value", f"{what}: {text}")

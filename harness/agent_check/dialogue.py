@@ -48,7 +48,10 @@ PLAIN = Opening()
 
 
 class Dialogue:
-    """A process of an agent in an empty folder, and the messages to and from it."""
+    """A process of an agent in an empty folder, and the messages to and from it.
+
+    What should come and does not, comes late, or cannot be understood, is a FaultError.
+    """
 
     def __init__(
         self,
@@ -92,11 +95,7 @@ class Dialogue:
     # --- opening ---
 
     def greet(self) -> Greeting:
-        """Return the agent's greeting, and receive messages from then on.
-
-        Raises:
-            FaultError: None comes, or a wrong one.
-        """
+        """Return the agent's greeting, and receive messages from then on."""
         reader = FrameReader(self._accepted() if self._listener else self._read)
         self._receiver = threading.Thread(target=self._receive, args=(reader,), daemon=True)
         self._receiver.start()
@@ -155,11 +154,7 @@ class Dialogue:
                 rest = rest[self._popen.stdin.write(rest) :]
 
     def receive(self, expected: str) -> StartMessage | JobMessage:
-        """Return the next message, which must have a known form.
-
-        Raises:
-            FaultError: Nothing comes, or nothing that can be understood.
-        """
+        """Return the next message, which must have a known form."""
         message = self._next(expected, "time")
         if isinstance(message, tuple) and message[:1] == ("failed",):
             raise FaultError("died", f"in place of {expected} it reported: {one_line(message[1:], 200)}")
@@ -196,11 +191,7 @@ class Dialogue:
                     end.close()
 
     def ended(self, after: str) -> str:
-        """Return how it ended: empty for exit code 0.
-
-        Raises:
-            FaultError: It has not ended in time.
-        """
+        """Return how it ended: empty for exit code 0."""
         try:
             return exit_cause(self._popen.wait(END_S))
         except subprocess.TimeoutExpired:

@@ -53,21 +53,10 @@ IN_MODEL: dict[str, str] = {name: conversion.computes for name, conversion in CO
 
 COMPUTE_HEAVY = frozenset(
     {
-        "Attention",
-        "Conv",
-        "ConvTranspose",
-        "DeformConv",
-        "Einsum",
-        "FusedConv",
-        "FusedGemm",
-        "FusedMatMul",
-        "GRU",
-        "Gemm",
-        "GroupQueryAttention",
-        "LSTM",
-        "MatMul",
-        "MultiHeadAttention",
-        "RNN",
+        *("Attention", "GroupQueryAttention", "MultiHeadAttention", "Einsum"),
+        *("Conv", "ConvTranspose", "DeformConv", "FusedConv"),
+        *("Gemm", "MatMul", "FusedGemm", "FusedMatMul"),
+        *("GRU", "LSTM", "RNN"),
     }
 )
 """Operators that sum many products: the precision of the arithmetic shows in their results."""

@@ -1,5 +1,9 @@
-"""Environments built from package names: one for each set of inputs, kept in the cache."""
+"""Environments built from package names: one for each set of inputs, kept in the cache.
 
+If a wheel that a runtime names does not exist, all functions with a runtime raise InstallError.
+"""
+
+import contextlib
 import datetime as dt
 import hashlib
 import json
@@ -28,19 +32,9 @@ from harness.runtimes.uv import Uv
 MANIFEST = "manifest.json"
 
 SETTINGS = (
-    "UV_INDEX_URL",
-    "UV_EXTRA_INDEX_URL",
-    "UV_DEFAULT_INDEX",
-    "UV_INDEX",
-    "UV_INDEX_STRATEGY",
-    "UV_FIND_LINKS",
-    "UV_CONSTRAINT",
-    "UV_OVERRIDE",
-    "UV_EXCLUDE_NEWER",
-    "UV_PRERELEASE",
-    "UV_RESOLUTION",
-    "UV_CONFIG_FILE",
-    "UV_NO_CONFIG",
+    *("UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_STRATEGY"),
+    *("UV_FIND_LINKS", "UV_CONSTRAINT", "UV_OVERRIDE", "UV_EXCLUDE_NEWER", "UV_PRERELEASE"),
+    *("UV_RESOLUTION", "UV_CONFIG_FILE", "UV_NO_CONFIG"),
 )
 """Variables by which uv may find other packages under the same names."""
 
@@ -79,29 +73,17 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def built_python(runtime: Runtime) -> Path:
-    """Return the interpreter of a runtime's environment, whether it has been built or not.
-
-    Raises:
-        InstallError: One of the wheels that it names does not exist.
-    """
+    """Return the interpreter of a runtime's environment, whether it has been built or not."""
     return _python(_entry(runtime))
 
 
 def is_built(runtime: Runtime) -> bool:
-    """Return whether a runtime needs no build, such as one without packages.
-
-    Raises:
-        InstallError: As ``built_python``.
-    """
+    """Return whether a runtime needs no build, such as one without packages."""
     return not runtime.packages or _proof(_entry(runtime), runtime).is_file()
 
 
 def modules(runtime: Runtime) -> Path:
-    """Return the folder with the ``node_modules`` of a JavaScript runtime, whether it has been built or not.
-
-    Raises:
-        InstallError: As ``built_python``.
-    """
+    """Return the folder with the ``node_modules`` of a JavaScript runtime, built or not."""
     return _entry(runtime)
 
 
@@ -113,9 +95,6 @@ def contents(runtime: Runtime) -> dict[str, str]:
     Returns:
         ``onnxruntime``, the release; ``environment``, its name; ``packages``, one on each line. Empty for a
         runtime without packages, which can change, for a browser, and for one that is not built.
-
-    Raises:
-        InstallError: As ``built_python``.
     """
     # The program around the packages counts as well, and Node.js and browsers are updated.
     one = _read(_entry(runtime)) if runtime.packages and not runtime.is_javascript else None
@@ -156,11 +135,8 @@ def build(runtime: Runtime, builder: Installer | None = None) -> Path:
 
 def note_use(runtime: Runtime) -> None:
     """Note the present time as the last use of a runtime's environment."""
-    manifest = _entry(runtime) / MANIFEST
-    try:
-        os.utime(manifest)
-    except OSError:  # the cache belongs to another user
-        return
+    with contextlib.suppress(OSError):  # the cache belongs to another user
+        os.utime(_entry(runtime) / MANIFEST)
 
 
 def kept() -> tuple[Kept, ...]:

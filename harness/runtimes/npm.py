@@ -17,12 +17,8 @@ DRIVER = "playwright-core@1.61.0"
 """What drives browsers (Apache-2.0): its last release for Node.js 18, without a browser of its own."""
 
 SETTINGS = (
-    "npm_config_registry",
-    "NPM_CONFIG_REGISTRY",
-    "npm_config_userconfig",
-    "NPM_CONFIG_USERCONFIG",
-    "npm_config_before",
-    "NPM_CONFIG_BEFORE",
+    *("npm_config_registry", "npm_config_userconfig", "npm_config_before"),
+    *("NPM_CONFIG_REGISTRY", "NPM_CONFIG_USERCONFIG", "NPM_CONFIG_BEFORE"),
 )
 """Variables by which npm may find other packages under the same names."""
 
@@ -50,11 +46,7 @@ class Npm(Installer):
     }
 
     def program(self) -> str:
-        """Return its path.
-
-        Raises:
-            InstallError: There is none.
-        """
+        """Return its path."""
         found = shutil.which("npm")
         if found is None:
             raise InstallError("there is no npm to install its packages with; install Node.js with npm")

@@ -23,9 +23,6 @@ class CrashPrint:
 
     ``handled`` is the last signal that a handler got in it. Symbols are left out after ``deadline``, on the
     monotonic clock.
-
-    Raises:
-        OSError: The process cannot be read.
     """
 
     def __init__(self, thread: int, handled: ptrace.SignalInfo | None, deadline: float) -> None:
@@ -37,11 +34,7 @@ class CrashPrint:
         self._symbols: dict[str, Symbols | None] = {}
 
     def print(self, title: str, demangle: Callable[[str], str]) -> None:
-        """Print the block.
-
-        Raises:
-            OSError: The process is gone.
-        """
+        """Print the block."""
         info = ptrace.signal_info(self._thread)
         name = block.signal_name(info.signal)
         if info.code <= 0 and self._handled and self._handled.signal == info.signal:

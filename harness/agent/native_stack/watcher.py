@@ -69,11 +69,7 @@ class Watcher:
         self._has_printed = False
 
     def seize(self) -> None:
-        """Trace all threads; new ones are traced as they start.
-
-        Raises:
-            OSError: The system refuses.
-        """
+        """Trace all threads; new ones are traced as they start."""
         seized: set[int] = set()
         while new := self._threads() - seized:
             for thread in new:
@@ -91,9 +87,6 @@ class Watcher:
         """Let a stopped thread go on; print its stack first if its signal kills the process.
 
         ``event`` is what happened to the thread, if that is not the signal.
-
-        Raises:
-            OSError: The thread is gone.
         """
         if event == ptrace.EVENT_STOP and number in STOPS:
             ptrace.request(ptrace.LISTEN, thread)  # it stays stopped, as the signal says
