@@ -35,8 +35,7 @@ class FreshProcessError(Exception):
 def serve_afresh(target: Target, job: dict[str, Any], enter: Callable[[str], None]) -> dict[str, Any]:
     """Have a fresh process serve a job for a model in a file; ``enter`` reports its phases.
 
-    Returns:
-        Its result, with the data of large outputs.
+    The result has the data of large outputs.
 
     Raises:
         FreshProcessError: It gave no result.

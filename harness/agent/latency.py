@@ -157,10 +157,7 @@ class _Contention:
 def waiting_for_others(waiting: float, running: float, processors: int) -> float:
     """Return how many threads waited for other processes, not for threads of their own process.
 
-    Args:
-        waiting: Threads that waited, on average; negative if some have ended meanwhile.
-        running: Threads that ran, on average.
-        processors: How many the process may use.
+    ``waiting`` and ``running`` are threads on average; ``waiting`` is negative if some have ended meanwhile.
     """
     own = max(0.0, running + waiting - processors)
     return round(max(0.0, waiting - own), 4)

@@ -145,11 +145,7 @@ class ModelStore:
             self.seen.add(delivery.model["digest"])
 
     def _clean_up(self, limit: int) -> int:
-        """Delete the models used longest ago until the others take no more than ``limit`` bytes.
-
-        Returns:
-            The bytes that are left; models in recent use stay in any case.
-        """
+        """Delete models used longest ago down to a limit, none in recent use; return the bytes left."""
         entries = []
         for entry in os.scandir(self.home()):
             with contextlib.suppress(OSError):  # another process may delete it now

@@ -92,8 +92,7 @@ class Stream:
 def open_stream() -> tuple[Stream, Callable[[], None]]:
     """Read the hello, greet the harness, and move the stream away from standard input and output.
 
-    Returns:
-        The stream, and a function that closes it.
+    Returns the stream, and a function that closes it.
 
     Raises:
         SystemExit: There is no hello, or it asks for what this agent does not speak.

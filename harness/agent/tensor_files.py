@@ -68,10 +68,8 @@ class TensorFiles:
     ``{"dtype": "float32", "shape": [1000, 1000], "file": "out-1"}``. One side writes the file straight from
     memory; the other side maps it and deletes it at once. The mapping stays readable while it is in use.
 
-    Args:
-        folders: Folders for files, in order of preference; none if the two share no file system.
-        prefix: Prefix of the names of files that this side writes.
-        what: What this side sends, for error messages.
+    The folders are tried in their order; there are none if the two share no file system. Names of files that
+    this side writes begin with ``prefix``; error messages say ``what`` it sends.
     """
 
     NAME = re.compile(r"[a-z]{1,20}-[0-9]{1,20}")

@@ -1,4 +1,4 @@
-"""The catalogue: all provider files, found by name or alias."""
+"""The catalogue: all provider files, found by name or alias; to read them may raise ``UsageError``."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -33,11 +33,7 @@ class Catalog(msgspec.Struct, frozen=True):
 
 @cache
 def load_catalog() -> Catalog:
-    """Return the shipped catalogue; read once per process.
-
-    Raises:
-        UsageError: A provider file cannot be read, is invalid, or has a name of another one.
-    """
+    """Return the shipped catalogue; read once per process."""
     return read_catalog(_folder())
 
 
@@ -46,9 +42,6 @@ def find_provider(name_or_alias: str) -> Provider | None:
     """Return the provider of the shipped catalogue with that name or alias, or None.
 
     Parses only files that contain the name: all of them take as long as importing numpy.
-
-    Raises:
-        UsageError: As ``load_catalog``, about these files.
     """
     return read_catalog(_folder(), mentioning=name_or_alias).find(name_or_alias)
 
@@ -57,7 +50,8 @@ def read_catalog(folder: Path, mentioning: str = "") -> Catalog:
     """Read every ``*.toml`` of a folder, or those that contain a text, in any case.
 
     Raises:
-        UsageError: As ``load_catalog``; it has every problem of every file.
+        UsageError: A provider file cannot be read, is invalid, or has a name of another one; it has every
+            problem of every file.
     """
     providers: list[Provider] = []
     problems: list[Problem] = []

@@ -50,11 +50,9 @@ def reference_distances(comparison: Comparison, outputs: Collection[str]) -> tup
 def beyond_uncertainty(doubt: Comparison, *errors: Comparison) -> tuple[str, ...]:
     """Return the outputs in which the EP's error is beyond what the golden's uncertainty explains.
 
-    An error without bounds is beyond it; an uncertainty without bounds explains any error.
-
-    Args:
-        doubt: The golden against another computation by its own implementation.
-        errors: The EP's result against each of the two, in the same unit of errors.
+    An error without bounds is beyond it; an uncertainty without bounds explains any error. The ``doubt`` is
+    the golden against another computation by its own implementation, and the errors are the EP's result
+    against each of the two, in one unit.
     """
     limits = {
         row.name: UNCERTAINTY_FACTOR * row.headroom for row in doubt.outputs if row.headroom is not None

@@ -112,12 +112,10 @@ def compare(
 def compared(
     rows: Iterable[tuple[OutputMetrics, ...]], by: Policy | ToleranceFor, noun: str = "outputs"
 ) -> Comparison:
-    """Judge the rows of a comparison.
+    """Judge the rows of a comparison, for each output those of its leaves.
 
-    Args:
-        rows: For each output those of its leaves.
-        by: A policy, or the tolerances that the rows were measured with.
-        noun: The word for ``rows`` in messages.
+    They are judged by a policy, or by the tolerances that they were measured with; messages call them by the
+    noun.
     """
     outputs: list[OutputMetrics] = []
     found: list[Judged] = []

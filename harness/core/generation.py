@@ -110,9 +110,8 @@ def worst_position(compared: Positions, policy: Policy) -> int | None:
 def noise_by_position(compared: Positions) -> tuple[Floats, Floats]:
     """Return the error of each position in multiples of the model's noise, as ``harness.core.noise`` has it.
 
-    Returns:
-        Root mean square of the error over that of the noise, and the largest error over the noise of that
-        element; 0 where no element is finite on both sides.
+    These are the root mean square of the error over that of the noise, and the largest error over the noise
+    of that element; 0 where no element is finite on both sides.
     """
     assert compared.spread is not None  # noqa: S101 - callers have seen it
     spread = compared.spread
@@ -148,11 +147,7 @@ def divergence(golden: Tensor, actual: Tensor) -> tuple[float | None, ...]:
     """Return the Kullback-Leibler divergence of the two distributions by position, in nats.
 
     ``sum(p * (log p - log q))``: Kullback and Leibler, 1951, with ``p`` of the golden. Of several rows the
-    largest; None where it is not finite.
-
-    Args:
-        golden: Logits of shape ``(rows, positions, vocabulary)``.
-        actual: Those of an EP, of the same shape.
+    largest; None where it is not finite. Logits are ``(rows, positions, vocabulary)`` on both sides.
     """
     if golden.array.tobytes() == actual.array.tobytes() and np.isfinite(golden.array).all():
         return (0.0,) * int(golden.array.shape[1])
@@ -168,13 +163,11 @@ def divergence(golden: Tensor, actual: Tensor) -> tuple[float | None, ...]:
 
 
 def agreement(compared: Positions, rows: int, count: int) -> float | None:
-    """Return the share of positions with the same first ``count`` tokens, as sets.
+    """Return the share of positions with the same first ``count`` tokens, as sets; None if none counts.
 
-    Only positions count at which the golden's margin behind the last of them exceeds the noise: two right
-    results may order the others differently. The elements of a position are those of all rows.
-
-    Returns:
-        None if no position counts, or the vocabulary is not larger than ``count``.
+    Only those count at which the golden's margin behind the last of them exceeds the noise: two right results
+    may order the others differently. So the vocabulary has to be larger than ``count``. The elements of a
+    position are those of all rows.
     """
     positions, elements = compared.golden.shape
     vocabulary = elements // max(1, rows)
@@ -203,12 +196,8 @@ def agreement(compared: Positions, rows: int, count: int) -> float | None:
 def perplexity(logits: Tensor, tokens: Array) -> float | None:
     """Return the perplexity of texts: the exponential of the mean of ``-log p`` of each next token.
 
-    Args:
-        logits: Of shape ``(rows, positions, vocabulary)``.
-        tokens: Of shape ``(rows, positions)``.
-
-    Returns:
-        None if it is not finite, or a text has one token only.
+    Logits are ``(rows, positions, vocabulary)``, tokens ``(rows, positions)``. None if it is not finite, or a
+    text has one token only.
     """
     following = tokens[:, 1:, None].astype(np.int64)
     losses = [

@@ -59,11 +59,8 @@ If one of them would fail a cell, everything is asked, so that judging it again 
 def missing(facts: Facts, policy: Policy, askable: Collection[Need], *, by_usual: bool = True) -> Need | None:
     """Return what to ask next; None where the cell can be decided.
 
-    Args:
-        facts: The facts so far; ``answered`` has what was asked.
-        policy: The policy of the cell.
-        askable: The needs that apply to this model and target.
-        by_usual: Whether everything is asked about what only a usual policy would fail.
+    ``askable`` are the needs that apply to this model and target; ``facts.answered`` has what was asked.
+    With ``by_usual`` everything is asked about what only a usual policy would fail.
     """
     known = _Known(facts, policy, by_usual=by_usual)
     open_needs = (need for need in Need if need in askable and need.value not in facts.answered)

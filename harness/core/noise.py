@@ -76,14 +76,9 @@ def with_noise(row: OutputMetrics, golden: Tensor, actual: Tensor, rule: NoiseRu
 
 
 def noise_of(golden: Tensor, actual: Tensor, spread: Floats) -> tuple[float, float]:
-    """Measure an error in multiples of the noise.
+    """Measure an error in multiples of the noise, for floats of one shape; the spread is positive.
 
     Only elements that are finite on both sides count; the result is (0, 0) where there are none.
-
-    Args:
-        golden: The right answer, of floats.
-        actual: What an EP computed, of the same shape.
-        spread: Of the same shape, positive.
 
     Returns:
         Root mean square of the error over that of the spread, and the largest error over spread.
@@ -101,11 +96,8 @@ def noise_of(golden: Tensor, actual: Tensor, spread: Floats) -> tuple[float, flo
 def behaves_like(rms: float, precision: str) -> str:
     """Return the precision whose noise is nearest, on a logarithmic scale.
 
-    Noise grows in proportion to the unit roundoff as long as a model's response is linear.
-
-    Args:
-        rms: Root mean square of the error over that of the spread.
-        precision: Of the spread.
+    Noise grows in proportion to the unit roundoff as long as a model's response is linear. ``rms`` is the
+    root mean square of the error over that of the spread, which is of a precision.
 
     Returns:
         A key of ``PRECISIONS``; ``exact`` where there is no error, ``none`` where it is far beyond the noise

@@ -91,13 +91,10 @@ def spread_of(
     amplitudes: Sequence[float],
     precision: str,
 ) -> Spread:
-    """Return the spread from runs of a model with noise.
+    """Return the spread from runs of a model with the noise of a precision.
 
-    Args:
-        golden: For each data set the outputs of the model itself.
-        samples: The same with noise: as many for each data set, the one with amplitude 0 among them.
-        amplitudes: The factor of the noise in each sample.
-        precision: The precision whose rounding the noise is.
+    The golden has, for each data set, the outputs of the model itself. The samples are those with noise, as
+    many for each data set, the one with amplitude 0 among them; ``amplitudes`` are their factors.
     """
     each = len(samples) // len(golden)
     slices = [slice(index * each, (index + 1) * each) for index in range(len(golden))]

@@ -23,16 +23,11 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 
 def shard(plan: Plan, index: int, count: int, durations_ms: Mapping[str, float]) -> Plan:
-    """Return one share of a plan; each cell is in exactly one of the ``count`` shares.
+    """Return one share of a plan, numbered from 1; each cell is in exactly one of the ``count`` shares.
 
     The longest cells are dealt first, each to the share that is shortest so far (longest processing time
-    first: at most a third above the optimum). The shares depend on the arguments alone, so machines agree.
-
-    Args:
-        plan: The whole plan.
-        index: Number of the share, from 1.
-        count: Number of shares.
-        durations_ms: Id of a cell -> duration; the others count as the median of these.
+    first: at most a third above the optimum). A cell without a duration counts as the median of the others.
+    The shares depend on the arguments alone, so machines agree.
 
     Raises:
         UsageError: There are more shares than cells, so that this one is empty.

@@ -140,8 +140,7 @@ class RunFolder:
     def add(self, *records: Record) -> tuple[Record, ...]:
         """Append records, with one wait for the disk.
 
-        Returns:
-            The records as written: one that cannot be encoded has lost its verdict.
+        Returns them as written: one that cannot be encoded has lost its verdict.
         """
         if not records:
             return ()

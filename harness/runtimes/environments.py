@@ -157,12 +157,9 @@ def _read(folder: Path) -> Kept:
 
 
 def prune(*, older_than_s: float) -> Iterator[Kept]:
-    """Remove the environments that were last used so many seconds ago or more.
+    """Remove the environments that were last used so many seconds ago or more, and yield each.
 
     Also removes what interrupted builds have left; running builds stay.
-
-    Yields:
-        Each that is removed.
     """
     now = time.time()
     for orphan in _home().glob(".*"):

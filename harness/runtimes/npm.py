@@ -59,10 +59,7 @@ class Npm(Installer):
 
 
 def install(npm: Npm, requirements: Iterable[str], folder: Path) -> tuple[str, ...]:
-    """Install packages into ``node_modules`` of a folder.
-
-    Returns:
-        What was installed: ``name==version``, sorted.
+    """Install packages into ``node_modules`` of a folder; return them as ``name==version``, sorted.
 
     Raises:
         InstallError: They cannot be installed.

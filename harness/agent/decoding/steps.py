@@ -46,10 +46,9 @@ class Steps:
         return {name: array_of(wire) for name, wire in named if name in self.text.judged}
 
     def carried(self, play: dict[str, Any], turns: Sequence[slice] = (slice(None),)) -> list[Results]:
-        """Play with the cache of each step in the next one, and one step of each part of the rows in turn.
+        """Play with the cache of each step in the next one; return the logits and the last cache.
 
-        Returns:
-            The logits and the last cache of each part.
+        These are of each part of the rows, one step of which is played in turn.
         """
         empty = self.text.empty.items()
         caches = [{name: self.text.of_rows(name, array, rows) for name, array in empty} for rows in turns]

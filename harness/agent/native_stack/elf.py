@@ -168,14 +168,12 @@ class Image:
 
 
 def file_symbols(path: str, beginning: bytes) -> Symbols | None:
-    """Return the symbols in a library's file, which has to begin with ``beginning``: else it is another one.
+    """Return all symbols in a library's file or, if it is stripped, the exported ones; None if it has none.
 
-    Returns:
-        All symbols or, of a stripped file, the exported ones; None if it has none or is another file.
+    Another file has taken its place if it does not begin with ``beginning``: None, too.
 
     Raises:
         ElfError, ValueError, struct.error: It is damaged.
-        OSError: It cannot be read.
     """
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:

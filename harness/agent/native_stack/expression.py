@@ -42,7 +42,6 @@ def evaluate(block: bytes, registers: dict[int, int], read: Read, *start: int) -
 
     Raises:
         UnwindError: It has an unknown operation, or is wrong in itself.
-        OSError: It reads what cannot be read.
     """
     try:
         return _run(block, registers, read, list(start)) & WORD

@@ -28,11 +28,7 @@ _START = "from harness.agent.native_stack.watcher import watch; watch(%d)"
 
 
 def start_if_asked() -> str:
-    """Start the watcher if the environment says so.
-
-    Returns:
-        ``on``, ``unavailable: `` and why, or an empty string if nothing was asked for.
-    """
+    """Start the watcher if the environment says so; return ``on``, ``unavailable: `` and why, or nothing."""
     if os.environ.get(VARIABLE) != "1":
         return ""
     try:

@@ -51,14 +51,10 @@ class Rules(NamedTuple):
 
 
 def rules_at(read: Read, header: int, at: int) -> Rules | None:
-    """Return the rules at an address in a function, by the ``.eh_frame_hdr`` of its library.
-
-    Returns:
-        The rules; None if the tables have no entry for the address.
+    """Return the rules at an address in a function, by the ``.eh_frame_hdr`` of its library, if it has any.
 
     Raises:
         UnwindError: A table is not understood.
-        OSError: The tables cannot be read.
     """
     entry = _find(read, header, at)
     if entry is None:
@@ -87,7 +83,6 @@ def caller_by(rules: Rules, registers: dict[int, int], read: Read, stack: int) -
 
     Raises:
         UnwindError: A rule lacks a register or is not understood.
-        OSError: The stack cannot be read.
     """
     row, common = rules
     if len(row.frame) == 1:
