@@ -15,9 +15,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from harness.agent.bootstrap import BOOTSTRAP, program
 from harness.agent.errors import UnsupportedError
 from harness.agent.frame import FrameReader, framed
-from harness.agent.importer import BOOTSTRAP, program
 from harness.agent.stream import Stream
 from harness.agent.system import PARENT, scratch_folder
 from harness.agent.target import Target

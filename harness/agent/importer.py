@@ -77,24 +77,6 @@ def arrive(text: str) -> None:
     start(json.loads(zlib.decompress(binascii.a2b_base64(text))))
 
 
-BOOTSTRAP = "import sys; exec(eval(sys.stdin.buffer.readline()))"
-"""The code of a Python that this process starts, and that gets ``program`` on its standard input."""
-
-
-def program(then: str, needed: str = "harness") -> bytes:
-    """Return the line that makes this process's own modules importable in another Python.
-
-    ``then`` is the code that it runs with them; ``needed`` begins the names of the modules that it gets.
-    """
-    loader: Any = sys.modules["harness.agent"].__spec__.loader  # type: ignore[union-attr]  # an Importer
-    always = ("harness", "harness.agent", "harness.agent.importer")
-    sources = {
-        name: text for name, text in loader.sources.items() if name in always or name.startswith(needed)
-    }
-    importer = loader.sources["harness.agent.importer"]
-    return repr("%s\nImporter(%r).install()\n%s\n" % (importer, sources, then)).encode() + b"\n"
-
-
 def start(sources: dict[str, str]) -> None:
     """Start the agent from its sources; it greets before it imports numpy."""
     Importer(sources).install()

@@ -7,7 +7,7 @@ import os
 import struct
 import sys
 
-from harness.agent.importer import BOOTSTRAP, program
+from harness.agent.bootstrap import BOOTSTRAP, program
 
 VARIABLE = "EP_HARNESS_NATIVE_STACK"
 """The variable of a target that switches native stacks on with ``1``."""
