@@ -48,6 +48,13 @@ def framed(message: Any, mode: str = BINARY) -> bytes:
     return b"".join((header, *(binascii.b2a_base64(content[at : at + _LINE_BYTES]) for at in starts)))
 
 
+def write_all(write: Callable[[memoryview], int], data: Any) -> None:
+    """Write all of some bytes, in as many calls as it takes; ``write`` returns how many it has taken."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[write(rest) :]
+
+
 def pieces(frames: Iterable[bytes]) -> Iterator[bytes]:
     """Yield frames as they are written: small ones several at a time."""
     waiting: list[bytes] = []

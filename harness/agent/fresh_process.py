@@ -8,6 +8,7 @@ harness, which watches only the first one, sees the crash and its phase.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import subprocess
@@ -17,7 +18,7 @@ from typing import Any
 
 from harness.agent.bootstrap import BOOTSTRAP, program
 from harness.agent.errors import UnsupportedError
-from harness.agent.frame import FrameReader, framed
+from harness.agent.frame import FrameReader, framed, write_all
 from harness.agent.stream import Stream
 from harness.agent.system import PARENT, scratch_folder
 from harness.agent.target import Target
@@ -144,13 +145,8 @@ def serve_pipe() -> None:
     messages = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
 
-    def write(data: bytes) -> None:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[messages.write(rest) :]
-
     # It ends with its pipe at once, whatever it is doing.
     source: Any = sys.stdin.buffer  # a BufferedReader
-    stream = Stream(FrameReader(source.read1), write, grace_s=0.0)
+    stream = Stream(FrameReader(source.read1), functools.partial(write_all, messages.write), grace_s=0.0)
     main(stream)
     stream.finish()

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from harness.agent.difference import difference, distance
+from harness.agent.difference import difference
 from harness.agent.job_run import JobRun
 from harness.agent.wire import to_feed
 
@@ -56,7 +56,7 @@ class Tally:
         if outputs == self.first:  # nearly always, and cheaper than a digest
             return
         self.digests.add(digest(outputs))
-        self.max_abs = max(self.max_abs, distance(self.first, outputs))
+        self.max_abs = max(self.max_abs, difference(self.first, outputs, relative=False))
         apart = difference(self.first, outputs)
         if apart > self.apart:
             self.apart, self.furthest = apart, outputs

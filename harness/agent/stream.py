@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import platform
 import queue
@@ -11,7 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from harness.agent.frame import BINARY, FrameReader, framed
+from harness.agent.frame import BINARY, FrameReader, framed, write_all
 from harness.agent.hello import HELLO, PROBE, PROTOCOL, VARIABLE, chosen_mode, greeting, read_hello
 
 GRACE_S = 5.0  # seconds in which a busy agent may end by itself once the harness is gone
@@ -110,10 +111,8 @@ def open_stream() -> tuple[Stream, Callable[[], None]]:
     except (EOFError, ValueError) as error:
         raise SystemExit("ep-harness: %s" % error) from None
 
-    def write(data: bytes) -> Any:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(sink, rest) :]
+    def write(data: bytes) -> None:
+        write_all(functools.partial(os.write, sink), data)
 
     def close() -> None:
         os.close(sink)
@@ -123,7 +122,7 @@ def open_stream() -> tuple[Stream, Callable[[], None]]:
         connection = _connected(values["connect"])
         reader = FrameReader(connection.recv)
 
-        def write(data: bytes) -> Any:
+        def write(data: bytes) -> None:
             connection.sendall(data)
 
         def close() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from harness.agent.frame import MODES, ChangedError, FrameReader, NoFrameError, framed
+from harness.agent.frame import MODES, ChangedError, FrameReader, NoFrameError, framed, write_all
 from harness.agent.hello import HELLO, PROTOCOL, VARIABLE
 from harness.agent.launcher import exit_cause
 from harness.agent_check.fault import FaultError, Word
@@ -149,9 +149,7 @@ class Dialogue:
                 self._socket.sendall(data)
                 return
             assert self._popen.stdin is not None  # noqa: S101 - a pipe was asked for
-            rest = memoryview(data)
-            while rest:
-                rest = rest[self._popen.stdin.write(rest) :]
+            write_all(self._popen.stdin.write, data)
 
     def receive(self, expected: str) -> StartMessage | JobMessage:
         """Return the next message, which must have a known form."""

@@ -71,11 +71,8 @@ def read_catalog(folder: Path, mentioning: str = "") -> Catalog:
             problems += contradictions(provider, str(file))
     problems += _clashes(providers, folder)
     if not files:
-        problems.append(
-            Problem(
-                where=str(folder), what="no provider files in this folder", hint="reinstall ort-ep-harness"
-            )
-        )
+        what = "no provider files in this folder"
+        problems.append(Problem(where=str(folder), what=what, hint="reinstall ort-ep-harness"))
     if problems:
         raise UsageError(*problems)
     return Catalog(tuple(sorted(providers, key=lambda provider: provider.name)))

@@ -132,7 +132,7 @@ def target_from(table: Mapping[str, Any], folder: Path, axes: Mapping[str, Seque
     booleans = known.true_false if known else TRUE_FALSE
     own_axes = table.get("axes", {})
     if booleans != TRUE_FALSE:  # an axis for all targets has the common spelling
-        own_axes = {axis: values for axis, values in axes.items() if _has_boolean(values)} | own_axes
+        own_axes = {axis: values for axis, values in axes.items() if bool in map(type, values)} | own_axes
     runtime = msgspec.convert(table.get("runtime", {}), Runtime)
     # With ssh or a command, a path is one of another machine.
     here = folder if runtime.ssh is None and runtime.command is None else None
@@ -215,10 +215,6 @@ def _over(below: Any, above: Any) -> Any:
     if not (isinstance(below, dict) and isinstance(above, dict)):
         return above
     return {**below, **{key: _over(below.get(key), value) for key, value in above.items()}}
-
-
-def _has_boolean(values: Sequence[Scalar]) -> bool:
-    return any(isinstance(value, bool) for value in values)
 
 
 def from_here(path: str, folder: Path | None) -> str:

@@ -56,10 +56,7 @@ class RunFolder:
                 self._lock.acquire()
             except filelock.Timeout as error:
                 raise UsageError.at(path, "another process is writing this run") from error
-        with _writing(path):
-            (path / PLAN).write_text(plan.listing(), encoding="ascii", newline="\n")
-        self._describe()
-        with _writing(path):
+            self.replan(plan)
             self._records = (path / RECORDS).open("ab")
 
     @classmethod
@@ -70,11 +67,8 @@ class RunFolder:
             UsageError: There is a run in it already, or it cannot be written.
         """
         if (path / "run.json").exists():
-            what, hint = (
-                "there is a run in this folder already",
-                "choose another folder, or continue: --resume",
-            )
-            raise UsageError.at(path, what, hint)
+            hint = "choose another folder, or continue: --resume"
+            raise UsageError.at(path, "there is a run in this folder already", hint)
         with _writing(path, hint="choose another folder"):
             path.mkdir(parents=True, exist_ok=True)
         return cls(path, plan)

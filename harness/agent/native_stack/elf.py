@@ -190,7 +190,8 @@ def file_symbols(path: str, beginning: bytes) -> Symbols | None:
             for wanted in SYMBOL_TABLES:
                 for section in sections:
                     if section[1] == wanted and section[6] < count:
-                        return Symbols(*(_content(content, one) for one in (section, sections[section[6]])))
+                        both = (section, sections[section[6]])
+                        return Symbols(*(content[one[4] : one[4] + one[5]] for one in both))
             return None
     finally:
         os.close(handle)
@@ -203,7 +204,3 @@ def _header(head: bytes, place: int, sizes: int) -> tuple[int, int, int]:
     if count > MOST_ENTRIES:
         raise ElfError("%d entries" % count)
     return start, entry_bytes, count
-
-
-def _content(content: mmap.mmap, section: tuple[int, ...]) -> bytes:
-    return content[section[4] : section[4] + section[5]]
