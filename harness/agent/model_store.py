@@ -1,4 +1,7 @@
-"""Models that came from another machine: while they arrive, and stored for later processes."""
+"""Models that came from another machine: while they arrive, and stored for later processes.
+
+All raise OSError if there is no room, a model cannot be read or written, or a name leads out of its folder.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,7 @@ NEW = ".new-"  # prefix of the folder of an incomplete model
 
 
 class Delivery:
-    """A model that is arriving: its files are written one after the other into a new folder.
-
-    Raises:
-        OSError: There is no room for it.
-    """
+    """A model that is arriving: its files are written one after the other into a new folder."""
 
     def __init__(self, store: ModelStore, model: dict[str, Any]) -> None:
         for name in (model["digest"], *(name for name, _, _ in model["files"])):
@@ -55,11 +54,7 @@ class Delivery:
         return False
 
     def take(self, content: bytes | None) -> None:
-        """Add the requested piece.
-
-        Raises:
-            OSError: The harness could not read it, or it cannot be written.
-        """
+        """Add the requested piece."""
         if not content:
             raise OSError("%s can no longer be read" % self.name)
         self.file.write(content)
@@ -116,11 +111,7 @@ class ModelStore:
         return self.folder
 
     def make_room(self, nbytes: int) -> str:
-        """Return a new folder for so many bytes; delete old models if they need the room.
-
-        Raises:
-            OSError: There is no room for it.
-        """
+        """Return a new folder for so many bytes; delete old models if they need the room."""
         if self.nbytes is None or self.nbytes + nbytes > STORE_LIMIT:
             self.nbytes = self._clean_up(STORE_LIMIT - nbytes)
         if nbytes > shutil.disk_usage(self.home()).free // 2:
@@ -130,11 +121,7 @@ class ModelStore:
         return tempfile.mkdtemp(prefix=NEW, dir=self.home())
 
     def keep(self, delivery: Delivery) -> None:
-        """Store a complete model under its digest.
-
-        Raises:
-            OSError: It cannot be stored.
-        """
+        """Store a complete model under its digest."""
         try:
             os.rename(delivery.folder, os.path.join(self.home(), delivery.model["digest"]))
         except OSError:
@@ -165,11 +152,7 @@ class ModelStore:
 
 
 def parts_of(name: str) -> list[str]:
-    """Return the parts of a file's relative name.
-
-    Raises:
-        OSError: It leads out of its folder.
-    """
+    """Return the parts of a file's relative name."""
     parts = name.split("/")
     if any(part in ("", ".", "..") or set(part) & {"\\", ":", "\0"} for part in parts):
         raise OSError("%r is no name of a file in the model's folder" % name[:200])

@@ -156,11 +156,7 @@ def first_lines(reader: FrameReader) -> tuple[bytes, bool]:
 
 
 def _connected(address: str) -> socket.socket:
-    """Return a connection to the harness.
-
-    Raises:
-        SystemExit: There is none, or the address is none of TCP.
-    """
+    """Return a connection to the harness; exit if there is none, or the address is none of TCP."""
     scheme, _, place = address.partition("://")
     host, _, port = place.rstrip("/").rpartition(":")
     if scheme != "tcp" or not port.isdigit():

@@ -61,7 +61,6 @@ class Target:
                 )
 
     def _register(self, plugin: str, device_filter: dict[str, str]) -> None:
-        """Register the plugin library and choose the device that matches the filter."""
         path, version = plugin_library(plugin)
         self.fingerprint["plugin"] = {"library": path, "version": version}
         name = self.chain[0]

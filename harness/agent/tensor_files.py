@@ -112,7 +112,6 @@ class TensorFiles:
         return {**value, "data": bulk.view.tobytes()}
 
     def _count(self, nbytes: int) -> None:
-        """Count bytes that go into the message itself."""
         self.inline_bytes += nbytes
         if self.inline_bytes > INLINE_LIMIT:
             elsewhere = " and find no room in %s" % " or ".join(self.folders) if self.folders else ""
@@ -172,11 +171,7 @@ class TensorFiles:
                 raise UnfeedableError("a tensor's file cannot be read: %s" % clean(error)) from error
 
     def _read(self, name: object) -> Any:
-        """Return the contents of a file, and delete it.
-
-        Raises:
-            OSError: There is no such file, or it is not a file that ``send`` could have written.
-        """
+        """Return the contents of a file, and delete it; OSError if ``send`` cannot have written it."""
         if not isinstance(name, str) or not self.NAME.fullmatch(name):
             raise OSError("%s is not the name of a tensor's file" % clean(repr(name), 100))
         for folder in self.folders:

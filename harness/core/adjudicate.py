@@ -79,12 +79,7 @@ def adjudicate(
     type; outputs in which golden and truth differ in NaN or infinity (float64 need not overflow where float32
     does); and those whose distance is undefined, such as for a truth of zeros.
 
-    Args:
-        truth: The outputs of the model in float64.
-        golden: The golden; its element types count.
-        actual: What the EP computed.
-        tolerance_for: Element type of the golden -> tolerance.
-        by: The source of the truth.
+    The truth is in float64, and ``by`` is its source; the element types are those of the golden.
     """
     true, right, found = (dict(_leaves(outputs)) for outputs in (truth, golden, actual))
     rows = (

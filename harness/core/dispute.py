@@ -229,7 +229,6 @@ def _is_much_worse(ep: OutputMetrics, golden: OutputMetrics) -> bool:
 
 
 def _is_further(distance: Adjudication, row: OutputMetrics, excused: float) -> bool:
-    """Return whether the EP is much further from float64 than the golden is."""
     if row.details is not None and row.details.distribution:
         return False  # random numbers are others each time
     is_special = row.is_special and distance.nearer == "golden"

@@ -144,12 +144,10 @@ class Levels(msgspec.Struct, frozen=True, kw_only=True):
     """All levels of one model.
 
     Attributes:
-        model: Its name or path.
         opsets: Domain -> version that the model imports.
         nodes: Nodes of the model itself, those of subgraphs included.
         nested: How many of them are in subgraphs, whose changes are counted and not explained.
         onnxruntime: Version of the runtime whose CPU provider made the graphs; empty where none could.
-        steps: In order.
         operators: Standard ones first, then by domain and name.
         targets: Those with another provider than the CPU provider.
         complete: False if the run was interrupted.

@@ -47,16 +47,10 @@ class Place(msgspec.Struct, frozen=True):
 
 
 def deviations(value: object, kind: inspect.Type, place: Place) -> Iterator[Problem]:
-    """Yield every deviation of a parsed value from its type.
+    """Yield every deviation of a value of ``tomllib`` from its type, in the order of the file.
 
-    Args:
-        value: From ``tomllib``.
-        kind: ``msgspec.inspect.type_info`` of the type. A struct's class may have ``option_type``, the type
-            of its keys that begin with ``option.``. Numbers must be finite.
-        place: The place of the value.
-
-    Yields:
-        Problems in the order of the file.
+    The type is of ``msgspec.inspect.type_info``. A struct's class may have ``option_type``, the type of its
+    keys that begin with ``option.``. Numbers must be finite.
     """
     declared, kind = kind, _bare(kind)
     match kind, value:

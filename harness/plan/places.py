@@ -11,7 +11,7 @@ from msgspec import inspect
 from harness.core.errors import Problem, UsageError
 from harness.core.structure import Place as Where
 from harness.core.structure import deviations
-from harness.plan.places_entry import IN_WORDS, PATTERN, PlacesTable, PlaceTable, WayTable
+from harness.plan.places_entry import IN_WORDS, PATTERN, PlacesTable, PlaceTable, WayTable, text
 
 NUMBERED = "place-{n}"
 """The name of a counted place where the matrix gives none."""
@@ -164,7 +164,7 @@ def _place(written: Mapping[str, Any], shared: Mapping[str, Any] | None = None) 
     own = {**(shared or {}), **written}
     for key in ("env", "device"):
         both = {**(shared or {}).get(key, {}), **written.get(key, {})}
-        own[key] = {name: _text(value) for name, value in both.items()}
+        own[key] = {name: text(value) for name, value in both.items()}
     return msgspec.convert(own, Place)
 
 
@@ -174,10 +174,6 @@ def _numbered(value: Any, number: int) -> Any:
     if isinstance(value, Mapping):
         return {key: _numbered(each, number) for key, each in value.items()}
     return value
-
-
-def _text(value: object) -> str:
-    return str(int(value)) if isinstance(value, bool) else str(value)
 
 
 _EXAMPLE = 'it has to be a list such as [{"name": "board-1", "ssh": "user@board-1"}]'

@@ -17,6 +17,9 @@ PlaceName = Annotated[
 VariableName = Annotated[str, Meta(pattern=r"^[^=\x00]+$", description="text without '='")]
 Scalar = str | int | float | bool
 
+TRUE_FALSE = ("1", "0")
+"""Spelling of booleans for anything but options of providers in the catalogue."""
+
 
 class WayTable(msgspec.Struct, kw_only=True):
     """How a place is reached; without `ssh` and `command` it is the target's own runtime."""
@@ -80,3 +83,12 @@ class PlacesTable(WayTable, kw_only=True):
     limit_s: Annotated[
         Seconds, Meta(description="Limit of `list`, `acquire` and `release` in seconds, each.")
     ] = 60.0
+
+
+def text(value: Scalar, booleans: tuple[str, str] = TRUE_FALSE) -> str:
+    """Return a TOML value as the text that an option or variable receives.
+
+    ``booleans`` spells ``true`` and ``false``; for options ``Provider.true_false``: TensorRT reads ``True``,
+    DirectML ``true``.
+    """
+    return booleans[not value] if isinstance(value, bool) else str(value)

@@ -15,14 +15,11 @@ from harness.core.structure import OPTION
 from harness.plan.file_format import RenewAfter, TargetTable, Timeouts
 from harness.plan.known_provider import known_provider, precision_mode, release_of, why_not
 from harness.plan.places import Places, places_from
-from harness.plan.places_entry import Scalar
+from harness.plan.places_entry import TRUE_FALSE, Scalar, text
 from harness.plan.selector import one_or_more
 
 LIBRARY_SUFFIXES = (".so", ".dll", ".dylib")
 """Suffixes that distinguish a library's file name from a package's name."""
-
-TRUE_FALSE = ("1", "0")
-"""Spelling of booleans for anything but options of providers in the catalogue."""
 
 
 class Runtime(msgspec.Struct, frozen=True, kw_only=True):
@@ -181,15 +178,6 @@ def axes_from(
 ) -> dict[str, tuple[str, ...]]:
     """Return axis -> values as text, in the order of the file."""
     return {axis: tuple(text(value, booleans) for value in values) for axis, values in table.items()}
-
-
-def text(value: Scalar, booleans: tuple[str, str] = TRUE_FALSE) -> str:
-    """Return a TOML value as the text that an option or variable receives.
-
-    ``booleans`` spells ``true`` and ``false``; for options ``Provider.true_false``: TensorRT reads ``True``,
-    DirectML ``true``.
-    """
-    return booleans[not value] if isinstance(value, bool) else str(value)
 
 
 def is_path(requirement: str) -> bool:

@@ -215,7 +215,6 @@ def _mend(records: Path) -> None:
 
 
 def _remove(records: Path, cells: Collection[str]) -> None:
-    """Remove the records of these cells."""
     fresh = records.with_name("records.jsonl.new")
     with records.open("rb") as lines, fresh.open("wb") as file:
         file.writelines(line for line in lines if decode_record(line).cell not in cells)

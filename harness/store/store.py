@@ -65,8 +65,6 @@ class Store:
 
 
 class _Known(msgspec.Struct, frozen=True, kw_only=True):
-    """A run in the store."""
-
     id: int
     state: str
     content: str

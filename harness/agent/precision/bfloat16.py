@@ -137,7 +137,6 @@ class _Rewriting:
             self.wide.add(name)
 
     def _fresh(self, name: str) -> str:
-        """Return an unused name."""
         fresh = name + "/bfloat16"
         while fresh in self.taken:
             fresh += "_"

@@ -125,7 +125,6 @@ class _ConcurrentRuns:
             raise error
 
     def _work(self, number: int, runs: int, until: float) -> None:
-        """Do what one thread has to do."""
         try:
             for turn in range(runs):
                 if self.stopped.is_set() or (turn and time.perf_counter() > until):
