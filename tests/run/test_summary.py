@@ -110,7 +110,7 @@ def test_the_line_counts_measured_cells_over_all_targets() -> None:
 def test_the_line_counts_cells_judged_by_noise(plan: Plan) -> None:
     rows = [msgspec.structs.replace(row(0), by_noise=100_000, without_noise=100_000)]
     assert [*remarks(rows)] == [("noise", "100,000 cells judged by rounding noise, 100,000 without noise")]
-    assert len(f"noise        {remarks(rows)[0][1]}") <= WIDTH
+    assert len(f"noise        {next(remarks(rows))[1]}") <= WIDTH
     tally = Tally(plan)
     noise = Noise(precision="float32", rms=1.2, max=7.0)
     limited = msgspec.structs.replace(noise, rms_limit=4.0, max_limit=32.0)
