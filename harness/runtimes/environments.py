@@ -251,7 +251,7 @@ def _fill(folder: Path, runtime: Runtime, builder: Installer) -> None:
         python=python,
         packages=packages,
         created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        nbytes=_size(folder),
+        nbytes=sum(path.lstat().st_size for path in folder.rglob("*")),
     )
     (folder / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
 
@@ -271,7 +271,3 @@ def _fill_venv(
     uv.run("pip", "install", "--python", str(python), "--", *requirements, *extra, folder=folder)
     frozen = uv.run("pip", "freeze", "--python", str(python), folder=folder)
     return asked or platform.python_version(), tuple(sorted(frozen.splitlines()))
-
-
-def _size(folder: Path) -> int:
-    return sum(path.lstat().st_size for path in folder.rglob("*"))
