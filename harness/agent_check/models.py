@@ -36,18 +36,18 @@ MODELS = {
             on = Identity(go)  s = Mul(v, v)  next = Sqrt(s)
         }> (count, true, x)
     }""",
-    "sequence": "(seq(float[]) s) => (int64 y) { y = SequenceLength(s) }",
+    "sequence": "(seq(float[]) x) => (int64 y) { y = SequenceLength(x) }",
     "to sequence": "(float[N] x) => (seq(float[]) y) { n = Neg(x)  y = SequenceConstruct(x, n) }",
     "map": _WITH_MAPS
-    + """(map(string, float) m) => (float[1, 3] y) {
-        y = ai.onnx.ml.DictVectorizer <string_vocabulary = ["a", "b", "c"]> (m)
+    + """(map(string, float) x) => (float[1, 3] y) {
+        y = ai.onnx.ml.DictVectorizer <string_vocabulary = ["a", "b", "c"]> (x)
     }""",
     "to map": _WITH_MAPS
     + """(float[N, 2] x) => (seq(map(int64, float)) y) {
         y = ai.onnx.ml.ZipMap <classlabels_int64s = [10, 20]> (x)
     }""",
-    "optional": """<ir_version: 8, opset_import: ["" : 15]> g (optional(float[]) o) => (bool y) {
-        y = OptionalHasElement(o)
+    "optional": """<ir_version: 8, opset_import: ["" : 15]> g (optional(float[]) x) => (bool y) {
+        y = OptionalHasElement(x)
     }""",
 }
 """Name -> model in ONNX's text format; without its versions, it is of opset 13 and IR version 7."""

@@ -95,12 +95,12 @@ VALUES.add(
 
 
 def _answers(model: str, given: Value, expected: Value, *, takes: str = "") -> Callable[[Bench], None]:
-    """Return a check of one answer; ``takes``: the kind of value that the agent may decline."""
+    """Return a check of one answer; ``takes`` is a kind of value that the agent may decline."""
 
     def run(bench: Bench) -> None:
         if takes:
             bench.declines(f"value:{takes}")
-        answer = bench.ask(bench.path(model), {takes[:1] or "x": given})
+        answer = bench.ask(bench.path(model), {"x": given})
         if isinstance(answer.result, Failed):
             raise NotDoneError(answer.result.message)
         same(answer.output, expected)

@@ -31,7 +31,7 @@ _CONTINUE = "records written so far are kept; free some space, then continue wit
 class RunFolder:
     """An open run folder. When ``add`` returns, the records are on the disk and survive a crash.
 
-    The folder exists, with ``added`` records, and with environments and places by target that are known.
+    The folder exists, and has ``added`` records; ``targets`` and ``places`` are what is known of them.
 
     Raises:
         UsageError: The folder cannot be written, or another process writes it.

@@ -60,7 +60,7 @@ def command(runtime: Runtime, modules: Path) -> tuple[str, ...]:
 
 
 def find_node(asked: str = "") -> str:
-    """Return the path of Node.js; asked for is a version, a name to look up, a path, or any.
+    """Return the path of Node.js, by a version, a name to look up, or a path; of any, if none is asked for.
 
     Raises:
         InstallError: There is none, it is too old, or it has another version.
@@ -80,7 +80,7 @@ def find_node(asked: str = "") -> str:
 
 
 def find_browser(asked: str) -> str:
-    """Return the path of a browser; asked for is a name of ``BROWSERS``, a program to look up, or a path.
+    """Return the path of a browser, by a name of ``BROWSERS``, a program to look up, or a path.
 
     Raises:
         InstallError: There is none.

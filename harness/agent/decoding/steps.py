@@ -48,7 +48,7 @@ class Steps:
     def carried(self, play: dict[str, Any], turns: Sequence[slice] = (slice(None),)) -> list[Results]:
         """Play with the cache of each step in the next one; return the logits and the last cache.
 
-        These are of each part of the rows, one step of which is played in turn.
+        The parts of the rows in ``turns`` are played by turns, a step each, and have a result each.
         """
         empty = self.text.empty.items()
         caches = [{name: self.text.of_rows(name, array, rows) for name, array in empty} for rows in turns]
