@@ -14,10 +14,9 @@ from harness.plan.file_format import RuntimeTable
 from harness.plan.known_provider import known_provider
 from harness.plan.option_checks import option_problems, precision_problems
 from harness.plan.places import places_problems
-from harness.plan.places_entry import TRUE_FALSE, text
 from harness.plan.runs_entry import repeat_problems
 from harness.plan.scenarios import Scenarios
-from harness.plan.selector import SelectorTable, one_or_more
+from harness.plan.selector import TRUE_FALSE, SelectorTable, one_or_more, text
 from harness.plan.tolerance_entry import tolerance_problems
 
 _Where = TypeVar("_Where")

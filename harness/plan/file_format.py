@@ -16,10 +16,10 @@ from harness.core.model_settings import ModelSettings
 from harness.core.precision import AS_IS, CONVERSIONS
 from harness.core.structure import OPTION
 from harness.plan.expectation import ExpectTable
-from harness.plan.places_entry import PlacesTable, PlaceTable, Scalar, VariableName
+from harness.plan.places_entry import PlacesTable, PlaceTable, VariableName
 from harness.plan.runs_entry import LatencyTable, RepeatTable, Seconds
 from harness.plan.scenarios import Scenario, Scenarios
-from harness.plan.selector import OneOrMore, SelectorTable, Text, Texts
+from harness.plan.selector import OneOrMore, Scalar, SelectorTable, Text, Texts
 from harness.plan.tolerance_entry import ToleranceItem
 
 _PRECISIONS = (AS_IS, *CONVERSIONS)

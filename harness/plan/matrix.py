@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from harness.core.errors import Problem, UsageError, valid_names
+from harness.core.errors import UsageError, valid_names
 from harness.core.model_settings import ModelSettings
 from harness.core.structure import Place, deviations
 from harness.plan.consistency import contradictions
@@ -127,23 +127,25 @@ def read_toml(path: Path) -> dict[str, Any]:
     Raises:
         UsageError: It cannot be read, or is not TOML.
     """
+    place = Place(str(path))
     try:
         # Editors on Windows may begin a file with a byte order mark, which TOML does not allow.
         return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except FileNotFoundError:
         near = [file.name for file in path.parent.glob("*.toml")] if path.parent.is_dir() else []
         hint = valid_names(path.name, sorted(near)) if near else "there is no *.toml file in that folder"
-        problem = Problem(where=str(path), what="no such file", hint=hint)
+        problem = place.problem("no such file", hint)
     except UnicodeDecodeError as error:
         what = f"not UTF-8: byte {error.object[error.start]:#04x} at offset {error.start}"
-        problem = Problem(where=str(path), what=what, hint="save the file as UTF-8")
+        problem = place.problem(what, "save the file as UTF-8")
     except OSError as error:
         hint = "name a file in this folder" if path.is_dir() else ""
-        problem = Problem(where=str(path), what=f"cannot be read: {error.strerror}", hint=hint)
+        problem = place.problem(f"cannot be read: {error.strerror}", hint)
     except tomllib.TOMLDecodeError as error:
         message, _, at = str(error).removesuffix(")").partition(" (at ")
-        problem = Problem(where=f"{path}: {at}", what=f"not TOML: {message}")
-    except (RecursionError, ValueError) as error:
-        what = "nested too deeply" if isinstance(error, RecursionError) else "an integer has too many digits"
-        problem = Problem(where=str(path), what=f"cannot be read: {what}")
+        problem = Place(str(path), at).problem(f"not TOML: {message}")
+    except RecursionError:
+        problem = place.problem("cannot be read: nested too deeply")
+    except ValueError:
+        problem = place.problem("cannot be read: an integer has too many digits")
     raise UsageError(problem)

@@ -10,7 +10,7 @@ from harness.core.errors import Problem, valid_names
 from harness.core.precision import AS_IS, CONVERSIONS
 from harness.core.structure import OPTION, Place, shown
 from harness.plan.known_provider import EP, known_provider, release_of, valid_precisions
-from harness.plan.places_entry import text
+from harness.plan.selector import text
 
 _UNCHECKED = "to pass it anyway, set unchecked_options = true"
 _SCALARS = (str, int, float)  # bool is an int

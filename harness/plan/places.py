@@ -11,7 +11,8 @@ from msgspec import inspect
 from harness.core.errors import Problem, UsageError
 from harness.core.structure import Place as Where
 from harness.core.structure import deviations
-from harness.plan.places_entry import IN_WORDS, PATTERN, PlacesTable, PlaceTable, WayTable, text
+from harness.plan.places_entry import IN_WORDS, PATTERN, PlacesTable, PlaceTable, WayTable
+from harness.plan.selector import text
 
 NUMBERED = "place-{n}"
 """The name of a counted place where the matrix gives none."""

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from harness.plan.runs_entry import Seconds
-from harness.plan.selector import Text, Texts
+from harness.plan.selector import Scalar, Text, Texts
 
 PATTERN = r"[A-Za-z0-9][A-Za-z0-9._+=/-]{0,62}"
 IN_WORDS = "up to 63 letters, digits and ._+=/-"
@@ -15,10 +15,6 @@ PlaceName = Annotated[
     Meta(pattern=f"^{PATTERN}$", description=f"a unique name of {IN_WORDS}, which every record has"),
 ]
 VariableName = Annotated[str, Meta(pattern=r"^[^=\x00]+$", description="text without '='")]
-Scalar = str | int | float | bool
-
-TRUE_FALSE = ("1", "0")
-"""Spelling of booleans for anything but options of providers in the catalogue."""
 
 
 class WayTable(msgspec.Struct, kw_only=True):
@@ -83,12 +79,3 @@ class PlacesTable(WayTable, kw_only=True):
     limit_s: Annotated[
         Seconds, Meta(description="Limit of `list`, `acquire` and `release` in seconds, each.")
     ] = 60.0
-
-
-def text(value: Scalar, booleans: tuple[str, str] = TRUE_FALSE) -> str:
-    """Return a TOML value as the text that an option or variable receives.
-
-    ``booleans`` spells ``true`` and ``false``; for options ``Provider.true_false``: TensorRT reads ``True``,
-    DirectML ``true``.
-    """
-    return booleans[not value] if isinstance(value, bool) else str(value)

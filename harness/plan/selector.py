@@ -16,6 +16,11 @@ Texts = Annotated[list[Text], Meta(min_length=1)]
 OneOrMore = Text | Texts
 """A value of a file that is a text or a list of texts; ``one_or_more`` reads it."""
 
+Scalar = str | int | float | bool
+
+TRUE_FALSE = ("1", "0")
+"""Spelling of booleans for anything but options of providers in the catalogue."""
+
 Globs = tuple[str, ...]
 """Alternatives: one of them has to match."""
 
@@ -68,6 +73,15 @@ _Entry = TypeVar("_Entry", bound=HasSelector)
 def one_or_more(value: str | Sequence[str]) -> tuple[str, ...]:
     """Return a text alone, or each text of a list."""
     return (value,) if isinstance(value, str) else tuple(value)
+
+
+def text(value: Scalar, booleans: tuple[str, str] = TRUE_FALSE) -> str:
+    """Return a TOML value as the text that an option or variable receives.
+
+    ``booleans`` spells ``true`` and ``false``; for options ``Provider.true_false``: TensorRT reads ``True``,
+    DirectML ``true``.
+    """
+    return booleans[not value] if isinstance(value, bool) else str(value)
 
 
 def selector_from(table: Mapping[str, str | Sequence[str]], *, not_keys: Iterable[str] = ()) -> Selector:

@@ -15,8 +15,7 @@ from harness.core.structure import OPTION
 from harness.plan.file_format import RenewAfter, TargetTable, Timeouts
 from harness.plan.known_provider import known_provider, precision_mode, release_of, why_not
 from harness.plan.places import Places, places_from
-from harness.plan.places_entry import TRUE_FALSE, Scalar, text
-from harness.plan.selector import one_or_more
+from harness.plan.selector import TRUE_FALSE, Scalar, one_or_more, text
 
 LIBRARY_SUFFIXES = (".so", ".dll", ".dylib")
 """Suffixes that distinguish a library's file name from a package's name."""
