@@ -82,8 +82,10 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         true_false: Spelling of booleans, true first.
         also_booleans: Other spellings of booleans, besides these two and their capitalised and lower-case
             forms.
+        options: Every provider option.
         precision_modes: Every way to choose the arithmetic.
         operators: Documented operator support; None without a list.
+        versions: Needs of releases.
         source: Public documents that the facts come from.
     """
 
