@@ -149,6 +149,7 @@ class SelectorIndex:
             )
 
         self._by_model, self._by_target, self._by_axes = by_model, by_target, by_axes
+        self._count = len(selectors)
 
     def matching(self, cell: Cell) -> int:
         """Return the selectors that match a cell, as a bit mask."""
@@ -156,17 +157,26 @@ class SelectorIndex:
             self._by_target(cell.target) & self._by_axes(cell.axes) & self._by_model(cell.suite, cell.model)
         )
 
+    def idle(self, cells: Iterable[Cell]) -> list[int]:
+        """Return the bits of the selectors that match none of the cells."""
+        left = (1 << self._count) - 1
+        for cell in cells:
+            left &= ~self.matching(cell)
+            if not left:
+                break
+        return [bit for bit in range(self._count) if left >> bit & 1]
+
 
 class LastMatch(Generic[_Entry]):
     """Entries of which the last one that matches a cell counts; ``providers`` as for ``SelectorIndex``."""
 
     def __init__(self, entries: Sequence[_Entry], providers: Mapping[str, str]) -> None:
         self._entries = entries
-        self._index = SelectorIndex([entry.selector for entry in entries], providers)
+        self.index = SelectorIndex([entry.selector for entry in entries], providers)
 
     def find(self, cell: Cell) -> _Entry | None:
         """Return the last entry that matches a cell, or None."""
-        last = self._index.matching(cell).bit_length()
+        last = self.index.matching(cell).bit_length()
         return self._entries[last - 1] if last else None
 
 

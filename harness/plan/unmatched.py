@@ -14,19 +14,9 @@ def unmatched_entries(
     matrix: Matrix, section: str, selectors: Sequence[Selector], planned: Sequence[Cell]
 ) -> Iterator[Problem]:
     """Yield a problem for each selector of a section that matches none of the cells."""
-    if not selectors:
-        return
-    index = SelectorIndex(selectors, matrix.first_providers)
-    everything = (1 << len(selectors)) - 1
-    seen = 0
-    for cell in planned:
-        seen |= index.matching(cell)
-        if seen == everything:
-            return
-    for bit, selector in enumerate(selectors):
-        if not seen >> bit & 1:
-            place = Place(matrix.path).key(section).item(bit)
-            yield _unmatched(place, selector, planned, matrix.first_providers)
+    for bit in SelectorIndex(selectors, matrix.first_providers).idle(planned) if selectors else ():
+        place = Place(matrix.path).key(section).item(bit)
+        yield _unmatched(place, selectors[bit], planned, matrix.first_providers)
 
 
 def unmatched_model_globs(
