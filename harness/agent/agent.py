@@ -158,11 +158,7 @@ def check_fields(job: dict[str, Any]) -> None:
 
 
 def _receive_inputs(job: dict[str, Any], files: TensorFiles) -> None:
-    """Add the data of large inputs to a job.
-
-    Raises:
-        UnfeedableError: The model or an input did not arrive.
-    """
+    """Add the data of large inputs to a job; UnfeedableError if one, or the model, did not arrive."""
     if "trouble" in job:
         raise UnfeedableError(job["trouble"])
     for inputs in job["data_sets"]:
@@ -171,11 +167,7 @@ def _receive_inputs(job: dict[str, Any], files: TensorFiles) -> None:
 
 
 def _play(job_run: JobRun) -> None:
-    """Run the model as the job asks; a scenario is the module of its name in ``harness.agent.scenarios``.
-
-    Raises:
-        LookupError: There is no such module.
-    """
+    """Run the model as the job asks; a scenario is the module of its name, else this is a LookupError."""
     job = job_run.job
     if job.get("evaluate"):
         module = "harness.agent.evaluate"

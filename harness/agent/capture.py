@@ -36,8 +36,7 @@ class Capture:
     def take(self, *, keep: bool = False) -> str:
         """Return the output since the last call: its head and its tail, with the cut marked.
 
-        Args:
-            keep: Whether the next call returns this output again.
+        With ``keep``, the next call returns this output again.
         """
         sys.stdout.flush()
         sys.stderr.flush()

@@ -48,6 +48,13 @@ def framed(message: Any, mode: str = BINARY) -> bytes:
     return b"".join((header, *(binascii.b2a_base64(content[at : at + _LINE_BYTES]) for at in starts)))
 
 
+def write_all(write: Callable[[memoryview], int], data: Any) -> None:
+    """Write all of some bytes, in as many calls as it takes; ``write`` returns how many it has taken."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[write(rest) :]
+
+
 def pieces(frames: Iterable[bytes]) -> Iterator[bytes]:
     """Yield frames as they are written: small ones several at a time."""
     waiting: list[bytes] = []
@@ -63,11 +70,7 @@ def pieces(frames: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class FrameReader:
-    """Reads lines and messages from a stream.
-
-    Args:
-        read: Returns up to so many bytes of the stream, at least one; none at its end.
-    """
+    """Reads lines and messages; ``read`` returns up to so many bytes, at least one, and none at the end."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
         self.mode = ""

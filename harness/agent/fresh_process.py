@@ -8,6 +8,7 @@ harness, which watches only the first one, sees the crash and its phase.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import subprocess
@@ -15,8 +16,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from harness.agent.bootstrap import BOOTSTRAP, program
 from harness.agent.errors import UnsupportedError
-from harness.agent.frame import FrameReader, framed
+from harness.agent.frame import FrameReader, framed, write_all
 from harness.agent.stream import Stream
 from harness.agent.system import PARENT, scratch_folder
 from harness.agent.target import Target
@@ -24,12 +26,7 @@ from harness.agent.tensor_files import TensorFiles
 
 GRACE_S = 5.0  # seconds to end by itself after its job
 OUTPUT_LIMIT = 16384  # bytes of its last output that are passed on
-_BOOTSTRAP = "import sys; exec(eval(sys.stdin.buffer.readline()))"
-_PROGRAM = """
-Importer({sources!r}).install()
-from harness.agent.fresh_process import _serve_pipe
-_serve_pipe()
-"""
+_START = "from harness.agent.fresh_process import serve_pipe; serve_pipe()"
 
 
 class FreshProcessError(Exception):
@@ -37,15 +34,9 @@ class FreshProcessError(Exception):
 
 
 def serve_afresh(target: Target, job: dict[str, Any], enter: Callable[[str], None]) -> dict[str, Any]:
-    """Have a fresh process serve a job.
+    """Have a fresh process serve a job for a model in a file; ``enter`` reports its phases.
 
-    Args:
-        target: The target that it serves.
-        job: The complete job, for a model in a file.
-        enter: Reports its phases.
-
-    Returns:
-        Its result, with the data of large outputs.
+    The result has the data of large outputs.
 
     Raises:
         FreshProcessError: It gave no result.
@@ -55,7 +46,7 @@ def serve_afresh(target: Target, job: dict[str, Any], enter: Callable[[str], Non
         raise UnsupportedError("this Python does not know its own path, so it cannot start a fresh process")
     with scratch_folder() as folder, open(os.path.join(folder, "output.txt"), "a+b") as output:
         process = subprocess.Popen(  # noqa: S603 - an argument list, never a shell
-            [sys.executable, "-u", "-c", _BOOTSTRAP],
+            [sys.executable, "-u", "-c", BOOTSTRAP],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=output,
@@ -87,10 +78,7 @@ def _exchange(
     pipe: Pipe, target: Target, job: dict[str, Any], folder: str, enter: Callable[[str], None]
 ) -> dict[str, Any]:
     """Send the program, the configuration and the job, and return the result."""
-    loader: Any = sys.modules["harness.agent"].__spec__.loader  # type: ignore[union-attr]  # an Importer
-    sources = loader.sources
-    program = sources["harness.agent.importer"] + _PROGRAM.format(sources=sources)
-    pipe.writer.write(repr(program).encode() + b"\n")
+    pipe.writer.write(program(_START))
     files = TensorFiles([folder], "in", "the inputs")
     data_sets = [[(name, files.send(wire)) for name, wire in inputs] for inputs in job["data_sets"]]
     pipe.send(("config", {**target.config, "tensor_folders": [folder]}))
@@ -149,7 +137,7 @@ class Pipe:
             raise FreshProcessError("a fresh process sent an unreadable message") from error
 
 
-def _serve_pipe() -> None:
+def serve_pipe() -> None:
     """Serve as the fresh process, over standard input and output."""
     from harness.agent.agent import main
 
@@ -157,13 +145,8 @@ def _serve_pipe() -> None:
     messages = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
 
-    def write(data: bytes) -> None:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[messages.write(rest) :]
-
     # It ends with its pipe at once, whatever it is doing.
     source: Any = sys.stdin.buffer  # a BufferedReader
-    stream = Stream(FrameReader(source.read1), write, grace_s=0.0)
+    stream = Stream(FrameReader(source.read1), functools.partial(write_all, messages.write), grace_s=0.0)
     main(stream)
     stream.finish()

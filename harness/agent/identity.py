@@ -4,43 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import glob
-import hashlib
+import itertools
 import os
 from typing import Any
 
+from harness.agent.system import sha256_of
+
 DRIVERS = "/sys/module/*/version"
 ACCELERATORS = (
-    "nvidia",
-    "amdgpu",
-    "amdxdna",
-    "i915",
-    "xe",
-    "intel_vpu",
-    "habanalabs",
-    "qaic",
-    "drv_davinci",
-    "rknpu",
-    "hailo_pci",
-    "apex",
+    *("nvidia", "amdgpu", "amdxdna", "i915", "xe", "intel_vpu"),
+    *("habanalabs", "qaic", "drv_davinci", "rknpu", "hailo_pci", "apex"),
 )
 """Kernel modules of accelerators, as their makers name them, that give a version of their own."""
 
 NVIDIA = "/proc/driver/nvidia/version"
 MOST_BYTES = 256
-BLOCK_BYTES = 1 << 20
+LIBRARIES = ("*onnxruntime*provider*", "onnxruntime_pybind11_state*")
 
 
 def identity(ort: Any, plugin: str) -> dict[str, Any]:
-    """Return the SHA-256 of libraries, and versions of drivers.
-
-    Args:
-        ort: The module onnxruntime.
-        plugin: Path of the plugin library; empty for a provider of the build.
-    """
+    """Return the SHA-256 of the plugin library or, without one, of the build, and versions of drivers."""
     folder = os.path.join(os.path.dirname(getattr(ort, "__file__", None) or ""), "capi")
-    built = [*glob.glob(os.path.join(folder, "*onnxruntime*provider*")), *glob.glob(_of_python(folder))]
-    paths = [plugin] if plugin else sorted(built)
-    digests = {os.path.basename(path): sha256(path) for path in paths}
+    built = [glob.glob(os.path.join(folder, name)) for name in LIBRARIES]
+    digests = {}
+    for path in [plugin] if plugin else sorted(itertools.chain(*built)):
+        with contextlib.suppress(OSError):
+            digests[os.path.basename(path)] = sha256_of(path)
     drivers = {
         path.split("/")[-2]: _text(path)
         for path in sorted(glob.glob(DRIVERS))
@@ -49,25 +38,7 @@ def identity(ort: Any, plugin: str) -> dict[str, Any]:
     nvidia = _text(NVIDIA)
     if nvidia:
         drivers["nvidia"] = nvidia
-    return {"sha256": {name: digest for name, digest in digests.items() if digest}, "drivers": drivers}
-
-
-def sha256(path: str) -> str:
-    """Return the SHA-256 of a file; empty if it cannot be read."""
-    digest = hashlib.sha256()
-    try:
-        with open(path, "rb") as file:
-            while True:
-                block = file.read(BLOCK_BYTES)
-                if not block:
-                    return digest.hexdigest()
-                digest.update(block)
-    except OSError:
-        return ""
-
-
-def _of_python(folder: str) -> str:
-    return os.path.join(folder, "onnxruntime_pybind11_state*")
+    return {"sha256": digests, "drivers": drivers}
 
 
 def _text(path: str) -> str:

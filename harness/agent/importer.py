@@ -18,11 +18,7 @@ NOT_PART = ("launcher.py", "__main__.py")  # files of the folder that are no par
 
 
 class Importer:
-    """Finds and loads modules whose sources are in memory.
-
-    Args:
-        sources: The source of each module by its full name; a name that others begin with is a package.
-    """
+    """Finds and loads modules by full name -> source; a name that others begin with is a package."""
 
     def __init__(self, sources: dict[str, str]) -> None:
         self.sources = sources

@@ -77,8 +77,10 @@ class Inbox:
             self._drop(job_id)  # another process may have stored it first
             return False
         if not any(delivery.model == job["model"] for delivery in self.deliveries.values()):
+            from harness.agent.model_store import Delivery
+
             try:
-                self.deliveries[job_id] = self.store.expect(job["model"])
+                self.deliveries[job_id] = Delivery(self.store, job["model"])
             except OSError as error:
                 self._fail(job_id, error)
                 return False

@@ -85,8 +85,7 @@ class JobRun:
     def run(self, inputs: list[Any]) -> tuple[Feeds, Outputs]:
         """Run the judged session on one data set, as a phase of its own: a time limit holds for one run.
 
-        Returns:
-            The inputs as the session takes them, and the outputs in wire form.
+        Returns the inputs as the session takes them, and the outputs in wire form.
         """
         self.enter("run")
         feeds = {name: to_feed(wire) for name, wire in inputs}

@@ -43,11 +43,7 @@ class HostPeak:
 
 
 class Stopwatch:
-    """Times the runs of one job; made before the job's session.
-
-    Args:
-        settings: ``warm_up`` and ``repeats``, numbers of runs, and ``budget_s``.
-    """
+    """Times the runs of one job, with settings as of ``measure``; made before the job's session."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
@@ -66,10 +62,7 @@ class Stopwatch:
     def time(self, job_run: JobRun, step: Callable[[], Any], io: str) -> Any:
         """Time ``step``, a run of the judged session, into the result; return what the last run returned.
 
-        Args:
-            job_run: Its result gets ``latency``.
-            step: Runs once.
-            io: ``copied`` if a run takes and gives numpy arrays, ``bound`` if they are bound.
+        ``io`` is ``copied`` if a run takes and gives numpy arrays, ``bound`` if they are bound.
         """
         facts, outputs = measure(step, self.settings, job_run.enter)
         options = job_run.session.get_session_options()
@@ -164,10 +157,7 @@ class _Contention:
 def waiting_for_others(waiting: float, running: float, processors: int) -> float:
     """Return how many threads waited for other processes, not for threads of their own process.
 
-    Args:
-        waiting: Threads that waited, on average; negative if some have ended meanwhile.
-        running: Threads that ran, on average.
-        processors: How many the process may use.
+    ``waiting`` and ``running`` are threads on average; ``waiting`` is negative if some have ended meanwhile.
     """
     own = max(0.0, running + waiting - processors)
     return round(max(0.0, waiting - own), 4)

@@ -41,15 +41,9 @@ def save(
     save_format: str,
     disabled: tuple[str, ...] = (),
 ) -> None:
-    """Write a model as the CPU provider optimizes it.
+    """Write a model as the CPU provider optimizes it, but without the optimizers in ``disabled``.
 
-    Args:
-        target: Its onnxruntime writes the model.
-        model: Path or bytes of the model.
-        job: Holds the optimization level.
-        path: File to write.
-        save_format: ``ONNX``, with the weights in another file, or ``ORT``.
-        disabled: Names of optimizers that must not run.
+    ``save_format`` is ``ONNX``, with the weights in another file, or ``ORT``.
     """
     settings = target.settings(job)
     settings.optimized_model_filepath = path

@@ -42,11 +42,7 @@ def pack(message: Any) -> tuple[bytes, list[Any], int]:
 
 
 def unpack(content: Any, behind: int) -> Any:
-    """Return the message in the content of a frame; any content is safe.
-
-    Args:
-        content: The bytes of the JSON, and those of the binary values.
-        behind: Where the binary values begin.
+    """Return the message in a frame, whose binary values begin ``behind``; any content is safe.
 
     Raises:
         ValueError: It is no message.

@@ -1,4 +1,7 @@
-"""Models that came from another machine: while they arrive, and stored for later processes."""
+"""Models that came from another machine: while they arrive, and stored for later processes.
+
+All raise OSError if there is no room, a model cannot be read or written, or a name leads out of its folder.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ import tempfile
 import time
 from typing import Any
 
+from harness.agent.system import sha256_of
+
 STORE_LIMIT = 4 << 30  # bytes of stored models
 _STORE_IN_USE_S = 600  # seconds after its last use in which a model is kept: a session may need it
 _STORE_ABANDONED_S = 86400  # seconds after which an incomplete model is deleted
@@ -18,11 +23,7 @@ NEW = ".new-"  # prefix of the folder of an incomplete model
 
 
 class Delivery:
-    """A model that is arriving: its files are written one after the other into a new folder.
-
-    Raises:
-        OSError: There is no room for it.
-    """
+    """A model that is arriving: its files are written one after the other into a new folder."""
 
     def __init__(self, store: ModelStore, model: dict[str, Any]) -> None:
         for name in (model["digest"], *(name for name, _, _ in model["files"])):
@@ -53,11 +54,7 @@ class Delivery:
         return False
 
     def take(self, content: bytes | None) -> None:
-        """Add the requested piece.
-
-        Raises:
-            OSError: The harness could not read it, or it cannot be written.
-        """
+        """Add the requested piece."""
         if not content:
             raise OSError("%s can no longer be read" % self.name)
         self.file.write(content)
@@ -92,7 +89,7 @@ class ModelStore:
         with contextlib.suppress(OSError):
             os.utime(entry)
             if model["digest"] in self.seen or all(
-                os.path.getsize(path) == nbytes and _sha256(path) == expected
+                os.path.getsize(path) == nbytes and sha256_of(path) == expected
                 for path, (_, nbytes, expected) in zip(paths, model["files"])
             ):
                 self.seen.add(model["digest"])
@@ -113,20 +110,8 @@ class ModelStore:
                 self.folder = tempfile.mkdtemp(prefix="models-", dir=os.getcwd())
         return self.folder
 
-    def expect(self, model: dict[str, Any]) -> Delivery:
-        """Begin to receive a model.
-
-        Raises:
-            OSError: There is no room for it.
-        """
-        return Delivery(self, model)
-
     def make_room(self, nbytes: int) -> str:
-        """Return a new folder for so many bytes; delete old models if they need the room.
-
-        Raises:
-            OSError: There is no room for it.
-        """
+        """Return a new folder for so many bytes; delete old models if they need the room."""
         if self.nbytes is None or self.nbytes + nbytes > STORE_LIMIT:
             self.nbytes = self._clean_up(STORE_LIMIT - nbytes)
         if nbytes > shutil.disk_usage(self.home()).free // 2:
@@ -136,11 +121,7 @@ class ModelStore:
         return tempfile.mkdtemp(prefix=NEW, dir=self.home())
 
     def keep(self, delivery: Delivery) -> None:
-        """Store a complete model under its digest.
-
-        Raises:
-            OSError: It cannot be stored.
-        """
+        """Store a complete model under its digest."""
         try:
             os.rename(delivery.folder, os.path.join(self.home(), delivery.model["digest"]))
         except OSError:
@@ -151,11 +132,7 @@ class ModelStore:
             self.seen.add(delivery.model["digest"])
 
     def _clean_up(self, limit: int) -> int:
-        """Delete the models used longest ago until the others take no more than ``limit`` bytes.
-
-        Returns:
-            The bytes that are left; models in recent use stay in any case.
-        """
+        """Delete models used longest ago down to a limit, none in recent use; return the bytes left."""
         entries = []
         for entry in os.scandir(self.home()):
             with contextlib.suppress(OSError):  # another process may delete it now
@@ -175,11 +152,7 @@ class ModelStore:
 
 
 def parts_of(name: str) -> list[str]:
-    """Return the parts of a file's relative name.
-
-    Raises:
-        OSError: It leads out of its folder.
-    """
+    """Return the parts of a file's relative name."""
     parts = name.split("/")
     if any(part in ("", ".", "..") or set(part) & {"\\", ":", "\0"} for part in parts):
         raise OSError("%r is no name of a file in the model's folder" % name[:200])
@@ -189,11 +162,3 @@ def parts_of(name: str) -> list[str]:
 def _size_of(folder: str) -> int:
     files = (os.path.join(home, name) for home, _, names in os.walk(folder) for name in names)
     return sum(map(os.path.getsize, files))
-
-
-def _sha256(path: str) -> str:
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        for block in iter(lambda: file.read(1 << 20), b""):
-            digest.update(block)
-    return digest.hexdigest()

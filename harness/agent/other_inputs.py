@@ -15,10 +15,8 @@ def other_inputs(feeds: dict[str, Any]) -> dict[str, Any] | None:
 
     The CPU EP and an EP under test both derive them from the same data set. The values stay in the domain of
     every element-wise operator. Only floating tensors of two dimensions or more change; if there are none,
-    integers of two dimensions or more, then floating vectors, then texts and booleans.
-
-    Args:
-        feeds: What ``InferenceSession.run`` takes. Only numpy arrays change.
+    integers of two dimensions or more, then floating vectors, then texts and booleans. They have to be numpy
+    arrays.
     """
     for kinds, dimensions in (("fc", MATRIX), ("iu", MATRIX), ("fc", 1), ("Ob", 1)):
         changed = {

@@ -7,19 +7,15 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from harness.agent.difference import difference, distance
+from harness.agent.difference import difference
 from harness.agent.job_run import JobRun
 from harness.agent.wire import to_feed
 
 
 def repeat(job_run: JobRun, first: list[Any]) -> None:
-    """Make the runs that are still missing; the run furthest from the first one becomes ``second``.
+    """Make the runs that are missing; the one furthest from ``first``, the only run yet, becomes ``second``.
 
     The last session stays open for the result, and ends as that of a plain run does.
-
-    Args:
-        job_run: Its session has run the first data set once.
-        first: The outputs of that run, in wire form.
     """
     settings = job_run.job["repeat"]
     feeds = {name: to_feed(wire) for name, wire in job_run.job["data_sets"][0]}
@@ -60,7 +56,7 @@ class Tally:
         if outputs == self.first:  # nearly always, and cheaper than a digest
             return
         self.digests.add(digest(outputs))
-        self.max_abs = max(self.max_abs, distance(self.first, outputs))
+        self.max_abs = max(self.max_abs, difference(self.first, outputs, relative=False))
         apart = difference(self.first, outputs)
         if apart > self.apart:
             self.apart, self.furthest = apart, outputs

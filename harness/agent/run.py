@@ -15,11 +15,7 @@ PROGRESS_S = 0.1  # seconds between reports that runs go on: the harness limits 
 
 
 class Runner:
-    """Runs a session; outputs are in wire form, with large ones still as ``Bulk``.
-
-    Args:
-        session: An ``InferenceSession``.
-    """
+    """Runs a session; outputs are in wire form, with large ones still as ``Bulk``."""
 
     def __init__(self, session: Any) -> None:
         self.session = session

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import platform
 import queue
@@ -11,7 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from harness.agent.frame import BINARY, FrameReader, framed
+from harness.agent.frame import BINARY, FrameReader, framed, write_all
 from harness.agent.hello import HELLO, PROBE, PROTOCOL, VARIABLE, chosen_mode, greeting, read_hello
 
 GRACE_S = 5.0  # seconds in which a busy agent may end by itself once the harness is gone
@@ -56,10 +57,7 @@ class Stream:
             self._write(frame)
 
     def receive(self, timeout: float | None = None) -> Any:
-        """Return the next message.
-
-        Args:
-            timeout: Seconds to wait for it; None for ever.
+        """Return the next message; wait for it as many seconds as given, or for ever.
 
         Raises:
             EOFError: The stream has ended.
@@ -95,8 +93,7 @@ class Stream:
 def open_stream() -> tuple[Stream, Callable[[], None]]:
     """Read the hello, greet the harness, and move the stream away from standard input and output.
 
-    Returns:
-        The stream, and a function that closes it.
+    Returns the stream, and a function that closes it.
 
     Raises:
         SystemExit: There is no hello, or it asks for what this agent does not speak.
@@ -114,10 +111,8 @@ def open_stream() -> tuple[Stream, Callable[[], None]]:
     except (EOFError, ValueError) as error:
         raise SystemExit("ep-harness: %s" % error) from None
 
-    def write(data: bytes) -> Any:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(sink, rest) :]
+    def write(data: bytes) -> None:
+        write_all(functools.partial(os.write, sink), data)
 
     def close() -> None:
         os.close(sink)
@@ -127,7 +122,7 @@ def open_stream() -> tuple[Stream, Callable[[], None]]:
         connection = _connected(values["connect"])
         reader = FrameReader(connection.recv)
 
-        def write(data: bytes) -> Any:
+        def write(data: bytes) -> None:
             connection.sendall(data)
 
         def close() -> None:
@@ -161,11 +156,7 @@ def first_lines(reader: FrameReader) -> tuple[bytes, bool]:
 
 
 def _connected(address: str) -> socket.socket:
-    """Return a connection to the harness.
-
-    Raises:
-        SystemExit: There is none, or the address is none of TCP.
-    """
+    """Return a connection to the harness; exit if there is none, or the address is none of TCP."""
     scheme, _, place = address.partition("://")
     host, _, port = place.rstrip("/").rpartition(":")
     if scheme != "tcp" or not port.isdigit():

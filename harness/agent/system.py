@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import hashlib
 import os
 import shutil
 import signal
@@ -104,6 +105,15 @@ def processor(cpuinfo: str = "/proc/cpuinfo") -> dict[str, Any]:
 def usable_processors() -> int:
     """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def sha256_of(path: str) -> str:
+    """Return the SHA-256 of a file; ``hashlib.file_digest`` is newer than Python 3.9."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        for block in iter(lambda: file.read(1 << 20), b""):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def elapsed_ms(started: float) -> float:

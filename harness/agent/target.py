@@ -24,12 +24,7 @@ _PROBE_INPUT = (-2.0, -0.5, 0.5, 3.0)  # exact at every precision that a provide
 
 
 class Target:
-    """A provider with its options, as sessions of this process use it.
-
-    Args:
-        ort: The module ``onnxruntime``.
-        config: The configuration message of the harness.
-        fingerprint: Receives the facts about the target, one by one.
+    """A provider with its options, as sessions of this process use it; adds its facts to the fingerprint.
 
     Raises:
         UnavailableError: The target cannot be used.
@@ -66,7 +61,6 @@ class Target:
                 )
 
     def _register(self, plugin: str, device_filter: dict[str, str]) -> None:
-        """Register the plugin library and choose the device that matches the filter."""
         path, version = plugin_library(plugin)
         self.fingerprint["plugin"] = {"library": path, "version": version}
         name = self.chain[0]
@@ -136,11 +130,7 @@ class Target:
     ) -> Any:
         """Return a new session, which falls back to the CPU only node by node, as placement shows.
 
-        Args:
-            model: Path or bytes of the model.
-            job: Session settings of the cell; absent ones keep onnxruntime's default.
-            options: Provider options in place of the target's own.
-            adjust: Changes the session options last.
+        Settings that the job lacks keep onnxruntime's default; ``adjust`` changes the session options last.
 
         Raises:
             FallbackError: onnxruntime silently left out a provider.

@@ -68,10 +68,8 @@ class TensorFiles:
     ``{"dtype": "float32", "shape": [1000, 1000], "file": "out-1"}``. One side writes the file straight from
     memory; the other side maps it and deletes it at once. The mapping stays readable while it is in use.
 
-    Args:
-        folders: Folders for files, in order of preference; none if the two share no file system.
-        prefix: Prefix of the names of files that this side writes.
-        what: What this side sends, for error messages.
+    The folders are tried in their order; there are none if the two share no file system. Names of files that
+    this side writes begin with ``prefix``; error messages say ``what`` it sends.
     """
 
     NAME = re.compile(r"[a-z]{1,20}-[0-9]{1,20}")
@@ -114,7 +112,6 @@ class TensorFiles:
         return {**value, "data": bulk.view.tobytes()}
 
     def _count(self, nbytes: int) -> None:
-        """Count bytes that go into the message itself."""
         self.inline_bytes += nbytes
         if self.inline_bytes > INLINE_LIMIT:
             elsewhere = " and find no room in %s" % " or ".join(self.folders) if self.folders else ""
@@ -157,10 +154,6 @@ class TensorFiles:
     def receive(self, value: Any, levels: int = 0) -> None:
         """Add the data of its files to a value in wire form, which may come from an untrusted process.
 
-        Args:
-            value: The value.
-            levels: The number of values around it.
-
         Raises:
             UnfeedableError: A file cannot be read, or the value has too many levels.
         """
@@ -178,11 +171,7 @@ class TensorFiles:
                 raise UnfeedableError("a tensor's file cannot be read: %s" % clean(error)) from error
 
     def _read(self, name: object) -> Any:
-        """Return the contents of a file, and delete it.
-
-        Raises:
-            OSError: There is no such file, or it is not a file that ``send`` could have written.
-        """
+        """Return the contents of a file, and delete it; OSError if ``send`` cannot have written it."""
         if not isinstance(name, str) or not self.NAME.fullmatch(name):
             raise OSError("%s is not the name of a tensor's file" % clean(repr(name), 100))
         for folder in self.folders:

@@ -11,8 +11,9 @@ import numpy as np
 import onnx
 
 from harness.agent.errors import NoRoomError
-from harness.agent_check.check import FaultError, NotDoneError
 from harness.agent_check.dialogue import PLAIN, Dialogue, Opening
+from harness.agent_check.fault import FaultError, NotDoneError
+from harness.agent_check.models import MODELS, model
 from harness.core.scenario import GENERATE
 from harness.core.value import NamedValues, Tensor, Value, tensor
 from harness.engine.greeting import Greeting
@@ -43,15 +44,10 @@ Inputs = Mapping[str, Value]
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
-    """What is checked.
+    """What is checked: an agent, by its command, with one EP.
 
-    Attributes:
-        command: The agent.
-        provider: The EP of its configuration.
-        options: Options of that EP.
-        folder: An empty folder for everything.
-        limit_s: Seconds in which anything must come.
-        large_bytes: Size of the largest tensor.
+    The folder is empty. Anything must come within ``limit_s`` seconds. The largest tensor has
+    ``large_bytes``.
     """
 
     command: tuple[str, ...]
@@ -69,6 +65,11 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     result: Result
     after: After
     ran: Ran | None
+
+    @property
+    def output(self) -> Value:
+        """The first output of the first data set; errors as of ``outputs``."""
+        return self.outputs()[0][1]
 
     def outputs(self, data_set: int = 0) -> NamedValues:
         """Return the outputs of a data set.
@@ -196,12 +197,12 @@ class Bench:
         path.mkdir(parents=True)
         return path
 
-    def path(self, name: str, content: onnx.ModelProto | bytes) -> Path:
-        """Write a model once; return its path."""
+    def path(self, name: str, content: onnx.ModelProto | bytes | None = None) -> Path:
+        """Write a model once, by default that of ``MODELS``; return its path."""
         if name not in self._models:
-            data = content if isinstance(content, bytes) else content.SerializeToString()
+            made = model(MODELS[name]) if content is None else content
             self._models[name] = self.folder("models") / f"{name}.onnx"
-            self._models[name].write_bytes(data)
+            self._models[name].write_bytes(made if isinstance(made, bytes) else made.SerializeToString())
         return self._models[name]
 
     def job(self, path: Path, *data_sets: Inputs, **fields: Any) -> dict[str, Any]:
@@ -229,15 +230,17 @@ class Bench:
     def ask(self, path: Path, *data_sets: Inputs, **fields: Any) -> Answer:
         """Have the shared process serve a job."""
         dialogue, number = self.shared(), next(self._ids)
-        dialogue.send(("job", number, self.job(path, *data_sets, **fields)))
+        self.send_job(dialogue, number, path, *data_sets, **fields)
         return self.answer(dialogue, number, len(data_sets) or 1, str(fields.get("scenario", "")))
 
-    def answer(self, dialogue: Dialogue, number: int, data_sets: int = 1, scenario: str = "") -> Answer:
-        """Receive everything about a job, which must be at work.
+    def send_job(
+        self, dialogue: Dialogue, number: int, path: Path, *data_sets: Inputs, **fields: Any
+    ) -> None:
+        """Send a job to a process."""
+        dialogue.send(("job", number, self.job(path, *data_sets, **fields)))
 
-        Raises:
-            FaultError: It comes in another order or form than specified.
-        """
+    def answer(self, dialogue: Dialogue, number: int, data_sets: int = 1, scenario: str = "") -> Answer:
+        """Receive all about a job, which must be at work; raise FaultError for another order or form."""
         phases: list[str] = []
         while isinstance(message := dialogue.receive("a phase or a result"), PhaseEntered | PieceNeeded):
             if isinstance(message, PhaseEntered):

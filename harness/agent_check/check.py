@@ -1,58 +1,19 @@
-"""What a check is, and the two ways in which it ends early."""
+"""What a check is, and the groups of checks."""
 
 from collections.abc import Callable
-from typing import Any, Literal
 
 import msgspec
 
-Word = Literal[
-    "greeting",  # the line with which it begins is missing or wrong
-    "version",
-    "token",
-    "mode",
-    "declines",
-    "frame",  # something else than frames came
-    "form",  # a message of no known form
-    "order",  # a message at the wrong time
-    "environment",
-    "value",  # an output is wrong
-    "placement",
-    "upload",
-    "refused",  # it refuses what every agent must do
-    "accepted",  # it answers what it must refuse
-    "error",  # an error is reported in another way than specified
-    "end",  # it does not end when it must
-    "died",  # it ends when it must not
-    "time",  # nothing came in time
-    "written",  # it wrote outside of its folders
-]
-"""What is wrong, in one word."""
+from harness.agent_check.bench import Bench
 
-
-Run = Callable[[Any], None]
-"""What a check does, with the ``Bench``."""
-
-
-class FaultError(Exception):
-    """The agent does not follow the protocol; has the word for it, and a text."""
-
-    def __init__(self, word: Word, text: str) -> None:
-        super().__init__(text)
-        self.word = word
-        self.text = text
-
-
-class NotDoneError(Exception):
-    """The agent does not do what the check asks for, and says so; the text has its reason."""
+Run = Callable[[Bench], object]
+"""What a check does; what it returns does not count."""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """One check.
+    """One check of a group. Its title is what the agent must do.
 
-    Attributes:
-        group: The heading under which it is shown.
-        title: What the agent must do.
-        run: Raises ``FaultError`` or ``NotDoneError``.
+    ``run`` raises ``FaultError`` or ``NotDoneError``.
     """
 
     group: str

@@ -1,17 +1,11 @@
 """Comparison of values, bit for bit."""
 
-from collections.abc import Iterator
-
-from harness.agent_check.check import FaultError
+from harness.agent_check.fault import FaultError
 from harness.core.value import STRING, Sequence, Tensor, Value, leaves
 
 
 def same(found: Value, expected: Value, what: str = "the output") -> None:
-    """Check that two values have the same type, shape and bits.
-
-    Raises:
-        FaultError: They differ.
-    """
+    """Raise FaultError unless two values have the same type, shape and bits."""
     text = _difference(found, expected)
     if text:
         raise FaultError("value", f"{what}: {text}")
@@ -25,19 +19,16 @@ def _difference(found: Value, expected: Value) -> str:
     if items and items[0] != items[1]:
         return f"{items[0]} items in place of {items[1]}"
     parts = zip(leaves("", found), leaves("", expected), strict=False)
-    return next(_differences(part for (_, one), (_, other) in parts for part in [(one, other)]), "")
+    return next(filter(None, (_part_difference(one, other) for (_, one), (_, other) in parts)), "")
 
 
-def _differences(pairs: "Iterator[tuple[Tensor | None, Tensor | None]]") -> Iterator[str]:
-    for found, expected in pairs:
-        if found is None or expected is None:
-            if found is not expected:
-                yield "an empty optional in place of a value, or the other way"
-        elif found.dtype != expected.dtype:
-            yield f"{found.dtype} in place of {expected.dtype}"
-        elif found.array.shape != expected.array.shape:
-            yield f"shape {list(found.array.shape)} in place of {list(expected.array.shape)}"
-        elif expected.dtype == STRING and found.array.tolist() != expected.array.tolist():
-            yield "other texts"
-        elif expected.dtype != STRING and found.array.tobytes() != expected.array.tobytes():
-            yield "other values"
+def _part_difference(found: Tensor | None, expected: Tensor | None) -> str:
+    if found is None or expected is None:
+        return "" if found is expected else "an empty optional in place of a value, or the other way"
+    if found.dtype != expected.dtype:
+        return f"{found.dtype} in place of {expected.dtype}"
+    if found.array.shape != expected.array.shape:
+        return f"shape {list(found.array.shape)} in place of {list(expected.array.shape)}"
+    if expected.dtype == STRING:
+        return "" if found.array.tolist() == expected.array.tolist() else "other texts"
+    return "" if found.array.tobytes() == expected.array.tobytes() else "other values"

@@ -15,10 +15,10 @@ from typing import Any
 
 import msgspec
 
-from harness.agent.frame import MODES, ChangedError, FrameReader, NoFrameError, framed
+from harness.agent.frame import MODES, ChangedError, FrameReader, NoFrameError, framed, write_all
 from harness.agent.hello import HELLO, PROTOCOL, VARIABLE
 from harness.agent.launcher import exit_cause
-from harness.agent_check.check import FaultError, Word
+from harness.agent_check.fault import FaultError, Word
 from harness.core.errors import one_line
 from harness.engine.greeting import Greeting, GreetingError, find_greeting
 from harness.engine.launch import OUTPUT, kill_group, start_process
@@ -31,15 +31,9 @@ _END = object()
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True):
-    """How a conversation begins.
+    """How a conversation begins: what the hello offers, and how it comes.
 
-    Attributes:
-        protocols: Versions that are offered.
-        modes: Modes that are offered.
-        extra: Further keys of the hello.
-        by_variable: Whether the hello comes in the environment.
-        by_socket: Whether the agent has to connect.
-        raw: What it gets in place of a hello; None for a hello.
+    ``extra`` are further keys of it; ``raw`` is sent in its place.
     """
 
     protocols: tuple[int, ...] = (PROTOCOL,)
@@ -54,14 +48,9 @@ PLAIN = Opening()
 
 
 class Dialogue:
-    """A process of an agent, and the messages to and from it.
+    """A process of an agent in an empty folder, and the messages to and from it.
 
-    Args:
-        command: The agent.
-        env: Environment variables.
-        folder: An empty folder for the process.
-        limit_s: Seconds in which anything must come.
-        opening: How the conversation begins.
+    What should come and does not, comes late, or cannot be understood, is a FaultError.
     """
 
     def __init__(
@@ -106,11 +95,7 @@ class Dialogue:
     # --- opening ---
 
     def greet(self) -> Greeting:
-        """Return the agent's greeting, and receive messages from then on.
-
-        Raises:
-            FaultError: None comes, or a wrong one.
-        """
+        """Return the agent's greeting, and receive messages from then on."""
         reader = FrameReader(self._accepted() if self._listener else self._read)
         self._receiver = threading.Thread(target=self._receive, args=(reader,), daemon=True)
         self._receiver.start()
@@ -164,19 +149,10 @@ class Dialogue:
                 self._socket.sendall(data)
                 return
             assert self._popen.stdin is not None  # noqa: S101 - a pipe was asked for
-            rest = memoryview(data)
-            while rest:
-                rest = rest[self._popen.stdin.write(rest) :]
+            write_all(self._popen.stdin.write, data)
 
     def receive(self, expected: str) -> StartMessage | JobMessage:
-        """Return the next message, which must have a known form.
-
-        Args:
-            expected: What should come, for the text of a fault.
-
-        Raises:
-            FaultError: Nothing comes, or nothing that can be understood.
-        """
+        """Return the next message, which must have a known form."""
         message = self._next(expected, "time")
         if isinstance(message, tuple) and message[:1] == ("failed",):
             raise FaultError("died", f"in place of {expected} it reported: {one_line(message[1:], 200)}")
@@ -213,11 +189,7 @@ class Dialogue:
                     end.close()
 
     def ended(self, after: str) -> str:
-        """Return how it ended: empty for exit code 0.
-
-        Raises:
-            FaultError: It has not ended in time.
-        """
+        """Return how it ended: empty for exit code 0."""
         try:
             return exit_cause(self._popen.wait(END_S))
         except subprocess.TimeoutExpired:

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 from harness.agent.frame import framed
-from harness.agent_check import models
 from harness.agent_check.bench import Bench, floats
-from harness.agent_check.check import FaultError, Group
+from harness.agent_check.check import Group
 from harness.agent_check.dialogue import Dialogue
+from harness.agent_check.fault import FaultError
 from harness.engine.messages import PhaseEntered, PieceNeeded
 
 ENDING = Group("the harness goes away")
@@ -23,11 +23,10 @@ def _reached(bench: Bench, phase: str) -> Dialogue:
         return bench.imported()
     dialogue = bench.made_ready()
     if phase == "in a job":
-        path = bench.path("negated", models.negated())
+        path = bench.path("negated")
         dialogue.send(*(("job", number, bench.job(path, {"x": floats(1.0)})) for number in range(50)))
     elif phase == "in a long run":
-        path = bench.path("endless", models.endless())
-        dialogue.send(("job", 1, bench.job(path, {"x": floats(1.0)})))
+        bench.send_job(dialogue, 1, bench.path("endless"), {"x": floats(1.0)})
         _await_run(bench, dialogue)
     return dialogue
 

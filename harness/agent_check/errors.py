@@ -1,10 +1,12 @@
 """Checks of errors: what is wrong with a job becomes its result, and the next job is served."""
 
+from collections.abc import Callable
+
 import numpy as np
 
-from harness.agent_check import models
-from harness.agent_check.bench import Answer, Bench
-from harness.agent_check.check import FaultError, Group
+from harness.agent_check.bench import Answer, Bench, Inputs
+from harness.agent_check.check import Group
+from harness.agent_check.fault import FaultError
 from harness.agent_check.jobs import X, negate
 from harness.core.value import tensor
 from harness.engine.messages import Completed, NotFed, Refused
@@ -24,6 +26,10 @@ def _must_fail(answer: Answer, *phases: str) -> None:
         raise FaultError("error", "the error has no message, or no kind")
 
 
+def _fails(model: str, inputs: Inputs, *phases: str) -> Callable[[Bench], None]:
+    return lambda bench: _must_fail(bench.ask(bench.path(model), inputs), *phases)
+
+
 @ERRORS.check("a model that does not exist")
 def _missing_model(bench: Bench) -> None:
     bench.declines("paths")
@@ -35,33 +41,9 @@ def _garbage_model(bench: Bench) -> None:
     _must_fail(bench.ask(bench.path("garbage", b"no model" * 100), {"x": X}), "create")
 
 
-@ERRORS.check("an operator that does not exist")
-def _unknown_operator(bench: Bench) -> None:
-    _must_fail(bench.ask(bench.path("unknown", models.unknown_operator()), {"x": X}), "create")
-
-
-@ERRORS.check("an input of a wrong shape")
-def _wrong_shape(bench: Bench) -> None:
-    matrix = tensor(np.ones((2, 2), np.float32))
-    _must_fail(bench.ask(bench.path("two", models.two_outputs()), {"x": matrix}), "run")
-
-
-@ERRORS.check("an input of a wrong type")
-def _wrong_type(bench: Bench) -> None:
-    whole = tensor(np.ones(2, np.int64))
-    _must_fail(bench.ask(bench.path("two", models.two_outputs()), {"x": whole}), "run")
-
-
-@ERRORS.check("an input that is missing")
-def _missing_input(bench: Bench) -> None:
-    _must_fail(bench.ask(bench.path("subtracted", models.subtracted()), {"p": X}), "run")
-
-
-@ERRORS.check("an input that the model does not have")
-def _surplus_input(bench: Bench) -> None:
-    _must_fail(bench.ask(bench.path("two", models.two_outputs()), {"x": X, "z": X}), "run", "create")
-
-
-@ERRORS.check("after all these errors the next job is right")
-def _goes_on(bench: Bench) -> None:
-    negate(bench)
+ERRORS.add("an operator that does not exist", _fails("unknown", {"x": X}, "create"))
+ERRORS.add("an input of a wrong shape", _fails("two", {"x": tensor(np.ones((2, 2), np.float32))}, "run"))
+ERRORS.add("an input of a wrong type", _fails("two", {"x": tensor(np.ones(2, np.int64))}, "run"))
+ERRORS.add("an input that is missing", _fails("subtracted", {"p": X}, "run"))
+ERRORS.add("an input that the model does not have", _fails("two", {"x": X, "z": X}, "run", "create"))
+ERRORS.add("after all these errors the next job is right", negate)

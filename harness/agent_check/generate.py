@@ -2,13 +2,11 @@
 
 import msgspec
 import numpy as np
-import onnx
-from onnx import helper, numpy_helper
 
-from harness.agent_check import models
 from harness.agent_check.bench import Bench
-from harness.agent_check.check import FaultError
 from harness.agent_check.compare import same
+from harness.agent_check.fault import FaultError
+from harness.agent_check.models import model
 from harness.core.scenario import GENERATE
 from harness.core.value import tensor
 from harness.core.ways import TextSettings, plays_of
@@ -20,6 +18,19 @@ _TEXT = TextSettings(ways=("at_once", "step"), length=6, new_tokens=2)
 _TOKENS = (2, 0, 1, 1, 2, 0)
 _TABLE = np.array([[1, -2], [4, 8], [-16, 32]], np.float32)
 """The embedding of each token; sums of these are exact."""
+
+_SUMS = """(int64[batch, sequence] tokens, float[batch, before, 2] past)
+    => (float[batch, sequence, 2] logits, float[batch, after, 2] present)
+    <int64[1] axis = {1}, int64[1] two = {2}, int64[1] most = {1073741824},
+     float[3, 2] table = {1, -2, 4, 8, -16, 32}> {
+    new = Gather(table, tokens)
+    present = Concat <axis = 1> (past, new)
+    sums = CumSum(present, axis)
+    shape = Shape(past)
+    start = Slice(shape, axis, two)
+    logits = Slice(sums, start, most, axis)
+}"""
+"""A decoder whose cache holds the embedded tokens, and whose logits are their sums."""
 
 _DECODER = Decoder(
     tokens="tokens",
@@ -39,7 +50,7 @@ def plays_text(bench: Bench) -> None:
         "past": tensor(np.zeros((1, 0, 2), np.float32)),
     }
     answer = bench.ask(
-        bench.path("sums", _sums().SerializeToString()),
+        bench.path("sums", model(_SUMS)),
         *[text] * len(plays),
         scenario=GENERATE,
         scenario_settings=Scenarios().settings(GENERATE),
@@ -52,24 +63,3 @@ def plays_text(bench: Bench) -> None:
             raise FaultError("form", f"way {play.name} has outputs {', '.join(sorted(found))}")
         same(found["logits"], tensor(embedded.cumsum(1)), f"logits of way {play.name}")
         same(found["present"], tensor(embedded), f"cache of way {play.name}")
-
-
-def _sums() -> onnx.ModelProto:
-    """Return a decoder whose cache holds the embedded tokens, and whose logits are their sums."""
-    nodes = [
-        helper.make_node("Gather", ["table", "tokens"], ["new"]),
-        helper.make_node("Concat", ["past", "new"], ["present"], axis=1),
-        helper.make_node("CumSum", ["present", "axis"], ["sums"]),
-        helper.make_node("Shape", ["past"], ["shape"]),
-        helper.make_node("Slice", ["shape", "axis", "two"], ["start"]),
-        helper.make_node("Slice", ["sums", "start", "most", "axis"], ["logits"]),
-    ]
-    numbers = {"axis": [1], "two": [2], "most": [1 << 30]}
-    weights = [numpy_helper.from_array(np.array(one, np.int64), name) for name, one in numbers.items()]
-    weights.append(numpy_helper.from_array(_TABLE, "table"))
-    cache = [
-        models.tensor(name, shape=["batch", length, 2])
-        for name, length in (("past", "before"), ("logits", "sequence"), ("present", "after"))
-    ]
-    tokens = models.tensor("tokens", "int64", ["batch", "sequence"])
-    return models.model(nodes, [tokens, cache[0]], cache[1:], weights)

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from harness.agent_check import models
 from harness.agent_check.bench import Answer, Bench, floats
-from harness.agent_check.check import FaultError, Group
+from harness.agent_check.check import Group
 from harness.agent_check.compare import same
+from harness.agent_check.fault import FaultError
+from harness.agent_check.models import MODELS, model, odd_names
 from harness.core.value import tensor
 
 JOBS = Group("jobs")
@@ -17,14 +18,12 @@ MOST = (1 << 53) - 1
 
 def negate(bench: Bench, **fields: object) -> Answer:
     """Have the shared process compute Sqrt(Abs(Neg(x))); the answer must be right."""
-    answer = bench.ask(bench.path("negated", models.negated()), {"x": X}, **fields)
-    same(answer.outputs()[0][1], Y)
+    answer = bench.ask(bench.path("negated"), {"x": X}, **fields)
+    same(answer.output, Y)
     return answer
 
 
-@JOBS.check("a job has a result, and the right one")
-def _right_result(bench: Bench) -> None:
-    negate(bench)
+JOBS.add("a job has a result, and the right one", negate)
 
 
 @JOBS.check("the phase run is told before the result")
@@ -73,36 +72,31 @@ def _counts_operators(bench: Bench) -> None:
         raise FaultError("placement", "ep_ops or cpu_ops have other sums than ep_nodes and cpu_nodes")
 
 
-@JOBS.check("two jobs in a row")
-def _two_in_a_row(bench: Bench) -> None:
-    negate(bench)
-    negate(bench)
+JOBS.add("two jobs in a row", lambda bench: [negate(bench), negate(bench)])
 
 
 @JOBS.check("jobs that wait are served in order")
 def _serves_in_order(bench: Bench) -> None:
-    dialogue, path = bench.shared(), bench.path("negated", models.negated())
+    dialogue, path = bench.shared(), bench.path("negated")
     numbers = (7001, 7002, 7003, 7004)
     given = {number: floats(-float(number)) for number in numbers}
     dialogue.send(*(("job", number, bench.job(path, {"x": given[number]})) for number in numbers))
     for number in numbers:
         expected = tensor(np.sqrt(-given[number].array))
-        same(bench.answer(dialogue, number).outputs()[0][1], expected)
+        same(bench.answer(dialogue, number).output, expected)
 
 
 @JOBS.check("a job has any identity below 2^53")
 def _keeps_identity(bench: Bench) -> None:
-    dialogue, path = bench.shared(), bench.path("negated", models.negated())
     for number in (0, MOST):
-        dialogue.send(("job", number, bench.job(path, {"x": X})))
-        same(bench.answer(dialogue, number).outputs()[0][1], Y)
+        bench.send_job(bench.shared(), number, bench.path("negated"), {"x": X})
+        same(bench.answer(bench.shared(), number).output, Y)
 
 
 @JOBS.check("data sets are run in order")
 def _runs_data_sets(bench: Bench) -> None:
     given = [floats(*(-4.0,) * size) for size in (1, 3, 2)]
-    path = bench.path("negated", models.negated())
-    answer = bench.ask(path, *({"x": one} for one in given))
+    answer = bench.ask(bench.path("negated"), *({"x": one} for one in given))
     for index, one in enumerate(given):
         same(answer.outputs(index)[0][1], tensor(np.sqrt(-one.array)), f"data set {index}")
 
@@ -110,29 +104,29 @@ def _runs_data_sets(bench: Bench) -> None:
 @JOBS.check("outputs have the order of their names")
 def _orders_outputs(bench: Bench) -> None:
     given = floats(-1.0, 4.0)
-    outputs = dict(bench.ask(bench.path("two", models.two_outputs()), {"x": given}).outputs())
+    outputs = dict(bench.ask(bench.path("two"), {"x": given}).outputs())
     same(outputs.get("a"), floats(1.0, 4.0), "a")
     same(outputs.get("b"), floats(1.0, -4.0), "b")
 
 
 @JOBS.check("inputs go by their names")
 def _names_inputs(bench: Bench) -> None:
-    path = bench.path("subtracted", models.subtracted())
-    answer = bench.ask(path, {"q": floats(1.0), "p": floats(5.0)})
-    same(answer.outputs()[0][1], floats(4.0))
+    answer = bench.ask(bench.path("subtracted"), {"q": floats(1.0), "p": floats(5.0)})
+    same(answer.output, floats(4.0))
 
 
-@JOBS.check("a model without inputs")
-def _no_inputs(bench: Bench) -> None:
-    same(bench.ask(bench.path("constant", models.constant())).outputs()[0][1], floats(1.0, 2.0))
+JOBS.add(
+    "a model without inputs",
+    lambda bench: same(bench.ask(bench.path("constant")).output, floats(1.0, 2.0)),
+)
 
 
 @JOBS.check("names with any characters")
 def _odd_names(bench: Bench) -> None:
     for name in ("a b/c:d ", "\u00fc\u4e2d\U0001f600", "\0bytes"):
-        path = bench.path(f"odd{len(name)}{ord(name[0])}", models.odd_names(name))
+        path = bench.path(f"odd{len(name)}{ord(name[0])}", odd_names(name))
         answer = bench.ask(path, {f"{name}in": X})
-        same(answer.outputs()[0][1], tensor(-X.array), f"the output of {name!r}")
+        same(answer.output, tensor(-X.array), f"the output of {name!r}")
         if answer.result.names != [f"{name}out"]:
             raise FaultError("value", f"the output {name}out is called {answer.result.names}")
 
@@ -140,8 +134,8 @@ def _odd_names(bench: Bench) -> None:
 @JOBS.check("a model's path with any characters")
 def _odd_path(bench: Bench) -> None:
     path = bench.folder("\u00fc \u4e2d %20") / "my model #1.onnx"
-    path.write_bytes(models.negated().SerializeToString())
-    same(bench.ask(path, {"x": X}).outputs()[0][1], Y)
+    path.write_bytes(model(MODELS["negated"]).SerializeToString())
+    same(bench.ask(path, {"x": X}).output, Y)
 
 
 @JOBS.check("times after a job make sense")

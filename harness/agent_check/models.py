@@ -1,16 +1,11 @@
 """Small models whose answers need no runtime to be known."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
+import onnx.parser
+from onnx import TensorProto
 
-FLOAT = TensorProto.FLOAT
-NUMBERS = {name.lower(): number for name, number in TensorProto.DataType.items()}
-"""Element type of ``harness.core.value`` -> its number in ONNX."""
-NUMBERS |= {"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE}
+PACKED = ("int4", "uint4", "int2", "uint2")
 
 # Opset and IR version with which ONNX introduced an element type; others are older than 13 and 7.
 _SINCE = {
@@ -20,152 +15,75 @@ _SINCE = {
     "float8e8m0": (24, 12),
     **dict.fromkeys(("int2", "uint2"), (25, 13)),
 }
+_SPELLED = {"float32": "float", "float64": "double"}
+"""Element type -> its name in ONNX's text format, if that is another."""
 
-PACKED = ("int4", "uint4", "int2", "uint2")
+_WITH_MAPS = '<ir_version: 7, opset_import: ["" : 13, "ai.onnx.ml" : 3]> g'
+
+MODELS = {
+    # Three nodes, none of which can be left out.
+    "negated": "(float[] x) => (float[] y) { t = Neg(x)  a = Abs(t)  y = Sqrt(a) }",
+    # The order of the outputs is not that of the nodes.
+    "two": "(float[N] x) => (float[N] b, float[N] a) { a = Abs(x)  b = Neg(x) }",
+    # Inputs that must not be mixed up.
+    "subtracted": "(float[N] p, float[N] q) => (float[N] y) { y = Sub(p, q) }",
+    "weighted": "(float[N] x) => (float[N] y) <float[4] w = {1, 2, 3, 4}> { y = Add(x, w) }",
+    "constant": "() => (float[N] y) { y = Constant <value = float[2] {1, 2}> () }",
+    "unknown": "(float[N] x) => (float[N] y) { y = NoSuchOperatorAnywhere(x) }",
+    # It counts to 2^40, for hours.
+    "endless": """(float[N] x) => (float[N] y) <int64 count = {1099511627776}, bool true = {1}> {
+        y = Loop <body = body (int64 i, bool go, float[N] v) => (bool on, float[N] next) {
+            on = Identity(go)  s = Mul(v, v)  next = Sqrt(s)
+        }> (count, true, x)
+    }""",
+    "sequence": "(seq(float[]) x) => (int64 y) { y = SequenceLength(x) }",
+    "to sequence": "(float[N] x) => (seq(float[]) y) { n = Neg(x)  y = SequenceConstruct(x, n) }",
+    "map": _WITH_MAPS
+    + """(map(string, float) x) => (float[1, 3] y) {
+        y = ai.onnx.ml.DictVectorizer <string_vocabulary = ["a", "b", "c"]> (x)
+    }""",
+    "to map": _WITH_MAPS
+    + """(float[N, 2] x) => (seq(map(int64, float)) y) {
+        y = ai.onnx.ml.ZipMap <classlabels_int64s = [10, 20]> (x)
+    }""",
+    "optional": """<ir_version: 8, opset_import: ["" : 15]> g (optional(float[]) x) => (bool y) {
+        y = OptionalHasElement(x)
+    }""",
+}
+"""Name -> model in ONNX's text format; without its versions, it is of opset 13 and IR version 7."""
 
 
-def model(
-    nodes: Sequence[onnx.NodeProto],
-    inputs: Sequence[onnx.ValueInfoProto],
-    outputs: Sequence[onnx.ValueInfoProto],
-    initializers: Sequence[onnx.TensorProto] = (),
-    version: tuple[int, int] = (13, 7),
-) -> onnx.ModelProto:
-    """Return a model; ``version`` is its opset and its IR version."""
+def model(text: str, version: tuple[int, int] = (13, 7)) -> onnx.ModelProto:
+    """Return a model from ONNX's text format; ``version``: opset and IR version if the text has none."""
     opset, ir_version = version
-    graph = helper.make_graph(nodes, "g", inputs, outputs, initializers)
-    domains = {node.domain for node in nodes if node.domain}
-    imports = [helper.make_opsetid("", opset), *(helper.make_opsetid(domain, 3) for domain in domains)]
-    return helper.make_model(graph, opset_imports=imports, ir_version=ir_version)
-
-
-def tensor(name: str, dtype: str = "float32", shape: Sequence[Any] | None = ("N",)) -> onnx.ValueInfoProto:
-    """Return the declaration of a tensor; without a shape its rank is open."""
-    return helper.make_tensor_value_info(name, NUMBERS[dtype], shape)
+    head = "" if text.startswith("<") else f'<ir_version: {ir_version}, opset_import: ["" : {opset}]> g '
+    return onnx.parser.parse_model(head + text)
 
 
 def identity(dtype: str) -> onnx.ModelProto:
     """Return y = x, for any shape; runtimes have packed integers in quantization only."""
-    x, y = (tensor(name, dtype, None) for name in "xy")
+    kind = _SPELLED.get(dtype, dtype)
+    computed = "y = Identity(x)"
+    weights = ""
     if dtype in PACKED:
-        one = helper.make_tensor("one", FLOAT, [], [1.0])
-        zero = helper.make_tensor("zero", NUMBERS[dtype], [], [0])
-        nodes = [
-            helper.make_node("DequantizeLinear", ["x", "one"], ["t"]),
-            helper.make_node("QuantizeLinear", ["t", "one", "zero"], ["y"]),
-        ]
-        return model(nodes, [x], [y], [one, zero], version=_SINCE[dtype])
-    return model([helper.make_node("Identity", ["x"], ["y"])], [x], [y], version=_SINCE.get(dtype, (13, 7)))
-
-
-def negated() -> onnx.ModelProto:
-    """Return y = Abs(Neg(x)): two nodes, neither of which can be left out."""
-    nodes = [helper.make_node("Neg", ["x"], ["t"]), helper.make_node("Sqrt", ["a"], ["y"])]
-    nodes.insert(1, helper.make_node("Abs", ["t"], ["a"]))
-    return model(nodes, [tensor("x", shape=None)], [tensor("y", shape=None)])
-
-
-def two_outputs() -> onnx.ModelProto:
-    """Return b = -x and a = Abs(x), declared in this order."""
-    nodes = [helper.make_node("Abs", ["x"], ["a"]), helper.make_node("Neg", ["x"], ["b"])]
-    return model(nodes, [tensor("x")], [tensor("b"), tensor("a")])
-
-
-def subtracted() -> onnx.ModelProto:
-    """Return y = p - q: inputs that must not be mixed up."""
-    return model([helper.make_node("Sub", ["p", "q"], ["y"])], [tensor("p"), tensor("q")], [tensor("y")])
-
-
-def weighted() -> onnx.ModelProto:
-    """Return y = x + w with a weight of four numbers."""
-    weight = helper.make_tensor("w", FLOAT, [4], [1.0, 2.0, 3.0, 4.0])
-    return model([helper.make_node("Add", ["x", "w"], ["y"])], [tensor("x")], [tensor("y")], [weight])
-
-
-def constant() -> onnx.ModelProto:
-    """Return y = [1, 2] without an input."""
-    value = helper.make_tensor("v", FLOAT, [2], [1.0, 2.0])
-    return model([helper.make_node("Constant", [], ["y"], value=value)], [], [tensor("y")])
+        computed = "t = DequantizeLinear(x, one)  y = QuantizeLinear(t, one, zero)"
+        weights = f"<float one = {{1}}, {kind} zero = {{0}}>"
+    return model(f"({kind}[] x) => ({kind}[] y) {weights} {{ {computed} }}", _SINCE.get(dtype, (13, 7)))
 
 
 def odd_names(name: str) -> onnx.ModelProto:
     """Return a model whose input and output have an odd name."""
-    node = helper.make_node("Neg", [f"{name}in"], [f"{name}out"])
-    return model([node], [tensor(f"{name}in")], [tensor(f"{name}out")])
-
-
-def unknown_operator() -> onnx.ModelProto:
-    """Return a model that no runtime has a kernel for."""
-    node = helper.make_node("NoSuchOperatorAnywhere", ["x"], ["y"])
-    return model([node], [tensor("x")], [tensor("y")])
-
-
-def endless() -> onnx.ModelProto:
-    """Return a model that counts for hours: a Loop over squares and roots."""
-    body = helper.make_graph(
-        [
-            helper.make_node("Identity", ["go"], ["on"]),
-            helper.make_node("Mul", ["v", "v"], ["s"]),
-            helper.make_node("Sqrt", ["s"], ["next"]),
-        ],
-        "body",
-        [
-            helper.make_tensor_value_info("i", TensorProto.INT64, []),
-            helper.make_tensor_value_info("go", TensorProto.BOOL, []),
-            tensor("v"),
-        ],
-        [helper.make_tensor_value_info("on", TensorProto.BOOL, []), tensor("next")],
-    )
-    count = helper.make_tensor("count", TensorProto.INT64, [], [1 << 40])
-    true = helper.make_tensor("true", TensorProto.BOOL, [], [True])
-    node = helper.make_node("Loop", ["count", "true", "x"], ["y"], body=body)
-    return model([node], [tensor("x")], [tensor("y")], [count, true])
-
-
-def sequence_out() -> onnx.ModelProto:
-    """Return the sequence [x, -x]."""
-    nodes = [helper.make_node("Neg", ["x"], ["n"]), helper.make_node("SequenceConstruct", ["x", "n"], ["y"])]
-    y = helper.make_tensor_sequence_value_info("y", FLOAT, None)
-    return model(nodes, [tensor("x")], [y])
-
-
-def sequence_in() -> onnx.ModelProto:
-    """Return how many tensors a sequence has."""
-    s = helper.make_tensor_sequence_value_info("s", FLOAT, None)
-    y = helper.make_tensor_value_info("y", TensorProto.INT64, [])
-    return model([helper.make_node("SequenceLength", ["s"], ["y"])], [s], [y])
-
-
-def map_out() -> onnx.ModelProto:
-    """Return a sequence of maps from 10 and 20 to the two columns of x."""
-    node = helper.make_node("ZipMap", ["x"], ["y"], domain="ai.onnx.ml", classlabels_int64s=[10, 20])
-    kind = helper.make_map_type_proto(TensorProto.INT64, helper.make_tensor_type_proto(FLOAT, []))
-    y = helper.make_value_info("y", helper.make_sequence_type_proto(kind))
-    return model([node], [tensor("x", shape=["N", 2])], [y])
-
-
-def map_in() -> onnx.ModelProto:
-    """Return the numbers of a map for the words a, b and c."""
-    vocabulary = ["a", "b", "c"]
-    node = helper.make_node("DictVectorizer", ["m"], ["y"], domain="ai.onnx.ml", string_vocabulary=vocabulary)
-    kind = helper.make_map_type_proto(TensorProto.STRING, helper.make_tensor_type_proto(FLOAT, []))
-    return model([node], [helper.make_value_info("m", kind)], [tensor("y", shape=[1, 3])])
-
-
-def optional_in() -> onnx.ModelProto:
-    """Return whether an optional tensor is there."""
-    kind = helper.make_optional_type_proto(helper.make_tensor_type_proto(FLOAT, None))
-    y = helper.make_tensor_value_info("y", TensorProto.BOOL, [])
-    node = helper.make_node("OptionalHasElement", ["o"], ["y"])
-    return model([node], [helper.make_value_info("o", kind)], [y], version=(15, 8))
+    made = model("(float[N] x) => (float[N] y) { y = Neg(x) }")
+    made.graph.input[0].name = made.graph.node[0].input[0] = f"{name}in"
+    made.graph.output[0].name = made.graph.node[0].output[0] = f"{name}out"
+    return made
 
 
 def with_external_weights(content: onnx.ModelProto, location: str) -> bytes:
     """Move the weights of a model to a file beside it; return that file's bytes."""
     data = b""
     for weight in content.graph.initializer:
-        array = onnx.numpy_helper.to_array(weight)
-        raw = np.ascontiguousarray(array).tobytes()
+        raw = np.ascontiguousarray(onnx.numpy_helper.to_array(weight)).tobytes()
         weight.ClearField("float_data")
         weight.data_location = TensorProto.EXTERNAL
         for key, value in (("location", location), ("offset", len(data)), ("length", len(raw))):

@@ -1,14 +1,15 @@
 """Checks of the beginning: hello, greeting, and the start of the runtime."""
 
 import time
+from collections.abc import Callable
 
 from harness.agent.frame import BINARY, LINE, LONGEST_LINE, framed
 from harness.agent.hello import PROTOCOL
 from harness.agent_check.bench import Bench, floats
-from harness.agent_check.check import FaultError, Group, NotDoneError
+from harness.agent_check.check import Group
 from harness.agent_check.compare import same
 from harness.agent_check.dialogue import Dialogue, Opening
-from harness.agent_check.models import negated
+from harness.agent_check.fault import FaultError
 from harness.core.scenario import SCENARIOS, agent_module
 from harness.core.value import DTYPES
 from harness.engine.messages import Imported, Ready, TargetUnavailable
@@ -19,65 +20,41 @@ START = Group("start and end")
 FUTURE = 999_999
 """A version of the protocol that no agent speaks."""
 
-_VALUES = ("sequence", "map", "optional")
-_FIELDS = (
-    "latency",
-    "repeat",
-    "entries",
-    "intra_op_threads",
-    "make",
-    "evaluate",
-    "form",
-    "scenario",
-    "other",
+_NAMES = (
+    *("latency", "repeat", "entries", "intra_op_threads", "make", "evaluate", "form", "scenario", "other"),
+    *("paths", "tensor_folders", "native_stack"),
 )
-_REST = ("paths", "tensor_folders", "native_stack")
 _PREFIXES = {
     "scenario:": {agent_module(name) for name in SCENARIOS} - {""},
     "dtype:": {*DTYPES, "string"},
-    "value:": set(_VALUES),
+    "value:": {"sequence", "map", "optional"},
     "graph_optimization:": {"disabled", "basic", "extended", "layout", "all"},
     "execution_mode:": {"sequential", "parallel"},
     "form:": {"onnx", "ort"},
 }
 
 
-@GREETING.check("it greets")
-def _greets(bench: Bench) -> None:
-    bench.greeted()
+GREETING.add("it greets", lambda bench: bench.greeted())
 
 
 @GREETING.check("the greeting is a line of ASCII")
 def _greets_in_ascii(bench: Bench) -> None:
-    line = bench.greeted()
-    if not line.first.isascii() or len(line.first) > LONGEST_LINE:
+    line = bench.greeted().first
+    if not line.isascii() or len(line) > LONGEST_LINE:
         raise FaultError("greeting", "it has other characters, or more than 65536")
 
 
-@GREETING.check("each process has the token of its own hello")
-def _greets_anew(bench: Bench) -> None:
-    for _ in range(2):
-        bench.greeted()
+def _greets(opening: Opening) -> Callable[[Bench], Dialogue]:
+    return lambda bench: bench.greeted(opening)
 
 
-@GREETING.check("binary mode, if only that is offered")
-def _greets_in_binary(bench: Bench) -> None:
-    bench.greeted(Opening(modes=(BINARY,)))
-
-
-@GREETING.check("line mode, if only that is offered")
-def _greets_in_lines(bench: Bench) -> None:
-    bench.greeted(Opening(modes=(LINE,)))
-
-
-@GREETING.check("unknown keys of the hello are ignored")
-def _ignores_keys(bench: Bench) -> None:
-    bench.greeted(Opening(extra={"weather": {"fine": [True]}}))
-
-
-@GREETING.check("of several versions it takes one that it speaks")
-def _takes_a_version(bench: Bench) -> None:
-    bench.greeted(Opening(protocols=(FUTURE, PROTOCOL)))
+GREETING.add("each process has the token of its own hello", lambda bench: [bench.greeted(), bench.greeted()])
+GREETING.add("binary mode, if only that is offered", _greets(Opening(modes=(BINARY,))))
+GREETING.add("line mode, if only that is offered", _greets(Opening(modes=(LINE,))))
+GREETING.add("unknown keys of the hello are ignored", _greets(Opening(extra={"weather": {"fine": [True]}})))
+GREETING.add(
+    "of several versions it takes one that it speaks", _greets(Opening(protocols=(FUTURE, PROTOCOL)))
+)
 
 
 @GREETING.check("without a common version it names its own, and ends")
@@ -91,19 +68,22 @@ def _names_its_version(bench: Bench) -> None:
     dialogue.ended("a hello without a common version")
 
 
-@GREETING.check("the hello may come in the environment")
-def _greets_by_variable(bench: Bench) -> None:
-    bench.greeted(Opening(by_variable=True))
+def _converses(opening: Opening) -> Callable[[Bench], None]:
+    def run(bench: Bench) -> None:
+        dialogue = bench.made_ready(opening)
+        _negate(bench, dialogue, 1)
+        dialogue.send(("stop",))
+        dialogue.ended("stop")
+
+    return run
 
 
-@GREETING.check("it connects to a TCP address, and greets there")
-def _greets_by_socket(bench: Bench) -> None:
-    _converse(bench, Opening(by_socket=True))
-
-
-@GREETING.check("something else than a hello ends it")
-def _refuses_others(bench: Bench) -> None:
-    bench.start(Opening(raw=b"hello\n")).ended("a line that is no hello")
+GREETING.add("the hello may come in the environment", _greets(Opening(by_variable=True)))
+GREETING.add("it connects to a TCP address, and greets there", _converses(Opening(by_socket=True)))
+GREETING.add(
+    "something else than a hello ends it",
+    lambda bench: bench.start(Opening(raw=b"hello\n")).ended("a line that is no hello"),
+)
 
 
 @GREETING.check("the end of its input before a hello ends it")
@@ -117,7 +97,7 @@ def _ends_without_hello(bench: Bench) -> None:
 def _declines_known_names(bench: Bench) -> None:
     bench.greeted()
     for name in bench.greeting.declines if bench.greeting else ():
-        known = name in (*_FIELDS, *_REST) or name.startswith("make:")
+        known = name in _NAMES or name.startswith("make:")
         if not known and not any(
             name.startswith(prefix) and name.removeprefix(prefix) in values
             for prefix, values in _PREFIXES.items()
@@ -125,14 +105,8 @@ def _declines_known_names(bench: Bench) -> None:
             raise FaultError("declines", f"nothing is called {name!r}")
 
 
-@START.check("it loads its runtime without waiting for a configuration")
-def _imports(bench: Bench) -> None:
-    bench.imported()
-
-
-@START.check("it is ready after the configuration")
-def _becomes_ready(bench: Bench) -> None:
-    bench.made_ready()
+START.add("it loads its runtime without waiting for a configuration", lambda bench: bench.imported())
+START.add("it is ready after the configuration", lambda bench: bench.made_ready())
 
 
 @START.check("ready has the release of the runtime")
@@ -153,9 +127,7 @@ def _waits(bench: Bench) -> None:
         raise FaultError("order", "it is not ready after a pause of 2 s")
 
 
-@START.check("unknown keys of the configuration are ignored")
-def _ignores_config(bench: Bench) -> None:
-    bench.made_ready(weather="fine")
+START.add("unknown keys of the configuration are ignored", lambda bench: bench.made_ready(weather="fine"))
 
 
 @START.check("an EP that does not exist is unavailable, and it ends")
@@ -194,14 +166,8 @@ def _stops(bench: Bench) -> None:
         raise FaultError("end", f"it ended with {how} after stop")
 
 
-@START.check("a whole conversation in line mode")
-def _converses_in_lines(bench: Bench) -> None:
-    _converse(bench, Opening(modes=(LINE,)))
-
-
-@START.check("a whole conversation in binary mode")
-def _converses_in_binary(bench: Bench) -> None:
-    _converse(bench, Opening(modes=(BINARY,)))
+START.add("a whole conversation in line mode", _converses(Opening(modes=(LINE,))))
+START.add("a whole conversation in binary mode", _converses(Opening(modes=(BINARY,))))
 
 
 @START.check("frames that arrive byte by byte")
@@ -216,15 +182,13 @@ def _reads_slowly(bench: Bench) -> None:
 @START.check("frames that arrive all at once")
 def _reads_together(bench: Bench) -> None:
     dialogue = bench.greeted()
-    path = bench.path("negated", negated())
-    job = ("job", 1, bench.job(path, {"x": floats(-4.0)}))
+    job = ("job", 1, bench.job(bench.path("negated"), {"x": floats(-4.0)}))
     dialogue.send(("config", bench.config()), job, ("stop",))
     for expected in (Imported, Ready):
         if not isinstance(dialogue.receive(expected.__name__.lower()), expected):
             raise FaultError("order", f"{expected.__name__.lower()} is missing")
-    if bench.greeting and "paths" in bench.greeting.declines:
-        raise NotDoneError(f"declined: {bench.greeting.declines['paths']}")
-    same(bench.answer(dialogue, 1).outputs()[0][1], floats(2.0))
+    bench.declines("paths")
+    same(bench.answer(dialogue, 1).output, floats(2.0))
     dialogue.ended("stop")
 
 
@@ -235,14 +199,6 @@ def _runs_twice(bench: Bench) -> None:
         _negate(bench, dialogue, number)
 
 
-def _converse(bench: Bench, opening: Opening) -> None:
-    dialogue = bench.made_ready(opening)
-    _negate(bench, dialogue, 1)
-    dialogue.send(("stop",))
-    dialogue.ended("stop")
-
-
 def _negate(bench: Bench, dialogue: Dialogue, number: int) -> None:
-    path = bench.path("negated", negated())
-    dialogue.send(("job", number, bench.job(path, {"x": floats(-9.0, 4.0)})))
-    same(bench.answer(dialogue, number).outputs()[0][1], floats(3.0, 2.0))
+    bench.send_job(dialogue, number, bench.path("negated"), {"x": floats(-9.0, 4.0)})
+    same(bench.answer(dialogue, number).output, floats(3.0, 2.0))

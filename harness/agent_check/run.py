@@ -7,9 +7,10 @@ from typing import Literal
 import msgspec
 
 from harness.agent_check.bench import Bench, Setup
-from harness.agent_check.check import Check, FaultError, NotDoneError, Word
+from harness.agent_check.check import Check
 from harness.agent_check.ending import ENDING, NONSENSE
 from harness.agent_check.errors import ERRORS
+from harness.agent_check.fault import FaultError, NotDoneError, Word
 from harness.agent_check.jobs import JOBS
 from harness.agent_check.opening import GREETING, START
 from harness.agent_check.settings import SCENARIO, SETTINGS, SPECIAL
@@ -28,11 +29,9 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     """What came of one check.
 
     Attributes:
-        check: The check.
         state: ``ok``; ``failed``; ``not done``: the agent says that it does not do this.
         word: What is wrong, in one word; empty if nothing is.
         text: What is wrong, or why it is not done.
-        took_s: Seconds.
     """
 
     check: Check
@@ -60,25 +59,14 @@ def run_checks(setup: Setup, selected: Callable[[Check], bool] = lambda _: True)
 
 def _run(bench: Bench, check: Check) -> Checked:
     started = time.monotonic()
+    checked = Checked(check=check, state="ok")
     try:
         check.run(bench)
     except FaultError as error:
         bench.give_up_shared()
-        return _checked(check, started, state="failed", word=error.word, text=error.text)
+        checked = Checked(check=check, state="failed", word=error.word, text=error.text)
     except NotDoneError as error:
-        return _checked(check, started, state="not done", text=str(error))
+        checked = Checked(check=check, state="not done", text=str(error))
     finally:
         bench.end_check()
-    return _checked(check, started, state="ok")
-
-
-def _checked(
-    check: Check,
-    started: float,
-    *,
-    state: Literal["ok", "failed", "not done"],
-    word: Word | Literal[""] = "",
-    text: str = "",
-) -> Checked:
-    took_s = round(time.monotonic() - started, 3)
-    return Checked(check=check, state=state, word=word, text=text, took_s=took_s)
+    return msgspec.structs.replace(checked, took_s=round(time.monotonic() - started, 3))

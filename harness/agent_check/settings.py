@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from harness.agent_check import models
 from harness.agent_check.bench import Bench, floats
-from harness.agent_check.check import FaultError, Group
+from harness.agent_check.check import Group
 from harness.agent_check.compare import same
+from harness.agent_check.fault import FaultError
 from harness.agent_check.generate import plays_text
-from harness.agent_check.jobs import X, Y, negate
+from harness.agent_check.jobs import X, negate
 from harness.core.scenario import GENERATE, SCENARIOS, agent_module
 from harness.engine.messages import Completed, Failed, Refused
 from harness.plan.scenarios import Scenarios
@@ -46,8 +46,7 @@ def _runs_other(bench: Bench) -> None:
 @SETTINGS.check("repeat compares many runs")
 def _repeats(bench: Bench) -> None:
     bench.declines("repeat")
-    answer = negate(bench, repeat={"runs": 3, "sessions": 2, "bit_equal": True})
-    found = answer.result.repeats
+    found = negate(bench, repeat={"runs": 3, "sessions": 2, "bit_equal": True}).result.repeats
     if found is None or (found.runs, found.sessions, found.distinct) != (3, 2, 1):
         raise FaultError("form", f"repeats is {found}, not 3 runs in 2 sessions with 1 distinct answer")
 
@@ -55,24 +54,21 @@ def _repeats(bench: Bench) -> None:
 @SETTINGS.check("latency times the runs")
 def _times_runs(bench: Bench) -> None:
     bench.declines("latency")
-    answer = negate(bench, latency={"warm_up": 1, "repeats": 5, "budget_s": 10.0})
-    if answer.result.latency is None:
+    if negate(bench, latency={"warm_up": 1, "repeats": 5, "budget_s": 10.0}).result.latency is None:
         raise FaultError("form", "there is no latency, and it is not declined")
 
 
 @SETTINGS.check("an unknown key of a job makes it unsupported")
 def _unknown_key(bench: Bench) -> None:
-    path = bench.path("negated", models.negated())
-    if not isinstance(bench.ask(path, {"x": X}, no_such_key=True).result, Refused):
+    if not isinstance(bench.ask(bench.path("negated"), {"x": X}, no_such_key=True).result, Refused):
         raise FaultError("accepted", "it answered a job with a key that it does not know")
 
 
 @SETTINGS.check("an unknown scenario is not run")
 def _unknown_scenario(bench: Bench) -> None:
-    path = bench.path("negated", models.negated())
-    dialogue = bench.shared()
-    dialogue.send(("job", 1, bench.job(path, {"x": X}, scenario="no_such", scenario_settings={})))
-    if isinstance(bench.answer(dialogue, 1).result, Completed):
+    fields = {"scenario": "no_such", "scenario_settings": {}}
+    bench.send_job(bench.shared(), 1, bench.path("negated"), {"x": X}, **fields)
+    if isinstance(bench.answer(bench.shared(), 1).result, Completed):
         raise FaultError("accepted", "it ran a scenario that does not exist")
 
 
@@ -82,9 +78,7 @@ def _scenario(name: str) -> Callable[[Bench], None]:
     def run(bench: Bench) -> None:
         bench.declines("scenario", f"scenario:{module}")
         fields = {"scenario": module, "scenario_settings": Scenarios().settings(name)} if module else {}
-        path = bench.path("negated", models.negated())
-        answer = bench.ask(path, {"x": X}, **fields)
-        same(answer.outputs()[0][1], Y)
+        answer = negate(bench, **fields)
         if SCENARIOS[name].other_session and not answer.result.scenario:
             raise FaultError("form", "the result has no facts about the scenario")
 
@@ -98,28 +92,24 @@ for scenario in SCENARIOS:
 @SPECIAL.check("make converts a model, or says why not")
 def _makes(bench: Bench) -> None:
     bench.declines("make", "make:fp16")
-    answer = bench.ask(bench.path("weighted", models.weighted()), {"x": floats(1, 2, 3, 4)}, make="fp16")
-    result = answer.result
+    result = bench.ask(bench.path("weighted"), {"x": floats(1, 2, 3, 4)}, make="fp16").result
     if isinstance(result, Completed) and result.made is None and result.declined is None:
         raise FaultError("form", "the result has neither made nor declined")
     if isinstance(result, Failed):
         raise FaultError("error", f"the conversion failed: {result.message}")
 
 
-@SPECIAL.check("evaluate computes with onnx.reference, or says why not")
-def _evaluates(bench: Bench) -> None:
-    bench.declines("evaluate")
-    negate(bench, evaluate=True)
+SPECIAL.add("evaluate computes with onnx.reference, or says why not", _with(evaluate=True))
 
 
 @SPECIAL.check("form returns the optimized graph")
 def _returns_graph(bench: Bench) -> None:
     bench.declines("form", "form:onnx")
-    answer = negate(bench, form="onnx")
-    if not answer.result.graph:
+    if not negate(bench, form="onnx").result.graph:
         raise FaultError("form", "there is no graph, and form is not declined")
 
 
+@SPECIAL.check("what is declined is refused when asked for")
 def _asked_anyway(bench: Bench) -> None:
     """Ask for each declined setting of a job: the agent must not answer as if it did it."""
     settings: dict[str, dict[str, Any]] = {"scenario": {"scenario_settings": {}}}
@@ -127,10 +117,6 @@ def _asked_anyway(bench: Bench) -> None:
         key, _, value = name.partition(":")
         if key not in {"scenario", "graph_optimization", "execution_mode", "make", "form"} or not value:
             continue
-        path = bench.path("negated", models.negated())
-        answer = bench.ask(path, {"x": X}, **{key: value}, **settings.get(key, {}))
+        answer = bench.ask(bench.path("negated"), {"x": X}, **{key: value}, **settings.get(key, {}))
         if isinstance(answer.result, Completed):
             raise FaultError("accepted", f"it declines {name}, and answers a job that asks for it")
-
-
-SPECIAL.add("what is declined is refused when asked for", _asked_anyway)

@@ -1,11 +1,12 @@
 """Checks of models that travel in pieces."""
 
-from harness.agent_check import models
 from harness.agent_check.bench import Bench, floats
-from harness.agent_check.check import FaultError, Group
+from harness.agent_check.check import Group
 from harness.agent_check.compare import same
 from harness.agent_check.dialogue import Dialogue
-from harness.engine.messages import JobDone, JobResult, NotFed, PhaseEntered, PieceNeeded, Result
+from harness.agent_check.fault import FaultError
+from harness.agent_check.models import MODELS, model, with_external_weights
+from harness.engine.messages import NotFed, PieceNeeded
 
 UPLOAD = Group("models in pieces")
 
@@ -14,30 +15,28 @@ X, Y = floats(-1.0, -4.0), floats(1.0, 2.0)
 
 def _files(name: str) -> dict[str, bytes]:
     """Return a model of its own for a check, so that none is kept from an earlier one."""
-    content = models.negated()
+    content = model(MODELS["negated"])
     content.doc_string = name
     return {f"{name}.onnx": content.SerializeToString()}
 
 
-def _ask(bench: Bench, dialogue: Dialogue, model: object, number: int = 1) -> None:
-    job = {**bench.job(bench.path("negated", models.negated()), {"x": X}), "model": model}
-    dialogue.send(("job", number, job))
+def _ask(bench: Bench, dialogue: Dialogue, manifest: object, number: int = 1) -> None:
+    bench.send_job(dialogue, number, bench.path("negated"), {"x": X}, model=manifest)
 
 
 @UPLOAD.check("a model arrives in pieces")
 def _arrives(bench: Bench) -> None:
     dialogue = bench.made_ready()
     _ask(bench, dialogue, bench.manifest(_files("arrives")))
-    same(bench.answer(dialogue, 1).outputs()[0][1], Y)
+    same(bench.answer(dialogue, 1).output, Y)
 
 
 @UPLOAD.check("pieces are asked for in order, each once")
 def _in_order(bench: Bench) -> None:
     dialogue = bench.made_ready()
     bench.needs.clear()
-    files = _files("order")
-    _ask(bench, dialogue, bench.manifest(files))
-    same(bench.answer(dialogue, 1).outputs()[0][1], Y)
+    _ask(bench, dialogue, bench.manifest(_files("order")))
+    same(bench.answer(dialogue, 1).output, Y)
     offsets = [offset for _, offset in bench.needs]
     if offsets != sorted(set(offsets)):
         raise FaultError("upload", f"it asked for the offsets {offsets[:8]}")
@@ -45,14 +44,13 @@ def _in_order(bench: Bench) -> None:
 
 @UPLOAD.check("weights in a file of a folder arrive, too")
 def _with_weights(bench: Bench) -> None:
-    content = models.weighted()
-    data = models.with_external_weights(content, "weights/w.bin")
+    content = model(MODELS["weighted"])
+    data = with_external_weights(content, "weights/w.bin")
     files = {"external.onnx": content.SerializeToString(), "weights/w.bin": data}
     dialogue = bench.made_ready()
-    model = bench.manifest(files)
-    job = {**bench.job(bench.path("weighted", models.weighted()), {"x": floats(1, 1, 1, 1)}), "model": model}
-    dialogue.send(("job", 1, job))
-    same(bench.answer(dialogue, 1).outputs()[0][1], floats(2, 3, 4, 5))
+    manifest = bench.manifest(files)
+    bench.send_job(dialogue, 1, bench.path("weighted"), {"x": floats(1, 1, 1, 1)}, model=manifest)
+    same(bench.answer(dialogue, 1).output, floats(2, 3, 4, 5))
 
 
 @UPLOAD.check("two jobs may wait for their models")
@@ -61,7 +59,7 @@ def _two_at_once(bench: Bench) -> None:
     for number in (1, 2):
         _ask(bench, dialogue, bench.manifest(_files(f"both{number}")), number)
     for number in (1, 2):
-        same(bench.answer(dialogue, number).outputs()[0][1], Y)
+        same(bench.answer(dialogue, number).output, Y)
 
 
 @UPLOAD.check("a piece that cannot be read makes the job unfeedable")
@@ -79,10 +77,10 @@ def _unreadable(bench: Bench) -> None:
 def _other_content(bench: Bench) -> None:
     dialogue = bench.made_ready()
     files = _files("changed")
-    model = bench.manifest(files)
+    manifest = bench.manifest(files)
     for name, data in files.items():
         bench.files[name] = data[:-1] + bytes([data[-1] ^ 1])
-    _ask(bench, dialogue, model)
+    _ask(bench, dialogue, manifest)
     _must_be_unfed(bench, dialogue, "content with another SHA-256")
 
 
@@ -92,8 +90,7 @@ def _hostile_names(bench: Bench) -> None:
     up = "../" * 40
     for number, name in enumerate((f"{up}{aim.relative_to('/')}/1", f"{aim}/2", f"a/{up}{aim}/3"), 1):
         dialogue = bench.made_ready()
-        model = bench.manifest({**_files(f"hostile{number}"), name: b"hostile"})
-        _ask(bench, dialogue, model)
+        _ask(bench, dialogue, bench.manifest({**_files(f"hostile{number}"), name: b"hostile"}))
         try:
             _must_be_unfed(bench, dialogue, "a name that leads out of the folder", may_die=True)
         finally:
@@ -103,22 +100,10 @@ def _hostile_names(bench: Bench) -> None:
 
 def _must_be_unfed(bench: Bench, dialogue: Dialogue, what: str, *, may_die: bool = False) -> None:
     try:
-        result = _result(bench, dialogue)
+        answer = bench.answer(dialogue, 1)
     except FaultError as error:
         if may_die and error.word == "died":
             return
         raise
-    if not isinstance(result, NotFed):
+    if not isinstance(answer.result, NotFed):
         raise FaultError("upload", f"{what}: the job is not unfeedable")
-    if not isinstance(dialogue.receive("done"), JobDone):
-        raise FaultError("order", "no done came after the result")
-
-
-def _result(bench: Bench, dialogue: Dialogue) -> Result:
-    """Give the pieces that a job needs; return its result."""
-    while isinstance(message := dialogue.receive("a result"), PieceNeeded | PhaseEntered):
-        if isinstance(message, PieceNeeded):
-            bench.give_piece(dialogue, message)
-    if not isinstance(message, JobResult):
-        raise FaultError("order", "something else came in place of the result")
-    return message.result

@@ -1,15 +1,17 @@
 """Checks of values: every element type, every kind of value, and how they travel."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
 from harness.agent.tensor_files import FILE_FROM
-from harness.agent_check import models
 from harness.agent_check.bench import Bench, floats
-from harness.agent_check.check import FaultError, Group, NotDoneError
+from harness.agent_check.check import Group
 from harness.agent_check.compare import same
-from harness.core.value import BITS, DTYPES, STRING, Map, Sequence, Tensor, Value, tensor, unpack
+from harness.agent_check.fault import FaultError, NotDoneError
+from harness.agent_check.models import identity
+from harness.core.value import BITS, DTYPES, STRING, Array, Map, Sequence, Tensor, Value, tensor, unpack
 from harness.engine.messages import Failed
 from harness.engine.tensor_files import Tensors
 
@@ -38,149 +40,115 @@ def _patterns(dtype: str, elements: int) -> Tensor:
     return unpack(dtype, (elements,), bytes(data))
 
 
+def _identity_path(bench: Bench, dtype: str) -> Path:
+    return bench.path(f"identity-{dtype}", identity(dtype))
+
+
 def _identity(bench: Bench, value: Tensor, *, needed: bool = False) -> None:
     """Send a tensor through a model that returns it."""
     bench.declines(f"dtype:{value.dtype}")
-    answer = bench.ask(bench.path(f"identity-{value.dtype}", models.identity(value.dtype)), {"x": value})
+    answer = bench.ask(_identity_path(bench, value.dtype), {"x": value})
     if answer.ran is not None:
-        same(answer.outputs()[0][1], value)
+        same(answer.output, value)
     elif needed:
         raise FaultError("refused", f"{value.dtype}: {answer.result.message}")
     else:
         raise NotDoneError(answer.result.message)  # the runtime may have no such kernel
 
 
-def _typed(dtype: str) -> Callable[[Bench], None]:
-    # An odd number, so that packed types leave bits of the last byte unused.
-    return lambda bench: _identity(bench, _patterns(dtype, 7), needed=dtype in NEEDED)
+def _unchanged(*values: Tensor, needed: bool = True) -> Callable[[Bench], None]:
+    def run(bench: Bench) -> None:
+        for value in values:
+            _identity(bench, value, needed=needed)
+
+    return run
+
+
+def _floats(array: Array) -> Tensor:
+    return tensor(array.astype(np.float32))
 
 
 for name in DTYPES:
-    TYPES.add(name, _typed(name))
+    # An odd number, so that packed types leave bits of the last byte unused.
+    TYPES.add(name, _unchanged(_patterns(name, 7), needed=name in NEEDED))
+_TEXTS = ["", "a", "\u00fc\u4e2d\U0001f600", "line\nbreak", "nul\0", '"quoted"\\', " " * 10]
+TYPES.add(STRING, _unchanged(tensor(np.array(_TEXTS, dtype=object)), needed=False))
+
+VALUES.add("a scalar", _unchanged(_floats(np.array(2.5))))
+VALUES.add("a matrix, not transposed", _unchanged(_floats(np.arange(6).reshape(2, 3))))
+VALUES.add("eight dimensions", _unchanged(_floats(np.arange(256).reshape((2,) * 8))))
+VALUES.add("a tensor without elements", _unchanged(_floats(np.zeros((0, 3)))))
+VALUES.add("a tensor without elements between others", _unchanged(tensor(np.zeros((2, 0, 4), np.int64))))
+VALUES.add("a packed tensor without elements", _unchanged(unpack("int4", (0,), b""), needed=False))
+VALUES.add("texts without elements", _unchanged(tensor(np.zeros((0,), dtype=object)), needed=False))
+VALUES.add("NaN, infinities, -0.0 and denormal numbers keep their bits", _unchanged(tensor(_SPECIAL)))
+VALUES.add(
+    "the ends of int64",
+    _unchanged(tensor(np.array([-(1 << 63), (1 << 63) - 1, (1 << 53) + 1], np.int64))),
+)
+VALUES.add(
+    "the end of uint64", _unchanged(tensor(np.array([(1 << 64) - 1, 1 << 63], np.uint64)), needed=False)
+)
+VALUES.add(
+    "numbers of odd sizes", _unchanged(*(_floats(np.arange(size)) for size in (1, 2, 63, 64, 65, 4097)))
+)
 
 
-@TYPES.check(STRING)
-def _strings(bench: Bench) -> None:
-    texts = ["", "a", "\u00fc\u4e2d\U0001f600", "line\nbreak", "nul\0", '"quoted"\\', " " * 10]
-    _identity(bench, tensor(np.array(texts, dtype=object)))
+def _answers(model: str, given: Value, expected: Value, *, takes: str = "") -> Callable[[Bench], None]:
+    """Return a check of one answer; ``takes`` is a kind of value that the agent may decline."""
+
+    def run(bench: Bench) -> None:
+        if takes:
+            bench.declines(f"value:{takes}")
+        answer = bench.ask(bench.path(model), {"x": given})
+        if isinstance(answer.result, Failed):
+            raise NotDoneError(answer.result.message)
+        same(answer.output, expected)
+
+    return run
 
 
-@VALUES.check("a scalar")
-def _scalar(bench: Bench) -> None:
-    _identity(bench, tensor(np.array(2.5, np.float32)), needed=True)
-
-
-@VALUES.check("a matrix, not transposed")
-def _matrix(bench: Bench) -> None:
-    _identity(bench, tensor(np.arange(6, dtype=np.float32).reshape(2, 3)), needed=True)
-
-
-@VALUES.check("eight dimensions")
-def _many_dimensions(bench: Bench) -> None:
-    _identity(bench, tensor(np.arange(256, dtype=np.float32).reshape((2,) * 8)), needed=True)
-
-
-@VALUES.check("a tensor without elements")
-def _zero_size(bench: Bench) -> None:
-    _identity(bench, tensor(np.zeros((0, 3), np.float32)), needed=True)
-
-
-@VALUES.check("a tensor without elements between others")
-def _zero_size_inside(bench: Bench) -> None:
-    _identity(bench, tensor(np.zeros((2, 0, 4), np.int64)), needed=True)
-
-
-@VALUES.check("a packed tensor without elements")
-def _zero_size_packed(bench: Bench) -> None:
-    _identity(bench, unpack("int4", (0,), b""))
-
-
-@VALUES.check("texts without elements")
-def _zero_strings(bench: Bench) -> None:
-    _identity(bench, tensor(np.zeros((0,), dtype=object)))
-
-
-@VALUES.check("NaN, infinities, -0.0 and denormal numbers keep their bits")
-def _special_numbers(bench: Bench) -> None:
-    _identity(bench, tensor(_SPECIAL), needed=True)
-
-
-@VALUES.check("the ends of int64")
-def _large_integers(bench: Bench) -> None:
-    ends = np.array([-(1 << 63), (1 << 63) - 1, (1 << 53) + 1], np.int64)
-    _identity(bench, tensor(ends), needed=True)
-
-
-@VALUES.check("the end of uint64")
-def _large_unsigned(bench: Bench) -> None:
-    _identity(bench, tensor(np.array([(1 << 64) - 1, 1 << 63], np.uint64)))
-
-
-@VALUES.check("numbers of odd sizes")
-def _odd_sizes(bench: Bench) -> None:
-    for size in (1, 2, 63, 64, 65, 4097):
-        _identity(bench, tensor(np.arange(size, dtype=np.float32)), needed=True)
-
-
-def _answered(bench: Bench, name: str, model: object, value: Value, expected: Value) -> None:
-    answer = bench.ask(bench.path(name, model), {name[0]: value})  # type: ignore[arg-type]
-    if isinstance(answer.result, Failed):
-        raise NotDoneError(answer.result.message)
-    same(answer.outputs()[0][1], expected)
-
-
-@VALUES.check("a sequence as an input")
-def _sequence_in(bench: Bench) -> None:
-    bench.declines("value:sequence")
-    value = Sequence(items=(floats(1.0), floats(2.0, 3.0), floats()))
-    _answered(bench, "sequence", models.sequence_in(), value, tensor(np.array(3, np.int64)))
-
-
-@VALUES.check("a sequence as an output")
-def _sequence_out(bench: Bench) -> None:
-    expected = Sequence(items=(floats(1.0, -2.0), floats(-1.0, 2.0)))
-    _answered(bench, "x-sequence", models.sequence_out(), floats(1.0, -2.0), expected)
-
-
-@VALUES.check("a map as an input")
-def _map_in(bench: Bench) -> None:
-    bench.declines("value:map")
-    value = Map(keys=tensor(np.array(["c", "a"], dtype=object)), values=floats(3.0, 1.0))
-    expected = tensor(np.array([[1.0, 0.0, 3.0]], np.float32))
-    _answered(bench, "map", models.map_in(), value, expected)
-
-
-@VALUES.check("a map as an output")
-def _map_out(bench: Bench) -> None:
-    keys = tensor(np.array([10, 20], np.int64))
-    expected = Sequence(items=(Map(keys=keys, values=floats(0.5, 1.5)),))
-    _answered(bench, "x-map", models.map_out(), tensor(np.array([[0.5, 1.5]], np.float32)), expected)
-
-
-@VALUES.check("an empty optional as an input")
-def _optional_empty(bench: Bench) -> None:
-    bench.declines("value:optional")
-    _answered(bench, "optional", models.optional_in(), None, tensor(np.array(False)))  # noqa: FBT003
-
-
-@VALUES.check("an optional with a value")
-def _optional_full(bench: Bench) -> None:
-    bench.declines("value:optional")
-    _answered(bench, "optional", models.optional_in(), floats(1.0), tensor(np.array(True)))  # noqa: FBT003
-
-
-@VALUES.check("4 MiB in a message")
-def _in_a_message(bench: Bench) -> None:
-    _identity(bench, _large(4 << 20), needed=True)
-
-
-@VALUES.check("the largest tensor, 1 GiB")
-def _largest(bench: Bench) -> None:
-    _identity(bench, _large(bench.setup.large_bytes))
+VALUES.add(
+    "a sequence as an input",
+    _answers(
+        "sequence",
+        Sequence(items=(floats(1.0), floats(2.0, 3.0), floats())),
+        tensor(np.array(3, np.int64)),
+        takes="sequence",
+    ),
+)
+VALUES.add(
+    "a sequence as an output",
+    _answers("to sequence", floats(1.0, -2.0), Sequence(items=(floats(1.0, -2.0), floats(-1.0, 2.0)))),
+)
+VALUES.add(
+    "a map as an input",
+    _answers(
+        "map",
+        Map(keys=tensor(np.array(["c", "a"], dtype=object)), values=floats(3.0, 1.0)),
+        _floats(np.array([[1.0, 0.0, 3.0]])),
+        takes="map",
+    ),
+)
+VALUES.add(
+    "a map as an output",
+    _answers(
+        "to map",
+        _floats(np.array([[0.5, 1.5]])),
+        Sequence(items=(Map(keys=tensor(np.array([10, 20], np.int64)), values=floats(0.5, 1.5)),)),
+    ),
+)
+for title, optional in (("an empty optional as an input", None), ("an optional with a value", floats(1.0))):
+    there = tensor(np.array(optional is not None))
+    VALUES.add(title, _answers("optional", optional, there, takes="optional"))
 
 
 def _large(nbytes: int) -> Tensor:
     return tensor(np.arange(nbytes // 4, dtype=np.uint32).view(np.float32))
+
+
+VALUES.add("4 MiB in a message", lambda bench: _identity(bench, _large(4 << 20), needed=True))
+VALUES.add("the largest tensor, 1 GiB", lambda bench: _identity(bench, _large(bench.setup.large_bytes)))
 
 
 def _by_files(bench: Bench, nbytes: int) -> list[str]:
@@ -189,12 +157,10 @@ def _by_files(bench: Bench, nbytes: int) -> list[str]:
     folder = bench.folder("tensors")
     dialogue = bench.made_ready(tensor_folders=[str(folder)])
     tensors, value = Tensors((folder,)), _large(nbytes)
-    path = bench.path("identity-float32", models.identity("float32"))
-    inputs = [[["x", tensors.put(value)]]]
-    dialogue.send(("job", 1, {**bench.job(path), "data_sets": inputs}))
+    bench.send_job(dialogue, 1, _identity_path(bench, "float32"), data_sets=[[["x", tensors.put(value)]]])
     kept, bench.tensors = bench.tensors, tensors
     try:
-        same(bench.answer(dialogue, 1).outputs()[0][1], value)
+        same(bench.answer(dialogue, 1).output, value)
     finally:
         bench.tensors = kept
     return sorted(path.name for path in folder.iterdir())
@@ -207,20 +173,18 @@ def _through_files(bench: Bench) -> None:
         raise FaultError("written", f"files are left: {', '.join(left[:4])}")
 
 
-@FILES.check("a tensor of just 256 KiB")
-def _smallest_file(bench: Bench) -> None:
-    _by_files(bench, FILE_FROM)
+FILES.add("a tensor of just 256 KiB", lambda bench: _by_files(bench, FILE_FROM))
 
 
 @FILES.check("a file that is missing makes its job unfeedable, and no other")
 def _missing_file(bench: Bench) -> None:
     bench.declines("tensor_folders")
     dialogue = bench.made_ready(tensor_folders=[str(bench.folder("tensors"))])
-    path = bench.path("identity-float32", models.identity("float32"))
+    path = _identity_path(bench, "float32")
     for name in ("in-999", "../../etc/passwd", "/etc/passwd"):
         gone = {"dtype": "float32", "shape": [FILE_FROM], "file": name}
-        dialogue.send(("job", 1, {**bench.job(path), "data_sets": [[["x", gone]]]}))
+        bench.send_job(dialogue, 1, path, data_sets=[[["x", gone]]])
         if bench.answer(dialogue, 1).ran is not None:
             raise FaultError("accepted", f"it ran with a tensor in the file {name}, which must not be read")
-    dialogue.send(("job", 2, bench.job(path, {"x": floats(1.0)})))
-    same(bench.answer(dialogue, 2).outputs()[0][1], floats(1.0))
+    bench.send_job(dialogue, 2, path, {"x": floats(1.0)})
+    same(bench.answer(dialogue, 2).output, floats(1.0))

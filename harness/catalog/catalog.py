@@ -1,4 +1,4 @@
-"""The catalogue: all provider files, found by name or alias."""
+"""The catalogue: all provider files, found by name or alias; to read them may raise ``UsageError``."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -13,11 +13,7 @@ from harness.data_files import data_root
 
 
 class Catalog(msgspec.Struct, frozen=True):
-    """All known execution providers.
-
-    Attributes:
-        providers: Sorted by name.
-    """
+    """All known execution providers, sorted by name."""
 
     providers: tuple[Provider, ...]
 
@@ -37,11 +33,7 @@ class Catalog(msgspec.Struct, frozen=True):
 
 @cache
 def load_catalog() -> Catalog:
-    """Return the shipped catalogue; read once per process.
-
-    Raises:
-        UsageError: A provider file cannot be read, is invalid, or has a name of another one.
-    """
+    """Return the shipped catalogue; read once per process."""
     return read_catalog(_folder())
 
 
@@ -50,9 +42,6 @@ def find_provider(name_or_alias: str) -> Provider | None:
     """Return the provider of the shipped catalogue with that name or alias, or None.
 
     Parses only files that contain the name: all of them take as long as importing numpy.
-
-    Raises:
-        UsageError: As ``load_catalog``, about these files.
     """
     return read_catalog(_folder(), mentioning=name_or_alias).find(name_or_alias)
 
@@ -61,7 +50,8 @@ def read_catalog(folder: Path, mentioning: str = "") -> Catalog:
     """Read every ``*.toml`` of a folder, or those that contain a text, in any case.
 
     Raises:
-        UsageError: As ``load_catalog``; it has every problem of every file.
+        UsageError: A provider file cannot be read, is invalid, or has a name of another one; it has every
+            problem of every file.
     """
     providers: list[Provider] = []
     problems: list[Problem] = []
@@ -81,11 +71,8 @@ def read_catalog(folder: Path, mentioning: str = "") -> Catalog:
             problems += contradictions(provider, str(file))
     problems += _clashes(providers, folder)
     if not files:
-        problems.append(
-            Problem(
-                where=str(folder), what="no provider files in this folder", hint="reinstall ort-ep-harness"
-            )
-        )
+        what = "no provider files in this folder"
+        problems.append(Problem(where=str(folder), what=what, hint="reinstall ort-ep-harness"))
     if problems:
         raise UsageError(*problems)
     return Catalog(tuple(sorted(providers, key=lambda provider: provider.name)))

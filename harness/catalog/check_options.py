@@ -10,13 +10,9 @@ from harness.core.errors import one_line, valid_names
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One remark about an option.
+    """One remark about an option, in one sentence, and a hint, which may be empty.
 
-    Attributes:
-        key: The option's key, as written.
-        wrong: Whether the option is refused; otherwise this is a note, and the EP receives the option.
-        what: One sentence.
-        hint: What is valid, or what to do instead; may be empty.
+    If it is not wrong, this is a note, and the EP receives the option.
     """
 
     key: str

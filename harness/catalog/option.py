@@ -75,9 +75,7 @@ class Option(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def problem(self, value: str, booleans: Collection[str] = ("1", "0")) -> str | None:
         """Return what is wrong with a value, to complete ``got <value>, ...``; None if it is valid.
 
-        Args:
-            value: The text that the EP would receive.
-            booleans: Every spelling of a boolean that the EP reads (``Provider.booleans``).
+        ``booleans`` has every spelling of a boolean that the EP reads (``Provider.booleans``).
         """
         match self.type:
             case "bool":
@@ -151,9 +149,7 @@ class PrecisionMode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         name: The word of the EP's own documents, if they have one.
         computes: Element type in which the EP is expected to compute, such as ``float16``; it decides the
             default tolerance and the expected ``delivered_bits``.
-        options: Provider options that choose it.
-        session: Session configuration entries that choose it.
-        env: Environment variables that choose it.
+        options: Provider options that choose it; so do ``session`` entries and ``env`` variables.
         device: Devices that have the mode, as a filter such as ``{ type = "GPU" }``.
         needs: Further needs, in one line: a calibration table, a quantized model, a release.
         machines: Processors on which it has an effect, ``platform.machine()`` in lower case; empty for all.

@@ -16,7 +16,6 @@ class OperatorSupport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Documented operators of an EP.
 
     Attributes:
-        source: Documents with the list.
         operators: Operator type -> its restriction, which may be empty. No entries: see the documents.
     """
 
@@ -42,8 +41,6 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Another way to make sessions, if an EP computes nothing with its defaults.
 
     Attributes:
-        options: Provider options.
-        env: Environment variables.
         needs_file: A file without which it is not tried; may be empty.
         meaning: What this way means, in one line.
     """
@@ -77,10 +74,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Facts about one EP.
 
     Attributes:
-        schema: Version of this file format.
         name: The name exactly as ``get_providers()`` spells it.
         aliases: Other spellings in use; never a name of another EP.
-        vendor: Its vendor.
         kind: What it computes on, in one word; ``mobile`` for phones' own interfaces.
         hardware: The family of devices; providers with the same word may use the same devices. ``cpu`` and
             ``cloud`` can be shared freely.
@@ -154,12 +149,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return tuple(dict.fromkeys((*self.true_false, *forms, *self.also_booleans)))
 
     def option(self, key: str, *, plugin: bool | None = None) -> Option | None:
-        """Return the option of that key, or None.
-
-        Args:
-            key: Its exact name.
-            plugin: Whether the provider is registered as a plugin or part of the build; None for either.
-        """
+        """Return the option of that key, if any, as a plugin takes it, or the build, or either for None."""
         named = (option for option in self.options if option.key == key)
         return next((option for option in named if plugin is None or option.taken(plugin=plugin)), None)
 

@@ -119,12 +119,7 @@ def _facts(provider: Provider) -> Iterator[tuple[str, str]]:
 
 
 def _option_row(option: Option, sources: Sequence[str]) -> tuple[str, ...]:
-    """Return the cells of one option in its table.
-
-    Args:
-        option: The option.
-        sources: All sources of its provider, in the order in which they are numbered.
-    """
+    """Return the cells of one option in its table; sources are all of its provider, as they are numbered."""
     if option.default is None:
         default = f"none: {_plain(option.no_default)}" if option.no_default else "none"
     else:

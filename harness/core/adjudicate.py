@@ -50,11 +50,9 @@ def reference_distances(comparison: Comparison, outputs: Collection[str]) -> tup
 def beyond_uncertainty(doubt: Comparison, *errors: Comparison) -> tuple[str, ...]:
     """Return the outputs in which the EP's error is beyond what the golden's uncertainty explains.
 
-    An error without bounds is beyond it; an uncertainty without bounds explains any error.
-
-    Args:
-        doubt: The golden against another computation by its own implementation.
-        errors: The EP's result against each of the two, in the same unit of errors.
+    An error without bounds is beyond it; an uncertainty without bounds explains any error. The ``doubt`` is
+    the golden against another computation by its own implementation, and the errors are the EP's result
+    against each of the two, in one unit.
     """
     limits = {
         row.name: UNCERTAINTY_FACTOR * row.headroom for row in doubt.outputs if row.headroom is not None
@@ -75,19 +73,13 @@ def adjudicate(
     Distances are ``norm(x - truth) / norm(truth)`` over the elements where both are finite. The nearer side
     is nearer in this mean *and* in the worst element, whose error counts in units of what the tolerance
     allows: many good elements do not make up for a few bad ones. Where there is only one right answer
-        (integers,
-    booleans), the nearer side gives it and the other does not.
+    (integers, booleans), the nearer side gives it and the other does not.
 
     These have no adjudication: strings; outputs that truth, golden and result do not have in one shape and
     type; outputs in which golden and truth differ in NaN or infinity (float64 need not overflow where float32
     does); and those whose distance is undefined, such as for a truth of zeros.
 
-    Args:
-        truth: The outputs of the model in float64.
-        golden: The golden; its element types count.
-        actual: What the EP computed.
-        tolerance_for: Element type of the golden -> tolerance.
-        by: The source of the truth.
+    The truth is in float64, and ``by`` is its source; the element types are those of the golden.
     """
     true, right, found = (dict(_leaves(outputs)) for outputs in (truth, golden, actual))
     rows = (

@@ -59,17 +59,11 @@ def compare_all(
 ) -> Comparison:
     """Compare all outputs of a model by name; their order does not matter.
 
-    Outputs whose elements have no order are brought into that of the golden.
+    Outputs whose elements have no order are brought into that of the golden. An output that is missing, or
+    that the golden does not have, is a ``shape_mismatch``.
 
-    An output that is missing, or that the golden does not have, is a ``shape_mismatch``.
-
-    Args:
-        golden: The right answers.
-        actual: What the EP computed.
-        tolerance_for: Called once for each tensor, with the element type of the golden.
-        kinds: Of outputs that are more than numbers, by name.
-        noise: The noise of the model, where that is known.
-        policy: Judges; ``tolerance_for`` alone by default.
+    ``tolerance_for`` is called once for each tensor, with the element type of the golden; it judges if there
+    is no policy. ``kinds`` are those of outputs that are more than numbers.
     """
     wanted, results = dict(golden), dict(actual)
     if kinds:
@@ -112,12 +106,10 @@ def compare(
 def compared(
     rows: Iterable[tuple[OutputMetrics, ...]], by: Policy | ToleranceFor, noun: str = "outputs"
 ) -> Comparison:
-    """Judge the rows of a comparison.
+    """Judge the rows of a comparison, for each output those of its leaves.
 
-    Args:
-        rows: For each output those of its leaves.
-        by: A policy, or the tolerances that the rows were measured with.
-        noun: The word for ``rows`` in messages.
+    They are judged by a policy, or by the tolerances that they were measured with; messages call them by the
+    noun.
     """
     outputs: list[OutputMetrics] = []
     found: list[Judged] = []

@@ -24,7 +24,6 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """The verdict of a cell.
 
     Attributes:
-        verdict: One word.
         reason: One line for people; may be empty for a pass.
         outputs: The facts' outputs under the policy.
         again: The same of the second run.

@@ -42,11 +42,9 @@ class GoldenCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Resolution(msgspec.Struct, frozen=True, kw_only=True):
-    """The finding of other answers where the golden is disputed.
+    """The finding of other answers where the golden is disputed: whether the EP is right or wrong.
 
-    Attributes:
-        finding: Whether the EP is right or wrong.
-        reason: One line for people, without the dispute.
+    The reason is one line for people, without the dispute.
     """
 
     finding: Literal["right", "wrong"]
@@ -231,7 +229,6 @@ def _is_much_worse(ep: OutputMetrics, golden: OutputMetrics) -> bool:
 
 
 def _is_further(distance: Adjudication, row: OutputMetrics, excused: float) -> bool:
-    """Return whether the EP is much further from float64 than the golden is."""
     if row.details is not None and row.details.distribution:
         return False  # random numbers are others each time
     is_special = row.is_special and distance.nearer == "golden"

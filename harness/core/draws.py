@@ -54,10 +54,7 @@ class Multinomial(msgspec.Struct, frozen=True, kw_only=True, tag="multinomial"):
 class Dropped(msgspec.Struct, frozen=True, kw_only=True, tag="dropout"):
     """Dropout in training: an element of ``data`` is zero with probability ``ratio``, else scaled up.
 
-    Attributes:
-        data: The input.
-        ratio: From 0 to less than 1.
-        mask: Whether the output is the mask of the kept elements.
+    The output is its values or, with ``mask``, the mask of the kept elements. ``ratio`` is less than 1.
     """
 
     data: Array

@@ -44,6 +44,11 @@ class UsageError(HarnessError):
         super().__init__(*problems)
         self.problems: Sequence[Problem] = problems
 
+    @classmethod
+    def at(cls, where: object, what: str, hint: str = "") -> "UsageError":
+        """Return the error of a single problem; arguments are the fields of that."""
+        return cls(Problem(where=str(where), what=what, hint=hint))
+
     def __str__(self) -> str:
         return "\n".join(str(problem) for problem in self.problems)
 

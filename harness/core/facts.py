@@ -1,7 +1,5 @@
 """The facts of one cell, before it is judged; a record publishes all of them."""
 
-from typing import Any
-
 import msgspec
 
 from harness.core.generated import Generation
@@ -58,5 +56,4 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def facts_of(record: Record) -> Facts:
     """Return the facts that a record publishes."""
-    fields: dict[str, Any] = {name: getattr(record, name) for name in Facts.__struct_fields__}
-    return Facts(**fields)
+    return Facts(**{name: getattr(record, name) for name in Facts.__struct_fields__})

@@ -70,13 +70,9 @@ def bad_positions(compared: Positions, policy: Policy) -> Flags:
     if golden.shape[1] == 0:
         return np.zeros(golden.shape[0], bool)
     with np.errstate(all="ignore"):
-        error = np.abs(actual - golden)
-        tolerance = policy.tolerance_for(compared.dtype)
-        allowed = tolerance.atol + tolerance.rtol * np.abs(golden)
-        finite = np.isfinite(golden) & np.isfinite(actual)
-        same = finite | (golden == actual) | (np.isnan(golden) & np.isnan(actual))
-        fits = (~finite | (error <= allowed)).all(axis=1)
-    failed = ~fits
+        finite, same = _finite_and_same(golden, actual)
+        beyond_tolerance: Flags = finite & (np.abs(actual - golden) > _allowed(compared, policy))
+    failed = np.any(beyond_tolerance, axis=1)
     if compared.spread is not None and policy.judge_by != "table":
         rms, largest = noise_by_position(compared)
         beyond = (rms > position_limit(policy, golden.shape[1])) | (largest > policy.limits.max)
@@ -95,8 +91,7 @@ def apart_positions(compared: Positions, policy: Policy) -> Flags:
         return bad_positions(compared, msgspec.structs.replace(policy, judge_by="noise"))
     one, other = compared.golden, compared.actual
     with np.errstate(all="ignore"):
-        finite = np.isfinite(one) & np.isfinite(other)
-        same = finite | (one == other) | (np.isnan(one) & np.isnan(other))
+        finite, same = _finite_and_same(one, other)
         error = np.linalg.norm(np.where(finite, other - one, 0.0), axis=1)
         size = np.linalg.norm(np.where(finite, one, 0.0), axis=1)
     apart: Flags = (error > FAR * policy.tolerance_for(compared.dtype).rtol * size) | ~same.all(axis=1)
@@ -105,10 +100,9 @@ def apart_positions(compared: Positions, policy: Policy) -> Flags:
 
 def worst_position(compared: Positions, policy: Policy) -> int | None:
     """Return the position with the largest error in units of the tolerance; None if nothing differs."""
-    tolerance = policy.tolerance_for(compared.dtype)
     with np.errstate(all="ignore"):
-        allowed = tolerance.atol + tolerance.rtol * np.abs(compared.golden)
-        excess = np.abs(compared.actual - compared.golden) / np.maximum(allowed, np.finfo(np.float64).tiny)
+        allowed = np.maximum(_allowed(compared, policy), np.finfo(np.float64).tiny)
+        excess = np.abs(compared.actual - compared.golden) / allowed
     excess = np.nan_to_num(excess, nan=0.0, posinf=0.0).max(axis=1, initial=0.0)
     return int(excess.argmax()) if excess.size and excess.max() > 0 else None
 
@@ -116,9 +110,8 @@ def worst_position(compared: Positions, policy: Policy) -> int | None:
 def noise_by_position(compared: Positions) -> tuple[Floats, Floats]:
     """Return the error of each position in multiples of the model's noise, as ``harness.core.noise`` has it.
 
-    Returns:
-        Root mean square of the error over that of the noise, and the largest error over the noise of that
-        element; 0 where no element is finite on both sides.
+    These are the root mean square of the error over that of the noise, and the largest error over the noise
+    of that element; 0 where no element is finite on both sides.
     """
     assert compared.spread is not None  # noqa: S101 - callers have seen it
     spread = compared.spread
@@ -154,11 +147,7 @@ def divergence(golden: Tensor, actual: Tensor) -> tuple[float | None, ...]:
     """Return the Kullback-Leibler divergence of the two distributions by position, in nats.
 
     ``sum(p * (log p - log q))``: Kullback and Leibler, 1951, with ``p`` of the golden. Of several rows the
-    largest; None where it is not finite.
-
-    Args:
-        golden: Logits of shape ``(rows, positions, vocabulary)``.
-        actual: Those of an EP, of the same shape.
+    largest; None where it is not finite. Logits are ``(rows, positions, vocabulary)`` on both sides.
     """
     if golden.array.tobytes() == actual.array.tobytes() and np.isfinite(golden.array).all():
         return (0.0,) * int(golden.array.shape[1])
@@ -174,18 +163,11 @@ def divergence(golden: Tensor, actual: Tensor) -> tuple[float | None, ...]:
 
 
 def agreement(compared: Positions, rows: int, count: int) -> float | None:
-    """Return the share of positions with the same first tokens, as sets.
+    """Return the share of positions with the same first ``count`` tokens, as sets; None if none counts.
 
-    Only positions count at which the golden's margin behind the last of them exceeds the noise: two right
-    results may order the others differently.
-
-    Args:
-        compared: Logits by position; the elements are those of all rows.
-        rows: How many rows.
-        count: How many tokens.
-
-    Returns:
-        None if no position counts, or the vocabulary is not larger than ``count``.
+    Only those count at which the golden's margin behind the last of them exceeds the noise: two right results
+    may order the others differently. So the vocabulary has to be larger than ``count``. The elements of a
+    position are those of all rows.
     """
     positions, elements = compared.golden.shape
     vocabulary = elements // max(1, rows)
@@ -214,12 +196,8 @@ def agreement(compared: Positions, rows: int, count: int) -> float | None:
 def perplexity(logits: Tensor, tokens: Array) -> float | None:
     """Return the perplexity of texts: the exponential of the mean of ``-log p`` of each next token.
 
-    Args:
-        logits: Of shape ``(rows, positions, vocabulary)``.
-        tokens: Of shape ``(rows, positions)``.
-
-    Returns:
-        None if it is not finite, or a text has one token only.
+    Logits are ``(rows, positions, vocabulary)``, tokens ``(rows, positions)``. None if it is not finite, or a
+    text has one token only.
     """
     following = tokens[:, 1:, None].astype(np.int64)
     losses = [
@@ -241,10 +219,21 @@ def rounded(number: float) -> float:
 
 
 def _blocks(shape: tuple[int, ...]) -> Iterator[slice]:
-    """Yield the positions in blocks: a vocabulary may have 200,000 tokens."""
+    """Return the positions in blocks: a vocabulary may have 200,000 tokens."""
     rows, positions, vocabulary = shape
     step = max(1, _BLOCK // max(1, rows * vocabulary))
-    yield from (slice(start, start + step) for start in range(0, positions, step))
+    return (slice(start, start + step) for start in range(0, positions, step))
+
+
+def _allowed(compared: Positions, policy: Policy) -> Floats:
+    tolerance = policy.tolerance_for(compared.dtype)
+    return tolerance.atol + tolerance.rtol * np.abs(compared.golden)
+
+
+def _finite_and_same(one: Floats, other: Floats) -> tuple[Flags, Flags]:
+    """Return which elements are finite on both sides, and which of the others do not differ, with these."""
+    finite = np.isfinite(one) & np.isfinite(other)
+    return finite, finite | (one == other) | (np.isnan(one) & np.isnan(other))
 
 
 def _by_position(array: Array, axis: int) -> Floats:

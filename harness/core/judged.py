@@ -221,7 +221,6 @@ def _delivered(row: OutputMetrics, policy: Policy) -> str:
 
 
 def _noise_explains(noise: Noise, elements: int, policy: Policy) -> bool:
-    """Return whether an error is within the limits of noise."""
     return noise.rms <= rms_limit(policy.limits, elements) and noise.max <= policy.limits.max
 
 

@@ -56,13 +56,11 @@ OperatorCounts = tuple[tuple[Operator, int], ...]
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """A change to a graph, with how often it was made.
+    """A change to a graph, and how often it was made.
 
     Attributes:
-        kind: One of ``KINDS``.
         before: Operators of the nodes that are gone, with their counts, in the order of the graph.
         after: Operators of the nodes in their place.
-        times: How often it was made.
     """
 
     kind: Kind
@@ -81,7 +79,6 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     """The model's graph on the CPU provider at one level.
 
     Attributes:
-        level: The level of graph optimization.
         form: ``onnx``, or ``ort`` where the model was converted to ORT format at that level.
         nodes: Nodes of the graph, those of subgraphs included; null where there is no graph.
         problem: Why there is none, in one line.
@@ -114,8 +111,6 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     """The nodes that a target takes at one step.
 
     Attributes:
-        verdict: Of that cell.
-        reason: One line for people.
         nodes: Nodes that the provider takes; null where that is not known.
         of: All nodes of its own session, so that nodes that the provider adds (such as Transpose for another
             layout) count in both.
@@ -149,12 +144,10 @@ class Levels(msgspec.Struct, frozen=True, kw_only=True):
     """All levels of one model.
 
     Attributes:
-        model: Its name or path.
         opsets: Domain -> version that the model imports.
         nodes: Nodes of the model itself, those of subgraphs included.
         nested: How many of them are in subgraphs, whose changes are counted and not explained.
         onnxruntime: Version of the runtime whose CPU provider made the graphs; empty where none could.
-        steps: In order.
         operators: Standard ones first, then by domain and name.
         targets: Those with another provider than the CPU provider.
         complete: False if the run was interrupted.

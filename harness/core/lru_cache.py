@@ -13,12 +13,7 @@ NBYTES = 256 << 20
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
-    """How much is kept in memory at most.
-
-    Attributes:
-        count: Entries of a cache.
-        nbytes: Bytes of their values.
-    """
+    """How much is kept in memory at most: entries of a cache, and bytes of their values."""
 
     count: int = 4096
     nbytes: int = NBYTES

@@ -136,8 +136,7 @@ def _some_finite(numbers: Any) -> bool:
 def special_codes(numbers: Array) -> NDArray[np.uint8]:
     """Return a code per element: 0 finite, 1 NaN, 2 infinity, 3 minus infinity; for complex one of each part.
 
-    Args:
-        numbers: float64 or complex128, any shape.
+    The numbers are float64 or complex128, in any shape.
     """
     if np.iscomplexobj(numbers):
         return special_codes(numbers.real) + np.uint8(4) * special_codes(numbers.imag)

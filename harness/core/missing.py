@@ -59,11 +59,8 @@ If one of them would fail a cell, everything is asked, so that judging it again 
 def missing(facts: Facts, policy: Policy, askable: Collection[Need], *, by_usual: bool = True) -> Need | None:
     """Return what to ask next; None where the cell can be decided.
 
-    Args:
-        facts: The facts so far; ``answered`` has what was asked.
-        policy: The policy of the cell.
-        askable: The needs that apply to this model and target.
-        by_usual: Whether everything is asked about what only a usual policy would fail.
+    ``askable`` are the needs that apply to this model and target; ``facts.answered`` has what was asked.
+    With ``by_usual`` everything is asked about what only a usual policy would fail.
     """
     known = _Known(facts, policy, by_usual=by_usual)
     open_needs = (need for need in Need if need in askable and need.value not in facts.answered)
@@ -123,13 +120,8 @@ def _may_exceed_noise(row: OutputMetrics) -> bool:
     return not is_within_two_ulp(row)
 
 
-def _needs_revealed(known: _Known) -> bool:
-    return known.facts.golden == "cpu" and known.verdict in {Verdict.MISMATCH, Verdict.SHAPE_MISMATCH}
-
-
-def _needs_played(known: _Known) -> bool:
-    """Return whether a way is about to fail the EP that the model may not be made for."""
-    return known.facts.golden == "cpu" and known.verdict in WRONG_VALUES
+def _fails_golden(known: _Known, among: Collection[Verdict] = WRONG_VALUES) -> bool:
+    return known.facts.golden == "cpu" and known.verdict in among
 
 
 def _needs_own_cpu(known: _Known) -> bool:
@@ -154,8 +146,8 @@ def _needs_references(known: _Known) -> bool:
 
 _NEEDED: dict[Need, Callable[[_Known], bool]] = {
     Need.NOISE: _needs_noise,
-    Need.PLAYED: _needs_played,
-    Need.REVEALED: _needs_revealed,
+    Need.PLAYED: _fails_golden,  # by a way that the model may not be made for
+    Need.REVEALED: lambda known: _fails_golden(known, {Verdict.MISMATCH, Verdict.SHAPE_MISMATCH}),
     Need.UNDEFINED: lambda known: known.is_in_question,
     Need.OWN_CPU: _needs_own_cpu,
     Need.REPEATED: lambda known: known.is_in_question,

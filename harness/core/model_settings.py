@@ -58,17 +58,14 @@ def contradicting_inputs(inputs: object, place: Place) -> Iterator[Problem]:
         here = place.key(name)
         low, high = table.get("low", 0), table.get("high")
         if not table:
-            hint = "give it high, value or shape, or leave it out"
-            yield Problem(where=str(here), what="the table is empty", hint=hint)
+            yield here.problem("the table is empty", "give it high, value or shape, or leave it out")
         if "value" in table and ("low" in table or "high" in table):
-            hint = "keep value, or low and high"
-            yield Problem(where=str(here), what="both a value and a range", hint=hint)
+            yield here.problem("both a value and a range", "keep value, or low and high")
         elif "low" in table and "high" not in table:
-            hint = "give it high, which no value reaches"
-            yield Problem(where=str(here), what="a range without its upper end", hint=hint)
+            yield here.problem("a range without its upper end", "give it high, which no value reaches")
         elif _is_number(low) and _is_number(high) and not low < high:
             what = f"no value is at least {low} and less than {high}"
-            yield Problem(where=str(here), what=what, hint="high is above every value: give it more than low")
+            yield here.problem(what, "high is above every value: give it more than low")
 
 
 def _is_number(value: Any) -> bool:

@@ -65,10 +65,8 @@ def rms_limit(limits: NoiseLimits, elements: int) -> float:
 def with_noise(row: OutputMetrics, golden: Tensor, actual: Tensor, rule: NoiseRule) -> OutputMetrics:
     """Return the row of an output that has a spread in the rule, with its error in multiples of the noise."""
     spread = rule.spreads[row.name]
-    rms, largest = noise_of(golden, actual, spread)
-    worst = ""
-    if largest > _NAMED:
-        worst = wording.got_and_golden(golden, actual, _worst_at(golden, actual, spread))
+    rms, largest, at = _noise_and_place(golden, actual, spread)
+    worst = wording.got_and_golden(golden, actual, at) if largest > _NAMED else ""
     noise = Noise(
         precision=rule.precision, rms=rms, max=largest, like=behaves_like(rms, rule.precision), worst=worst
     )
@@ -76,36 +74,38 @@ def with_noise(row: OutputMetrics, golden: Tensor, actual: Tensor, rule: NoiseRu
 
 
 def noise_of(golden: Tensor, actual: Tensor, spread: Floats) -> tuple[float, float]:
-    """Measure an error in multiples of the noise.
+    """Measure an error in multiples of the noise, for floats of one shape; the spread is positive.
 
     Only elements that are finite on both sides count; the result is (0, 0) where there are none.
-
-    Args:
-        golden: The right answer, of floats.
-        actual: What an EP computed, of the same shape.
-        spread: Of the same shape, positive.
 
     Returns:
         Root mean square of the error over that of the spread, and the largest error over spread.
     """
+    return _noise_and_place(golden, actual, spread)[:2]
+
+
+def _noise_and_place(golden: Tensor, actual: Tensor, spread: Floats) -> tuple[float, float, int]:
+    """Return as ``noise_of`` does, and the place of the largest in the flattened tensor."""
     error_sq = spread_sq = worst = 0.0
+    at = 0
     scale = float(spread.max(initial=0.0))  # keeps the squares of the spread within float64
     with np.errstate(all="ignore"):
-        for _, error, noise in _errors(golden, actual, spread):
+        for places, error, noise in _errors(golden, actual, spread):
             error_sq += float(np.sum(np.square(error / scale)))
             spread_sq += float(np.sum(np.square(noise / scale)))
-            worst = max(worst, float((error / noise).max()))
-    return min(math.sqrt(error_sq / spread_sq) if spread_sq else 0.0, LARGEST), min(worst, LARGEST)
+            ratio = error / noise
+            largest = int(ratio.argmax())
+            if ratio[largest] > worst:
+                worst, at = float(ratio[largest]), int(places[largest])
+    rms = math.sqrt(error_sq / spread_sq) if spread_sq else 0.0
+    return min(rms, LARGEST), min(worst, LARGEST), at
 
 
 def behaves_like(rms: float, precision: str) -> str:
     """Return the precision whose noise is nearest, on a logarithmic scale.
 
-    Noise grows in proportion to the unit roundoff as long as a model's response is linear.
-
-    Args:
-        rms: Root mean square of the error over that of the spread.
-        precision: Of the spread.
+    Noise grows in proportion to the unit roundoff as long as a model's response is linear. ``rms`` is the
+    root mean square of the error over that of the spread, which is of a precision.
 
     Returns:
         A key of ``PRECISIONS``; ``exact`` where there is no error, ``none`` where it is far beyond the noise
@@ -117,18 +117,6 @@ def behaves_like(rms: float, precision: str) -> str:
         return "none"
     error = math.log2(rms) + math.log2(PRECISIONS[precision])
     return min(PRECISIONS, key=lambda name: abs(error - math.log2(PRECISIONS[name])))
-
-
-def _worst_at(golden: Tensor, actual: Tensor, spread: Floats) -> int:
-    """Return the place of the element with the largest multiple in the flattened tensor."""
-    worst, at = -1.0, 0
-    for places, error, noise in _errors(golden, actual, spread):
-        with np.errstate(all="ignore"):
-            ratio = error / noise
-        largest = int(ratio.argmax())
-        if ratio[largest] > worst:
-            worst, at = float(ratio[largest]), int(places[largest])
-    return at
 
 
 def _errors(

@@ -17,11 +17,9 @@ class UncontainedError(BaseException):
 
 
 class OwnError(NamedTuple):
-    """An unexpected exception.
+    """An unexpected exception, with its complete traceback.
 
-    Attributes:
-        reason: What, where, and that it should be reported; one line of at most 300 characters.
-        traceback: The complete traceback.
+    The reason is what, where, and that it should be reported; one line of at most 300 characters.
     """
 
     reason: str

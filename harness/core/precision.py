@@ -7,13 +7,9 @@ AS_IS = "fp32"
 
 
 class Conversion(msgspec.Struct, frozen=True):
-    """A conversion of models to one precision.
+    """A conversion of models to one precision: its result in a few words, and the converter.
 
-    Attributes:
-        computes: The computing precision of a converted model: a key of ``FLOORS`` in
-            ``harness.core.tolerance``.
-        what: The result, in a few words.
-        by: The converter.
+    ``computes`` is the computing precision of the result: a key of ``FLOORS`` in ``harness.core.tolerance``.
     """
 
     computes: str
@@ -57,21 +53,10 @@ IN_MODEL: dict[str, str] = {name: conversion.computes for name, conversion in CO
 
 COMPUTE_HEAVY = frozenset(
     {
-        "Attention",
-        "Conv",
-        "ConvTranspose",
-        "DeformConv",
-        "Einsum",
-        "FusedConv",
-        "FusedGemm",
-        "FusedMatMul",
-        "GRU",
-        "Gemm",
-        "GroupQueryAttention",
-        "LSTM",
-        "MatMul",
-        "MultiHeadAttention",
-        "RNN",
+        *("Attention", "GroupQueryAttention", "MultiHeadAttention", "Einsum"),
+        *("Conv", "ConvTranspose", "DeformConv", "FusedConv"),
+        *("Gemm", "MatMul", "FusedGemm", "FusedMatMul"),
+        *("GRU", "LSTM", "RNN"),
     }
 )
 """Operators that sum many products: the precision of the arithmetic shows in their results."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from harness.core import wording
 from harness.core.facts import Facts
-from harness.core.generated_words import disagreeing, where
+from harness.core.generated import disagreeing, where
 from harness.core.judged import Judged, wrong_for_other_inputs
 from harness.core.judging import Judging, by_expected_data
 from harness.core.precision import PRECISION_CASTS

@@ -91,13 +91,10 @@ def spread_of(
     amplitudes: Sequence[float],
     precision: str,
 ) -> Spread:
-    """Return the spread from runs of a model with noise.
+    """Return the spread from runs of a model with the noise of a precision.
 
-    Args:
-        golden: For each data set the outputs of the model itself.
-        samples: The same with noise: as many for each data set, the one with amplitude 0 among them.
-        amplitudes: The factor of the noise in each sample.
-        precision: The precision whose rounding the noise is.
+    The golden has, for each data set, the outputs of the model itself. The samples are those with noise, as
+    many for each data set, the one with amplitude 0 among them; ``amplitudes`` are their factors.
     """
     each = len(samples) // len(golden)
     slices = [slice(index * each, (index + 1) * each) for index in range(len(golden))]
@@ -139,13 +136,9 @@ def _of_data_set(
 
 
 def _keeps_shape(drawn: Sequence[float], alike: Sequence[float]) -> bool:
-    """Return whether noise keeps an output's shape.
+    """Return whether noise keeps an output's shape, by the amplitudes of all draws and of those that do.
 
     It does so in all draws at amplitude 0 and at the least one, and in half of the draws at each other one.
-
-    Args:
-        drawn: The amplitude of each draw.
-        alike: The amplitudes of the draws that have the golden's shape.
     """
     total, kept = Counter(drawn), Counter(alike)
     plain = {0.0, min((amplitude for amplitude in drawn if amplitude), default=0.0)}

@@ -41,18 +41,16 @@ class Place(msgspec.Struct, frozen=True):
         """Return the place of one item of the list here."""
         return Place(self.file, f"{self.path}[{index}]")
 
+    def problem(self, what: str, hint: str = "") -> Problem:
+        """Return a problem here; arguments are its fields."""
+        return Problem(where=str(self), what=what, hint=hint)
+
 
 def deviations(value: object, kind: inspect.Type, place: Place) -> Iterator[Problem]:
-    """Yield every deviation of a parsed value from its type.
+    """Yield every deviation of a value of ``tomllib`` from its type, in the order of the file.
 
-    Args:
-        value: From ``tomllib``.
-        kind: ``msgspec.inspect.type_info`` of the type. A struct's class may have ``option_type``, the type
-            of its keys that begin with ``option.``. Numbers must be finite.
-        place: The place of the value.
-
-    Yields:
-        Problems in the order of the file.
+    The type is of ``msgspec.inspect.type_info``. A struct's class may have ``option_type``, the type of its
+    keys that begin with ``option.``. Numbers must be finite.
     """
     declared, kind = kind, _bare(kind)
     match kind, value:
@@ -75,8 +73,7 @@ def deviations(value: object, kind: inspect.Type, place: Place) -> Iterator[Prob
             hint = ""
             if isinstance(kind, inspect.ListType) and expected(kind.item_type) == _A_TABLE:
                 hint = f"begin each with [[{place.path}]], in two brackets"
-            what = f"expected {expected(declared)}, got {shown(value)}"
-            yield Problem(where=str(place), what=what, hint=hint)
+            yield place.problem(f"expected {expected(declared)}, got {shown(value)}", hint)
 
 
 def expected(kind: inspect.Type) -> str:
@@ -177,12 +174,12 @@ def _in_choice(
     # In Python true and 1.0 equal 1; in TOML they are other things.
     if not any(type(value) is type(choice) and value == choice for choice in choices):
         hint = valid_names(str(value), map(str, choices), limit=len(choices))
-        yield Problem(where=str(place), what=f"got {shown(value)}", hint=hint)
+        yield place.problem(f"got {shown(value)}", hint)
 
 
 def _in_list(values: list[Any], kind: inspect.ListType, place: Place) -> Iterator[Problem]:
     if len(values) < (kind.min_length or 0):
-        yield Problem(where=str(place), what=f"expected {expected(kind)}, got an empty one")
+        yield place.problem(f"expected {expected(kind)}, got an empty one")
     for index, item in enumerate(values):
         yield from deviations(item, kind.item_type, place.item(index))
 
@@ -190,8 +187,7 @@ def _in_list(values: list[Any], kind: inspect.ListType, place: Place) -> Iterato
 def _in_mapping(table: dict[str, Any], kind: inspect.DictType, place: Place) -> Iterator[Problem]:
     for key, value in table.items():
         if not _fits(key, kind.key_type):
-            what = f"the key must be {expected(kind.key_type)}, got {shown(key)}"
-            yield Problem(where=str(place.key(key)), what=what)
+            yield place.key(key).problem(f"the key must be {expected(kind.key_type)}, got {shown(key)}")
         yield from deviations(value, kind.value_type, place.key(key))
 
 
@@ -206,12 +202,9 @@ def _in_table(table: dict[str, Any], kind: inspect.StructType, place: Place) -> 
             yield from deviations(value, inspect.type_info(option_type), place.key(key))
         elif option_type and key == OPTION.rstrip("."):
             # In TOML, option.x = ... without quotes makes a table of its own.
-            hint = 'quote the whole key: "option.<key>" = ...'
-            yield Problem(where=str(place.key(key)), what="unknown key", hint=hint)
+            yield place.key(key).problem("unknown key", 'quote the whole key: "option.<key>" = ...')
         else:
-            hint = valid_names(key, names, limit=len(names))
-            yield Problem(where=str(place.key(key)), what="unknown key", hint=hint)
+            yield place.key(key).problem("unknown key", valid_names(key, names, limit=len(names)))
     for name, field in fields.items():
         if field.required and name not in table:
-            what = f"the key {name!r} is missing"
-            yield Problem(where=str(place), what=what, hint=f"give it {expected(field.type)}")
+            yield place.problem(f"the key {name!r} is missing", f"give it {expected(field.type)}")

@@ -86,15 +86,9 @@ class Ties(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ties_of(chosen: Chosen, golden: Array, actual: Array) -> Ties | None:
-    """Find the positions that differ, and the values at them.
+    """Find the positions that differ, and the values at them; None where these do not fit together.
 
-    Args:
-        chosen: Where the positions come from.
-        golden: Positions of the CPU provider, integers or integral floats.
-        actual: Positions of the EP, of the same shape but for NonZero.
-
-    Returns:
-        None where positions and values do not fit together.
+    Positions are integers or integral floats, of one shape but for NonZero.
     """
     if "c" in (golden.dtype.kind, actual.dtype.kind) or chosen.data.dtype == STRING:
         return None
@@ -176,11 +170,7 @@ def _of_boxes(scores: Array, golden: Array, actual: Array) -> Ties | None:
 def _in_list(data: Array, golden: Array, actual: Array, most_zeros: int) -> Ties | None:
     """Compare the positions of what is not zero, in order; values next to zero may be among them or not.
 
-    Args:
-        data: The values that were chosen from.
-        golden: Positions of the CPU provider, a row for each dimension.
-        actual: Positions of the EP, likewise.
-        most_zeros: Positions of exact zeros that the EP may have.
+    They have a row for each dimension. The EP may have ``most_zeros`` positions of exact zeros.
     """
     if golden.ndim != 2 or actual.ndim != 2 or not len(golden) == len(actual) == data.ndim > 0:  # noqa: PLR2004
         return None

@@ -248,11 +248,7 @@ def _tensor_from_wire(wire: Any) -> Tensor:
 
 
 def _elements(shape: tuple[int, ...]) -> int:
-    """Return how many elements a shape has.
-
-    Raises:
-        ValueError: No array can have this shape.
-    """
+    """Return how many elements a shape has; ValueError if no array can have it."""
     if len(shape) > _MOST_DIMENSIONS:
         raise ValueError(f"a shape of {len(shape)} dimensions; numpy allows {_MOST_DIMENSIONS}")
     if any(type(extent) is not int or not 0 <= extent <= sys.maxsize for extent in shape):

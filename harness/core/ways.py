@@ -121,14 +121,7 @@ class Play(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plays_of(way: str, length: int, new_tokens: int, rows: int) -> tuple[Play, ...]:
-    """Return the plays of a way; none if the text is too short for it.
-
-    Args:
-        way: Its name.
-        length: Positions of the text, at least 1.
-        new_tokens: Single steps at its end.
-        rows: Texts in a batch.
-    """
+    """Return the plays of a way; none if the text, of at least one position, is too short for it."""
     prompt = max(1, length - new_tokens)
     if way == "lengths":
         return tuple(

@@ -11,14 +11,9 @@ from harness.core.value import STRING, Array, NamedValues, Tensor, Value, leaves
 
 
 def why_weak(goldens: Sequence[NamedValues], tolerance_for: ToleranceFor) -> str:
-    """Return why a golden is weak: no output of any data set would show most wrong answers.
+    """Return why a golden is weak, in one line: no output of any data set would show most wrong answers.
 
-    Args:
-        goldens: For each data set the right outputs by name.
-        tolerance_for: Element type of an output -> tolerance; numbers within ``atol`` of zero pass as zeros.
-
-    Returns:
-        One line; empty where some output is strong enough.
+    Numbers within ``atol`` of zero pass as zeros. Empty where some output is strong enough.
     """
     reasons: Counter[str] = Counter()
     for part in _parts(goldens):

@@ -3,7 +3,7 @@
 Names and strings come from models and execution providers: they are shown as by ``repr``, cut short.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 
 import numpy as np
@@ -94,26 +94,22 @@ def values(
 ) -> str:
     """Describe how many values are outside the tolerance, and where the greatest differences are."""
     clauses = [f"{output(name)}: {share(measured.mismatched, golden.array.size)} differ"]
+    at = measured.max_abs_at
     if tolerance == EXACT:
-        return "; ".join(filter(None, [*clauses, *_inequality(golden, actual, measured), note]))
+        if measured.max_abs is not None and at is not None:
+            sides = got_and_golden(golden, actual, at)
+            clauses.append(f"they have to be equal, the greatest difference is {measured.max_abs:.3g}{sides}")
+        return "; ".join(filter(None, [*clauses, note]))
     judged_by = f"tolerance rtol {tolerance.rtol:g}, atol {tolerance.atol:g}"
-    if measured.max_abs is not None and measured.max_abs_at is not None:
+    if measured.max_abs is not None and at is not None:
         clauses.append(
-            f"greatest absolute difference {measured.max_abs:.3g}{_at(golden, measured.max_abs_at)} "
+            f"greatest absolute difference {measured.max_abs:.3g}{_at(golden, at)} "
             f"(allowed {measured.max_abs_allowed or 0.0:.3g})"
         )
     if measured.max_rel is not None and measured.max_rel_at is not None:
         place = _at(golden, measured.max_rel_at)
         judged_by = f"greatest relative difference {measured.max_rel:.3g}{place} ({judged_by})"
     return "; ".join(filter(None, [*clauses, judged_by, note]))
-
-
-def _inequality(golden: Tensor, actual: Tensor, measured: Measured) -> Iterator[str]:
-    """Yield the greatest difference of values that have to be equal, with both sides."""
-    at = measured.max_abs_at
-    if measured.max_abs is not None and at is not None:
-        sides = got_and_golden(golden, actual, at)
-        yield f"they have to be equal, the greatest difference is {measured.max_abs:.3g}{sides}"
 
 
 def got_and_golden(golden: Tensor, actual: Tensor, at: int) -> str:

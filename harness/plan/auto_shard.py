@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from harness.core.errors import Problem, UsageError
+from harness.core.errors import UsageError
 
 WHERE = "--shard auto"
 
@@ -17,9 +17,6 @@ class Counter(msgspec.Struct, frozen=True, kw_only=True):
     """Two variables that number the machines of one job.
 
     Attributes:
-        system: What sets them.
-        index: The variable with the number of this machine.
-        count: The variable with how many there are.
         first: The lowest number; or the variable that has it.
         step: The variable with the difference between two numbers; empty for 1.
         last: The variable with the highest number; empty if it follows from the others.
@@ -81,17 +78,11 @@ def auto_shard(environment: Mapping[str, str]) -> tuple[int, int]:
     found = {counter.system: _share(counter, environment) for counter in _present(environment)}
     if not found:
         names = ", ".join(f"{counter.index} ({counter.system})" for counter in COUNTERS)
-        raise UsageError(
-            Problem(where=WHERE, what=f"none of these variables is set: {names}", hint="give --shard I/N")
-        )
+        raise UsageError.at(WHERE, f"none of these variables is set: {names}", "give --shard I/N")
     divided = {system: share for system, share in found.items() if share[1] > 1}
     if len(set(divided.values())) > 1:
         told = ", ".join(f"{system} {index}/{count}" for system, (index, count) in divided.items())
-        raise UsageError(
-            Problem(
-                where=WHERE, what=f"the variables disagree: {told}", hint="give --shard I/N, or unset some"
-            )
-        )
+        raise UsageError.at(WHERE, f"the variables disagree: {told}", "give --shard I/N, or unset some")
     return next(iter(divided.values()), (1, 1))
 
 
@@ -115,12 +106,10 @@ def _share(counter: Counter, environment: Mapping[str, str]) -> tuple[int, int]:
     if last != lowest + (count - 1) * step or rest or not 0 <= steps < count:
         names = (counter.index, counter.count, *filter(None, (str(first), counter.step, counter.last)))
         values = ", ".join(f"{name}={environment[name]}" for name in names if name in environment)
-        raise UsageError(
-            Problem(
-                where=WHERE,
-                what=f"{counter.system} does not number machines one after the other: {values}",
-                hint="use numbers in a row, such as --array=1-8 for Slurm, or give --shard I/N",
-            )
+        raise UsageError.at(
+            WHERE,
+            f"{counter.system} does not number machines one after the other: {values}",
+            "use numbers in a row, such as --array=1-8 for Slurm, or give --shard I/N",
         )
     return steps + 1, count
 
@@ -129,15 +118,11 @@ def _number(counter: Counter, name: str, environment: Mapping[str, str]) -> int:
     text = environment.get(name)
     if text is None:
         advice = {COMPLETIONS: "set it in the manifest to the Job's spec.completions"}
-        raise UsageError(
-            Problem(
-                where=WHERE,
-                what=f"{counter.system} has set {counter.index}, but {name} is not set",
-                hint=advice.get(name, "give --shard I/N"),
-            )
+        raise UsageError.at(
+            WHERE,
+            f"{counter.system} has set {counter.index}, but {name} is not set",
+            advice.get(name, "give --shard I/N"),
         )
     if not re.fullmatch(r"\d{1,6}", text, re.ASCII):
-        raise UsageError(
-            Problem(where=WHERE, what=f"{name} is {text[:40]!r}, no number", hint="give --shard I/N")
-        )
+        raise UsageError.at(WHERE, f"{name} is {text[:40]!r}, no number", "give --shard I/N")
     return int(text)

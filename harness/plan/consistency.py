@@ -16,8 +16,7 @@ from harness.plan.option_checks import option_problems, precision_problems
 from harness.plan.places import places_problems
 from harness.plan.runs_entry import repeat_problems
 from harness.plan.scenarios import Scenarios
-from harness.plan.selector import SelectorTable, one_or_more
-from harness.plan.target import TRUE_FALSE, text
+from harness.plan.selector import TRUE_FALSE, SelectorTable, one_or_more, text
 from harness.plan.tolerance_entry import tolerance_problems
 
 _Where = TypeVar("_Where")
@@ -27,12 +26,7 @@ def contradictions(table: dict[str, Any], place: Place, folder: Path) -> Iterato
     """Yield everything that contradicts itself or has no effect, in the order of the sections.
 
     Values of a wrong type are skipped one by one: ``deviations`` reports them, and their neighbours are still
-    checked.
-
-    Args:
-        table: The parsed file.
-        place: The file.
-        folder: Where relative folders of models start.
+    checked. Relative folders of models start at ``folder``.
     """
     models = table.get("models", {})
     if isinstance(models, dict):
@@ -52,7 +46,7 @@ def contradictions(table: dict[str, Any], place: Place, folder: Path) -> Iterato
     yield from _in_scenarios(table.get("scenarios"), place.key("scenarios"), every_axes)
     for here, name in _repeated([(here, target.get("name")) for here, target in targets]):
         what = f"another target has the name {name!r}"
-        yield Problem(where=str(here.key("name")), what=what, hint="give each target its own name")
+        yield here.key("name").problem(what, "give each target its own name")
     for here, entry in _tables(table, place, "tolerance"):
         yield from tolerance_problems(entry, here)
     for here, entry in _tables(table, place, "repeat"):
@@ -62,13 +56,13 @@ def contradictions(table: dict[str, Any], place: Place, folder: Path) -> Iterato
             if not any(key in SelectorTable.__struct_fields__ or key.startswith(OPTION) for key in entry):
                 valid = ", ".join([*SelectorTable.__struct_fields__, f'"{OPTION}<key>"'])
                 what = "this entry has no selector, so it matches every cell"
-                yield Problem(where=str(here), what=what, hint=f"add one or more of {valid}")
+                yield here.problem(what, f"add one or more of {valid}")
 
 
 def _in_models(models: dict[str, Any], place: Place, folder: Path) -> Iterator[Problem]:
     if not models.get("suites") and not models.get("folders"):
         hint = 'write suites = ["onnx-node"] or folders = ["models"]'
-        yield Problem(where=str(place), what="there are no suites and no folders", hint=hint)
+        yield place.problem("there are no suites and no folders", hint)
     suites = _items(models.get("suites"), place.key("suites"))
     for here, written in _items(models.get("folders"), place.key("folders")):
         name = (folder / written).name
@@ -76,13 +70,13 @@ def _in_models(models: dict[str, Any], place: Place, folder: Path) -> Iterator[P
         suites.append((here, name if name != ".." else Path(realpath(folder / written)).name))
     for here, name in _repeated(suites):
         hint = "remove one; a folder's base name is its suite's name"
-        yield Problem(where=str(here), what=f"the suite {name!r} is listed twice", hint=hint)
+        yield here.problem(f"the suite {name!r} is listed twice", hint)
 
 
 def _in_model(entry: dict[str, Any], place: Place) -> Iterator[Problem]:
     if not entry.get("dimensions") and not entry.get("inputs"):
         hint = "add one of them, or remove the entry"
-        yield Problem(where=str(place), what="this entry sets neither dimensions nor inputs", hint=hint)
+        yield place.problem("this entry sets neither dimensions nor inputs", hint)
     yield from contradicting_inputs(entry.get("inputs"), place.key("inputs"))
 
 
@@ -94,7 +88,7 @@ def _in_axes(axes: object, place: Place, targets: Sequence[dict[str, Any]]) -> I
     for axis, values in axes.items():
         found = _items(values, place.key(axis), (str, int, float))
         for here, value in _repeated([(here, text(value, booleans)) for here, value in found]):
-            yield Problem(where=str(here), what=f"{value!r} is listed twice", hint="remove one")
+            yield here.problem(f"{value!r} is listed twice", "remove one")
     providers = [chain for target in targets if isinstance(chain := target.get("provider"), str | list)]
     firsts = [name for chain in providers for name in one_or_more(chain)[:1] if isinstance(name, str)]
     yield from precision_problems(axes.get("precision"), place.key("precision"), firsts)
@@ -107,7 +101,7 @@ def _in_scenarios(settings: object, place: Place, every_axes: Sequence[object]) 
     for name in settings if isinstance(settings, dict) else ():
         if name in Scenarios.__struct_fields__ and name not in played:
             hint = f"add {name!r} to `scenario` of [axes] or of a target, or remove the settings"
-            yield Problem(where=str(place.key(name)), what="no cell has this scenario", hint=hint)
+            yield place.key(name).problem("no cell has this scenario", hint)
 
 
 def _in_chain(target: dict[str, Any], place: Place) -> Iterator[Problem]:
@@ -119,14 +113,13 @@ def _in_chain(target: dict[str, Any], place: Place) -> Iterator[Problem]:
         if (known is None or known.name != name) and "plugin" not in target and name:
             hint = f"did you mean {known.name!r}?" if known else valid_names(name, load_catalog().names)
             hint += " (with `plugin`, any name is valid)"
-            yield Problem(where=str(here), what=f"unknown execution provider {name!r}", hint=hint)
+            yield here.problem(f"unknown execution provider {name!r}", hint)
     for here, name in chain[:-1]:
         if name == CPU_PROVIDER:
             hint = "put it last, or leave it out: onnxruntime adds it"
-            what = f"{CPU_PROVIDER} takes every node, so that later providers get none"
-            yield Problem(where=str(here), what=what, hint=hint)
+            yield here.problem(f"{CPU_PROVIDER} takes every node, so that later providers get none", hint)
     for here, name in _repeated(chain):
-        yield Problem(where=str(here), what=f"{name!r} is listed twice", hint="remove one")
+        yield here.problem(f"{name!r} is listed twice", "remove one")
 
 
 _BESIDE = {
@@ -152,17 +145,16 @@ def _in_runtime(runtime: object, place: Place) -> Iterator[Problem]:
         if key in runtime and not runtime.keys() & set(needed):
             what = f"this has no effect without {' or '.join(f'`{each}`' for each in needed)}"
             hint = "add one, or remove this" if len(needed) > 1 else "add that, or remove this"
-            yield Problem(where=str(place.key(key)), what=what, hint=hint)
+            yield place.key(key).problem(what, hint)
     for key, package in _JAVASCRIPT.items():
         if key in runtime and "packages" not in runtime:
             hint = f'add packages = ["{package}@1.30.0"], or another release'
-            yield Problem(where=str(place.key(key)), what="it needs `packages` of npm", hint=hint)
+            yield place.key(key).problem("it needs `packages` of npm", hint)
         if key in runtime and "python_version" in runtime:
-            what = f"this has no effect beside `{key}`"
-            yield Problem(where=str(place.key("python_version")), what=what, hint="remove it")
+            yield place.key("python_version").problem(f"this has no effect beside `{key}`", "remove it")
     if len(given) > 1 and given not in _TOGETHER:
         what = f"got {' and '.join(given)}, which exclude each other"
-        yield Problem(where=str(place), what=what, hint=f"keep one of {', '.join(given)}")
+        yield place.problem(what, f"keep one of {', '.join(given)}")
 
 
 def _items(values: object, place: Place, kinds: tuple[type, ...] = (str,)) -> list[tuple[Place, Any]]:

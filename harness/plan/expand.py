@@ -20,11 +20,7 @@ MOST_CELLS = 1_000_000
 
 
 def expand(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Plan:
-    """Return the plan of a matrix: at least one cell, with unique ids.
-
-    Args:
-        matrix: A checked matrix.
-        models: Name of a suite -> its models, in the order in which they run.
+    """Return the plan of a checked matrix for the models of each suite: at least one cell, with unique ids.
 
     Raises:
         UsageError: There are more than ``MOST_CELLS`` before any is excluded; an id occurs twice; an entry of
@@ -33,7 +29,7 @@ def expand(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Plan:
     """
     place = Place(matrix.path)
     if not any(models.values()):
-        raise UsageError(Problem(where=str(place.key("models")), what="the suites hold no models"))
+        raise UsageError.at(place.key("models"), "the suites hold no models")
     excluded = model_matcher(matrix.models.exclude) if matrix.models.exclude else None
     wanted = {
         suite: [name for name in names if excluded is None or not excluded(suite, name)]
@@ -44,7 +40,7 @@ def expand(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Plan:
     )
     if count > MOST_CELLS:
         what = f"the axes make {count:,} cells; a plan has at most {MOST_CELLS:,}"
-        raise UsageError(Problem(where=str(place), what=what, hint="remove axes, or values of them"))
+        raise UsageError.at(place, what, "remove axes, or values of them")
     every = tuple(cells(matrix, wanted))
     index = SelectorIndex(matrix.exclude, matrix.first_providers)
     left = tuple(cell for cell in every if not index.matching(cell)) if matrix.exclude else every
@@ -63,8 +59,7 @@ def expand(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Plan:
         for section, entries, among in sections:
             problems += unmatched_entries(matrix, section, [entry.selector for entry in entries], among)
     else:
-        what = "the plan has no cells: the exclude lists match all of them"
-        problems.append(Problem(where=str(place), what=what))
+        problems.append(place.problem("the plan has no cells: the exclude lists match all of them"))
     if problems:
         raise UsageError(*problems)
     return Plan(matrix=matrix, cells=left)
@@ -102,4 +97,4 @@ def _duplicates(planned: Sequence[Cell], place: Place) -> Iterator[Problem]:
         return
     for cell, count in islice(((cell, n) for cell, n in Counter(planned).items() if n > 1), 10):
         hint = "a suite names a model, or an axis a value, more than once"
-        yield Problem(where=str(place), what=f"{count} cells have the id {cell.id}", hint=hint)
+        yield place.problem(f"{count} cells have the id {cell.id}", hint)

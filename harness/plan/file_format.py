@@ -16,13 +16,12 @@ from harness.core.model_settings import ModelSettings
 from harness.core.precision import AS_IS, CONVERSIONS
 from harness.core.structure import OPTION
 from harness.plan.expectation import ExpectTable
-from harness.plan.places_entry import PlacesTable, PlaceTable
+from harness.plan.places_entry import PlacesTable, PlaceTable, VariableName
 from harness.plan.runs_entry import LatencyTable, RepeatTable, Seconds
 from harness.plan.scenarios import Scenario, Scenarios
-from harness.plan.selector import OneOrMore, SelectorTable, Text, Texts
+from harness.plan.selector import OneOrMore, Scalar, SelectorTable, Text, Texts
 from harness.plan.tolerance_entry import ToleranceItem
 
-Scalar = str | int | float | bool
 _PRECISIONS = (AS_IS, *CONVERSIONS)
 _Precision = Annotated[
     str,
@@ -31,7 +30,6 @@ _Precision = Annotated[
         description=f"{', '.join(_PRECISIONS)} or ep:<mode>",
     ),
 ]
-_VariableName = Annotated[str, Meta(pattern=r"^[^=\x00]+$", description="text without '='")]
 
 
 class AxesTable(msgspec.Struct, kw_only=True):
@@ -174,7 +172,7 @@ class TargetTable(msgspec.Struct, kw_only=True):
         bool, Meta(description="Whether options pass unchecked that the catalogue does not know or refuses.")
     ] = False
     env: Annotated[
-        dict[_VariableName, Scalar], Meta(description="Environment variables set before the process starts.")
+        dict[VariableName, Scalar], Meta(description="Environment variables set before the process starts.")
     ] = {}
     runtime: Annotated[
         RuntimeTable,

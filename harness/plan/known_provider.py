@@ -55,12 +55,7 @@ def valid_precisions(provider: str) -> tuple[str, ...]:
 def why_not(provider: str, precision: str, device: Mapping[str, str], *, plugin: bool, release: str) -> str:
     """Return why a target cannot compute in a precision, in one line; empty if it can be tried.
 
-    Args:
-        provider: The first of the target's chain.
-        precision: A value of the axis.
-        device: The target's device filter.
-        plugin: Whether the provider comes from a plugin library.
-        release: Release of onnxruntime; empty if unknown.
+    The provider is the first of its chain. The release of onnxruntime is empty if unknown.
     """
     if not precision.startswith(EP):
         return ""

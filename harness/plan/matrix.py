@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from harness.core.errors import Problem, UsageError, valid_names
+from harness.core.errors import UsageError, valid_names
 from harness.core.model_settings import ModelSettings
 from harness.core.structure import Place, deviations
 from harness.plan.consistency import contradictions
@@ -14,10 +14,11 @@ from harness.plan.expectation import Expectation, expectation_from
 from harness.plan.file_format import MatrixFile
 from harness.plan.runs_entry import (
     LatencySettings,
+    LatencyTable,
     RepeatSettings,
+    RepeatTable,
     RunsRequest,
-    latency_request,
-    repeat_request,
+    runs_request,
 )
 from harness.plan.scenarios import Scenarios
 from harness.plan.selector import Globs, Selector, one_or_more, selector_from
@@ -85,11 +86,9 @@ def load_matrix(path: Path) -> Matrix:
 
 
 def matrix_from(table: dict[str, Any], path: Path) -> Matrix:
-    """Check a parsed matrix.
+    """Check a matrix that ``tomllib`` has parsed.
 
-    Args:
-        table: As ``tomllib`` parses a matrix file.
-        path: Names the matrix in messages; relative folders and libraries start beside it.
+    ``path`` names it in messages; relative folders and libraries start beside it.
 
     Raises:
         UsageError: The matrix is invalid; see ``load_matrix``.
@@ -112,8 +111,8 @@ def matrix_from(table: dict[str, Any], path: Path) -> Matrix:
         exclude=tuple(map(selector_from, table.get("exclude", []))),
         tolerance=tuple(map(tolerance_entry, table.get("tolerance", []))),
         expect=tuple(map(expectation_from, table.get("expect", []))),
-        latency=tuple(map(latency_request, table.get("latency", []))),
-        repeat=tuple(map(repeat_request, table.get("repeat", []))),
+        latency=tuple(runs_request(each, LatencyTable, LatencySettings) for each in table.get("latency", [])),
+        repeat=tuple(runs_request(each, RepeatTable, RepeatSettings) for each in table.get("repeat", [])),
     )
 
 
@@ -128,23 +127,25 @@ def read_toml(path: Path) -> dict[str, Any]:
     Raises:
         UsageError: It cannot be read, or is not TOML.
     """
+    place = Place(str(path))
     try:
         # Editors on Windows may begin a file with a byte order mark, which TOML does not allow.
         return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except FileNotFoundError:
         near = [file.name for file in path.parent.glob("*.toml")] if path.parent.is_dir() else []
         hint = valid_names(path.name, sorted(near)) if near else "there is no *.toml file in that folder"
-        problem = Problem(where=str(path), what="no such file", hint=hint)
+        problem = place.problem("no such file", hint)
     except UnicodeDecodeError as error:
         what = f"not UTF-8: byte {error.object[error.start]:#04x} at offset {error.start}"
-        problem = Problem(where=str(path), what=what, hint="save the file as UTF-8")
+        problem = place.problem(what, "save the file as UTF-8")
     except OSError as error:
         hint = "name a file in this folder" if path.is_dir() else ""
-        problem = Problem(where=str(path), what=f"cannot be read: {error.strerror}", hint=hint)
+        problem = place.problem(f"cannot be read: {error.strerror}", hint)
     except tomllib.TOMLDecodeError as error:
         message, _, at = str(error).removesuffix(")").partition(" (at ")
-        problem = Problem(where=f"{path}: {at}", what=f"not TOML: {message}")
-    except (RecursionError, ValueError) as error:
-        what = "nested too deeply" if isinstance(error, RecursionError) else "an integer has too many digits"
-        problem = Problem(where=str(path), what=f"cannot be read: {what}")
+        problem = Place(str(path), at).problem(f"not TOML: {message}")
+    except RecursionError:
+        problem = place.problem("cannot be read: nested too deeply")
+    except ValueError:
+        problem = place.problem("cannot be read: an integer has too many digits")
     raise UsageError(problem)

@@ -10,7 +10,7 @@ from harness.core.errors import Problem, valid_names
 from harness.core.precision import AS_IS, CONVERSIONS
 from harness.core.structure import OPTION, Place, shown
 from harness.plan.known_provider import EP, known_provider, release_of, valid_precisions
-from harness.plan.target import text
+from harness.plan.selector import text
 
 _UNCHECKED = "to pass it anyway, set unchecked_options = true"
 _SCALARS = (str, int, float)  # bool is an int
@@ -21,12 +21,8 @@ def option_problems(
 ) -> Iterator[Problem]:
     """Yield options that are wrong by the catalogue, in tables and axes.
 
-    Targets of unknown providers and targets with ``unchecked_options`` are not checked.
-
-    Args:
-        targets: Each ``[[target]]`` with its place.
-        axes: The table ``[axes]``; its option axes go to every target without one of that name.
-        axes_place: Its place.
+    Targets of unknown providers and targets with ``unchecked_options`` are not checked. Option axes of the
+    table ``[axes]`` go to every target without one of that name.
     """
     reported: set[tuple[str, str]] = set()
     for place, target in targets:
@@ -50,13 +46,7 @@ def option_problems(
 
 
 def precision_problems(values: object, place: Place, providers: Sequence[str]) -> Iterator[Problem]:
-    """Yield values of a precision axis that name a mode which no provider has.
-
-    Args:
-        values: The list as written.
-        place: Its place.
-        providers: First providers of the targets that use the axis.
-    """
+    """Yield values of a precision axis, for targets of some providers, that name a mode which none has."""
     every = tuple(mode for name in load_catalog().names for mode in valid_precisions(name))
     for index, value in enumerate(values if isinstance(values, list) else ()):
         if not isinstance(value, str) or not value.startswith(EP) or value in (EP, *every):
@@ -64,10 +54,8 @@ def precision_problems(values: object, place: Place, providers: Sequence[str]) -
         here = [f"{name}: {', '.join(valid_precisions(name)) or 'none'}" for name in dict.fromkeys(providers)]
         near = valid_names(value, every, limit=0).partition("valid:")[0]
         what = f"no provider has a precision mode {shown(value)}"
-        yield Problem(
-            where=str(place.item(index)),
-            what=what,
-            hint=f"{near}valid: {', '.join((AS_IS, *CONVERSIONS))}; {'; '.join(here)}",
+        yield place.item(index).problem(
+            what, f"{near}valid: {', '.join((AS_IS, *CONVERSIONS))}; {'; '.join(here)}"
         )
 
 
@@ -87,7 +75,7 @@ def _in_option(
         if finding.wrong:
             unknown = provider.option(key, plugin="plugin" in target) is None
             hint = "; ".join(filter(None, (finding.hint, _UNCHECKED if unknown else "")))
-            yield Problem(where=str(where), what=finding.what, hint=hint)
+            yield where.problem(finding.what, hint)
 
 
 def _on_axes(axes: Mapping[str, Any], place: Place) -> Iterator[tuple[Place, Place, str, object]]:

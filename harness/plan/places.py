@@ -11,7 +11,8 @@ from msgspec import inspect
 from harness.core.errors import Problem, UsageError
 from harness.core.structure import Place as Where
 from harness.core.structure import deviations
-from harness.plan.places_entry import PlacesTable, PlaceTable, WayTable
+from harness.plan.places_entry import IN_WORDS, PATTERN, PlacesTable, PlaceTable, WayTable
+from harness.plan.selector import text
 
 NUMBERED = "place-{n}"
 """The name of a counted place where the matrix gives none."""
@@ -64,12 +65,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def places_from(written: object, folder: Path) -> Places:
-    """Return the places of a checked ``places`` of a target; file and command are not read yet.
-
-    Args:
-        written: A list of places, or a table.
-        folder: That of the matrix file.
-    """
+    """Return the places of a checked ``places`` of a target; file and command are not read yet."""
     table: Mapping[str, Any] = {"each": written} if isinstance(written, list) else dict(written)  # type: ignore[call-overload]
     if "count" in table:
         way = {key: table[key] for key in ("name", *_WAY) if key in table}
@@ -100,8 +96,7 @@ def places_of_json(data: bytes, where: str) -> tuple[Place, ...]:
     try:
         values = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        what = f"it is no JSON: {str(error)[:100]}"
-        raise UsageError(Problem(where=where, what=what, hint=_EXAMPLE)) from error
+        raise UsageError.at(where, f"it is no JSON: {str(error)[:100]}", _EXAMPLE) from error
     place = Where(where)
     kind = inspect.type_info(list[PlaceTable])
     problems = [*deviations(values, kind, place)]
@@ -123,24 +118,21 @@ def places_problems(written: object, place: Where) -> Iterator[Problem]:
     given = [key for key in _SOURCES if key in written]
     if len(given) != 1:
         what = f"got {' and '.join(given)}, which exclude each other" if given else "no places are named"
-        yield Problem(where=str(place), what=what, hint=f"give one of {', '.join(_SOURCES)}")
+        yield place.problem(what, f"give one of {', '.join(_SOURCES)}")
     if "name" in written and "count" not in written:
-        yield Problem(
-            where=str(place.key("name")), what="this has no effect without `count`", hint="remove it"
-        )
+        yield place.key("name").problem("this has no effect without `count`", "remove it")
     name = written.get("name", NUMBERED)
     if "count" in written and isinstance(name, str) and NUMBER not in name and written["count"] != 1:
         what = f"all places would have the name {name!r}"
-        yield Problem(where=str(place.key("name")), what=what, hint=f'add {NUMBER}: "{name}-{NUMBER}"')
-    if "count" in written and isinstance(name, str) and not re.fullmatch(_PATTERN, name.replace(NUMBER, "1")):
-        yield Problem(where=str(place.key("name")), what=f"got {name!r}", hint=f"use {_NAMES}")
+        yield place.key("name").problem(what, f'add {NUMBER}: "{name}-{NUMBER}"')
+    if "count" in written and isinstance(name, str) and not re.fullmatch(PATTERN, name.replace(NUMBER, "1")):
+        yield place.key("name").problem(f"got {name!r}", f"use {IN_WORDS}")
     if "release" in written and "acquire" not in written:
         what = "a place that was not acquired would be released"
-        yield Problem(where=str(place.key("release")), what=what, hint='add `acquire`, such as ["true"]')
+        yield place.key("release").problem(what, 'add `acquire`, such as ["true"]')
     for key in _WAY:
         if key in written and given in (["file"], ["list"]):
-            what = f"`{given[0]}` has that for each place"
-            yield Problem(where=str(place.key(key)), what=what, hint="remove it")
+            yield place.key(key).problem(f"`{given[0]}` has that for each place", "remove it")
     yield from _way_problems(written, place)
     yield from place_problems(written.get("each"), place.key("each"))
 
@@ -156,25 +148,24 @@ def place_problems(values: object, place: Where) -> Iterator[Problem]:
         name = one.get("name")
         if isinstance(name, str) and name in seen:
             what = f"another place has the name {name!r}"
-            yield Problem(where=str(here.key("name")), what=what, hint="give each place its own name")
+            yield here.key("name").problem(what, "give each place its own name")
         seen.add(name if isinstance(name, str) else "")
 
 
 def _way_problems(table: dict[str, Any], place: Where) -> Iterator[Problem]:
     if "ssh" in table and "command" in table:
-        what = "got ssh and command, which exclude each other"
-        yield Problem(where=str(place), what=what, hint="keep one of them")
+        yield place.problem("got ssh and command, which exclude each other", "keep one of them")
     for key, needed in (("python", ("ssh",)), ("channel", ("ssh", "command"))):
         if key in table and not any(each in table for each in needed):
             what = f"this has no effect without {' or '.join(f'`{each}`' for each in needed)}"
-            yield Problem(where=str(place.key(key)), what=what, hint="add that, or remove this")
+            yield place.key(key).problem(what, "add that, or remove this")
 
 
 def _place(written: Mapping[str, Any], shared: Mapping[str, Any] | None = None) -> Place:
     own = {**(shared or {}), **written}
     for key in ("env", "device"):
         both = {**(shared or {}).get(key, {}), **written.get(key, {})}
-        own[key] = {name: _text(value) for name, value in both.items()}
+        own[key] = {name: text(value) for name, value in both.items()}
     return msgspec.convert(own, Place)
 
 
@@ -186,10 +177,4 @@ def _numbered(value: Any, number: int) -> Any:
     return value
 
 
-def _text(value: object) -> str:
-    return str(int(value)) if isinstance(value, bool) else str(value)
-
-
 _EXAMPLE = 'it has to be a list such as [{"name": "board-1", "ssh": "user@board-1"}]'
-_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._+=/-]{0,62}"
-_NAMES = "up to 63 letters, digits and ._+=/-"

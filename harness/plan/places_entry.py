@@ -6,17 +6,15 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from harness.plan.runs_entry import Seconds
-from harness.plan.selector import Text, Texts
+from harness.plan.selector import Scalar, Text, Texts
 
+PATTERN = r"[A-Za-z0-9][A-Za-z0-9._+=/-]{0,62}"
+IN_WORDS = "up to 63 letters, digits and ._+=/-"
 PlaceName = Annotated[
     str,
-    Meta(
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._+=/-]{0,62}$",
-        description="a unique name of up to 63 letters, digits and ._+=/-, which every record has",
-    ),
+    Meta(pattern=f"^{PATTERN}$", description=f"a unique name of {IN_WORDS}, which every record has"),
 ]
-_VariableName = Annotated[str, Meta(pattern=r"^[^=\x00]+$", description="text without '='")]
-_Scalar = str | int | float | bool
+VariableName = Annotated[str, Meta(pattern=r"^[^=\x00]+$", description="text without '='")]
 
 
 class WayTable(msgspec.Struct, kw_only=True):
@@ -30,10 +28,10 @@ class WayTable(msgspec.Struct, kw_only=True):
         Meta(description="Beside `ssh` or `command`: as in `runtime`."),
     ] = UNSET
     env: Annotated[
-        dict[_VariableName, _Scalar], Meta(description="Environment variables besides the target's.")
+        dict[VariableName, Scalar], Meta(description="Environment variables besides the target's.")
     ] = {}
     device: Annotated[
-        dict[Text, _Scalar], Meta(description="Entries of the device filter besides the target's.")
+        dict[Text, Scalar], Meta(description="Entries of the device filter besides the target's.")
     ] = {}
 
 

@@ -30,7 +30,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
     """The cells to run. The option ``dict`` allows cached properties.
 
     Attributes:
-        matrix: Where the cells come from.
         cells: By target, by configuration (option axes), by model, by the other axes.
         shard: Set if these are a share of a larger plan.
     """
@@ -91,11 +90,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
         return request.settings if request else None
 
     def only(self, target_glob: str | None = None, model_glob: str | None = None) -> "Plan":
-        """Return a part of this plan, in the same order.
+        """Return a part of this plan, in its order, by globs on the target's name and on ``suite/model``.
 
-        Args:
-            target_glob: On the target's name; None for all.
-            model_glob: On ``suite/model``; without a slash also on the model alone; None for all.
+        None stands for all. Without a slash, a glob on the model is tried on the model's name alone, too.
 
         Raises:
             UsageError: A glob matches nothing, or the two match nothing together.

@@ -93,29 +93,18 @@ def repeat_axes(settings: RepeatSettings) -> tuple[tuple[str, str], ...]:
     )
 
 
-def latency_request(entry: dict[str, Any]) -> RunsRequest[LatencySettings]:
-    """Return a checked ``[[latency]]`` entry in its normal form."""
-    return _request(entry, LatencyTable, LatencySettings)
-
-
-def repeat_request(entry: dict[str, Any]) -> RunsRequest[RepeatSettings]:
-    """Return a checked ``[[repeat]]`` entry in its normal form."""
-    return _request(entry, RepeatTable, RepeatSettings)
-
-
 def repeat_problems(entry: dict[str, Any], place: Place) -> Iterator[Problem]:
     """Yield what is wrong with a ``[[repeat]]`` entry whose values have the right types."""
     if entry.get("runs") == 1 == entry.get("sessions"):
-        yield Problem(
-            where=str(place),
-            what="one run in one session repeats nothing",
-            hint="raise `runs` or `sessions`, or remove the entry",
+        yield place.problem(
+            "one run in one session repeats nothing", "raise `runs` or `sessions`, or remove the entry"
         )
 
 
-def _request(
+def runs_request(
     entry: dict[str, Any], table: type[SelectorTable], kind: type[_Settings]
 ) -> RunsRequest[_Settings]:
+    """Return a checked entry, of a table with the fields of some settings, in its normal form."""
     keys = kind.__struct_fields__
     written = msgspec.convert(entry, table)
     settings = kind(**{key: getattr(written, key) for key in keys})

@@ -84,13 +84,7 @@ class Generate(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def text(self) -> TextSettings:
         """The settings as values."""
-        return TextSettings(
-            ways=tuple(self.ways),
-            length=self.length,
-            longest=self.longest,
-            new_tokens=self.new_tokens,
-            prompt=tuple(self.prompt),
-        )
+        return msgspec.convert(self, TextSettings, from_attributes=True)
 
 
 class Scenarios(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,9 +97,7 @@ class Scenarios(msgspec.Struct, frozen=True, kw_only=True):
     def settings(self, scenario: str, axes: Iterable[tuple[str, str]] = ()) -> dict[str, Any]:
         """Return the settings of one scenario as plain values; empty if it has none.
 
-        Args:
-            scenario: Its name.
-            axes: Those of a cell; settings among them come before those of the matrix.
+        Settings among the axes of a cell come before those of the matrix.
         """
         settings = dict(msgspec.to_builtins(getattr(self, scenario, {})))
         own = {axis.removeprefix(FIGURE): value for axis, value in axes if axis.startswith(FIGURE)}

@@ -16,6 +16,11 @@ Texts = Annotated[list[Text], Meta(min_length=1)]
 OneOrMore = Text | Texts
 """A value of a file that is a text or a list of texts; ``one_or_more`` reads it."""
 
+Scalar = str | int | float | bool
+
+TRUE_FALSE = ("1", "0")
+"""Spelling of booleans for anything but options of providers in the catalogue."""
+
 Globs = tuple[str, ...]
 """Alternatives: one of them has to match."""
 
@@ -70,21 +75,23 @@ def one_or_more(value: str | Sequence[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
+def text(value: Scalar, booleans: tuple[str, str] = TRUE_FALSE) -> str:
+    """Return a TOML value as the text that an option or variable receives.
+
+    ``booleans`` spells ``true`` and ``false``; for options ``Provider.true_false``: TensorRT reads ``True``,
+    DirectML ``true``.
+    """
+    return booleans[not value] if isinstance(value, bool) else str(value)
+
+
 def selector_from(table: Mapping[str, str | Sequence[str]], *, not_keys: Iterable[str] = ()) -> Selector:
     """Return the selector of ``key = glob`` or ``key = [glob, ...]``; all but four keys are axes.
 
-    Args:
-        table: As in the matrix file.
-        not_keys: Keys of the table that are no part of the selector, such as ``rtol``.
+    ``not_keys`` are no part of the selector, such as ``rtol``.
     """
     globs = {key: one_or_more(value) for key, value in table.items() if key not in set(not_keys)}
-    return Selector(
-        suite=globs.pop("suite", ()),
-        model=globs.pop("model", ()),
-        target=globs.pop("target", ()),
-        provider=globs.pop("provider", ()),
-        axes=tuple(sorted(globs.items())),
-    )
+    named = {key: globs.pop(key, ()) for key in ("suite", "model", "target", "provider")}
+    return Selector(**named, axes=tuple(sorted(globs.items())))
 
 
 def glob_matcher(globs: Globs) -> Callable[[str], bool]:
@@ -114,12 +121,7 @@ class SelectorIndex:
     """
 
     def __init__(self, selectors: Sequence[Selector], providers: Mapping[str, str]) -> None:
-        """Compile the selectors.
-
-        Args:
-            selectors: In the order of their bits.
-            providers: Name of a target -> first provider of its chain.
-        """
+        """Compile the selectors; ``providers``: name of a target -> first provider of its chain."""
         suites = [glob_matcher(selector.suite) for selector in selectors]
         models = [model_matcher(selector.model) for selector in selectors]
         targets = [glob_matcher(selector.target) for selector in selectors]
@@ -147,6 +149,7 @@ class SelectorIndex:
             )
 
         self._by_model, self._by_target, self._by_axes = by_model, by_target, by_axes
+        self._count = len(selectors)
 
     def matching(self, cell: Cell) -> int:
         """Return the selectors that match a cell, as a bit mask."""
@@ -154,22 +157,26 @@ class SelectorIndex:
             self._by_target(cell.target) & self._by_axes(cell.axes) & self._by_model(cell.suite, cell.model)
         )
 
+    def idle(self, cells: Iterable[Cell]) -> list[int]:
+        """Return the bits of the selectors that match none of the cells."""
+        left = (1 << self._count) - 1
+        for cell in cells:
+            left &= ~self.matching(cell)
+            if not left:
+                break
+        return [bit for bit in range(self._count) if left >> bit & 1]
+
 
 class LastMatch(Generic[_Entry]):
-    """Entries of which the last one that matches a cell counts.
-
-    Args:
-        entries: In the order of the file.
-        providers: Name of a target -> first provider of its chain.
-    """
+    """Entries of which the last one that matches a cell counts; ``providers`` as for ``SelectorIndex``."""
 
     def __init__(self, entries: Sequence[_Entry], providers: Mapping[str, str]) -> None:
         self._entries = entries
-        self._index = SelectorIndex([entry.selector for entry in entries], providers)
+        self.index = SelectorIndex([entry.selector for entry in entries], providers)
 
     def find(self, cell: Cell) -> _Entry | None:
         """Return the last entry that matches a cell, or None."""
-        last = self._index.matching(cell).bit_length()
+        last = self.index.matching(cell).bit_length()
         return self._entries[last - 1] if last else None
 
 

@@ -4,7 +4,7 @@ import heapq
 import re
 from collections.abc import Mapping
 
-from harness.core.errors import Problem, UsageError
+from harness.core.errors import UsageError
 from harness.core.run_info import ShardInfo
 from harness.plan.plan import Plan
 
@@ -18,22 +18,16 @@ def parse_shard(text: str) -> tuple[int, int]:
     found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
     index, count = (int(found[1]), int(found[2])) if found else (0, 0)
     if not 1 <= index <= count:
-        hint = "valid: I/N with I from 1 to N, such as 2/8; or auto"
-        raise UsageError(Problem(where="--shard", what=f"got {text!r}", hint=hint))
+        raise UsageError.at("--shard", f"got {text!r}", "valid: I/N with I from 1 to N, such as 2/8; or auto")
     return index, count
 
 
 def shard(plan: Plan, index: int, count: int, durations_ms: Mapping[str, float]) -> Plan:
-    """Return one share of a plan; each cell is in exactly one of the ``count`` shares.
+    """Return one share of a plan, numbered from 1; each cell is in exactly one of the ``count`` shares.
 
     The longest cells are dealt first, each to the share that is shortest so far (longest processing time
-    first: at most a third above the optimum). The shares depend on the arguments alone, so machines agree.
-
-    Args:
-        plan: The whole plan.
-        index: Number of the share, from 1.
-        count: Number of shares.
-        durations_ms: Id of a cell -> duration; the others count as the median of these.
+    first: at most a third above the optimum). A cell without a duration counts as the median of the others.
+    The shares depend on the arguments alone, so machines agree.
 
     Raises:
         UsageError: There are more shares than cells, so that this one is empty.
@@ -50,7 +44,7 @@ def shard(plan: Plan, index: int, count: int, durations_ms: Mapping[str, float])
         heapq.heappush(shares, (length - negative_ms, number))
     if not mine:
         what = f"shard {index}/{count} is empty: the plan has {len(plan.cells):,} cells"
-        raise UsageError(Problem(where="--shard", what=what, hint="use fewer shards"))
+        raise UsageError.at("--shard", what, "use fewer shards")
     return Plan(
         matrix=plan.matrix,
         cells=tuple(cell for cell in plan.cells if cell.id in mine),

@@ -12,16 +12,13 @@ from harness.catalog.option import PrecisionMode
 from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.core.precision import IN_MODEL
 from harness.core.structure import OPTION
-from harness.plan.file_format import RenewAfter, Scalar, TargetTable, Timeouts
+from harness.plan.file_format import RenewAfter, TargetTable, Timeouts
 from harness.plan.known_provider import known_provider, precision_mode, release_of, why_not
 from harness.plan.places import Places, places_from
-from harness.plan.selector import one_or_more
+from harness.plan.selector import TRUE_FALSE, Scalar, one_or_more, text
 
 LIBRARY_SUFFIXES = (".so", ".dll", ".dylib")
 """Suffixes that distinguish a library's file name from a package's name."""
-
-TRUE_FALSE = ("1", "0")
-"""Spelling of booleans for anything but options of providers in the catalogue."""
 
 
 class Runtime(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,19 +119,16 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def target_from(table: Mapping[str, Any], folder: Path, axes: Mapping[str, Sequence[Scalar]]) -> Target:
-    """Return a target from its table of a matrix file.
+    """Return a target from its checked ``[[target]]``, and the table ``[axes]`` of the file.
 
-    Args:
-        table: A checked ``[[target]]``.
-        folder: Where relative paths of a local runtime start.
-        axes: The table ``[axes]`` of the file.
+    Relative paths of a local runtime start at ``folder``.
     """
     written = msgspec.convert(table, TargetTable)
     known = known_provider(written.provider)
     booleans = known.true_false if known else TRUE_FALSE
     own_axes = table.get("axes", {})
     if booleans != TRUE_FALSE:  # an axis for all targets has the common spelling
-        own_axes = {axis: values for axis, values in axes.items() if _has_boolean(values)} | own_axes
+        own_axes = {axis: values for axis, values in axes.items() if bool in map(type, values)} | own_axes
     runtime = msgspec.convert(table.get("runtime", {}), Runtime)
     # With ssh or a command, a path is one of another machine.
     here = folder if runtime.ssh is None and runtime.command is None else None
@@ -185,17 +179,6 @@ def axes_from(
     return {axis: tuple(text(value, booleans) for value in values) for axis, values in table.items()}
 
 
-def text(value: Scalar, booleans: tuple[str, str] = TRUE_FALSE) -> str:
-    """Return a TOML value as the text that an option or variable receives.
-
-    Args:
-        value: As ``tomllib`` reads it.
-        booleans: Spelling of ``true`` and ``false``; for options ``Provider.true_false``: TensorRT reads
-            ``True``, DirectML ``true``.
-    """
-    return booleans[not value] if isinstance(value, bool) else str(value)
-
-
 def is_path(requirement: str) -> bool:
     """Return whether a requirement is a file's path, and not a name, with or without a URL."""
     is_url = "://" in requirement or "@" in requirement
@@ -219,10 +202,6 @@ def _over(below: Any, above: Any) -> Any:
     if not (isinstance(below, dict) and isinstance(above, dict)):
         return above
     return {**below, **{key: _over(below.get(key), value) for key, value in above.items()}}
-
-
-def _has_boolean(values: Sequence[Scalar]) -> bool:
-    return any(isinstance(value, bool) for value in values)
 
 
 def from_here(path: str, folder: Path | None) -> str:

@@ -100,41 +100,28 @@ def tolerance_problems(entry: dict[str, Any], place: Place) -> Iterator[Problem]
     given = [key for key in _FIXED if key in entry]
     if "noise" in entry and given:
         what = f"got noise and {' and '.join(given)}, which exclude each other"
-        yield Problem(where=str(place), what=what, hint="keep noise, or rtol and atol")
+        yield place.problem(what, "keep noise, or rtol and atol")
     elif len(given) == 1:
         (missing,) = set(_FIXED) - set(given)
-        what = f"the key {missing!r} is missing"
-        yield Problem(where=str(place), what=what, hint=f"add it; {missing} = 0 allows no such error")
+        yield place.problem(f"the key {missing!r} is missing", f"add it; {missing} = 0 allows no such error")
     elif "noise" in entry and "table_only" in entry:
-        what = "got noise and table_only, which exclude each other"
-        yield Problem(where=str(place), what=what, hint="keep one of them")
+        yield place.problem("got noise and table_only, which exclude each other", "keep one of them")
     elif not given and not _ALONE & entry.keys():
         hint = "write rtol = 1e-3 and atol = 1e-5, or noise = {}, steps = 1 or table_only = true"
-        yield Problem(where=str(place), what="this entry sets no tolerance", hint=hint)
+        yield place.problem("this entry sets no tolerance", hint)
 
 
 def tolerance_entry(entry: dict[str, Any]) -> ToleranceEntry:
     """Return a checked entry in its normal form; limits of ``noise`` have defaults."""
-    limits = msgspec.convert(entry["noise"], NoiseTable) if "noise" in entry else None
-    return ToleranceEntry(
-        selector=selector_from(entry, not_keys=(*_FIXED, *_ALONE)),
-        rtol=float(entry["rtol"]) if "rtol" in entry else None,
-        atol=float(entry["atol"]) if "atol" in entry else None,
-        noise=NoiseLimits(rms=limits.rms, max=limits.max) if limits else None,
-        noise_precision=entry.get("noise", {}).get("precision", ""),
-        steps=float(entry["steps"]) if "steps" in entry else None,
-        table_only=entry.get("table_only", False),
-    )
+    keys = (*_FIXED, *_ALONE)
+    settings = {key: entry[key] for key in keys if key in entry}
+    settings["noise_precision"] = entry.get("noise", {}).get("precision", "")
+    settings["selector"] = selector_from(entry, not_keys=keys)
+    return msgspec.convert(settings, ToleranceEntry)
 
 
 def policy_of(entry: ToleranceEntry | None, precision: str, *, converted: bool) -> Policy:
-    """Return the policy of a cell.
-
-    Args:
-        entry: The last entry that selects the cell, or None.
-        precision: What the cell computes in, from ``computing_precision``.
-        converted: Whether its model was converted to another precision.
-    """
+    """Return the policy of a cell by the last entry that selects it, if any, and its computing precision."""
     if entry is None:
         return Policy(precision=precision, converted=converted)
     return Policy(

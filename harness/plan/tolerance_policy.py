@@ -14,7 +14,7 @@ from harness.core.policy import Policy
 from harness.core.record import Record
 from harness.core.structure import Place, deviations
 from harness.plan.matrix import read_toml
-from harness.plan.selector import SelectorIndex
+from harness.plan.selector import LastMatch
 from harness.plan.tolerance_entry import (
     ToleranceEntry,
     ToleranceItem,
@@ -54,13 +54,12 @@ def load_policy(path: Path) -> tuple[ToleranceEntry, ...]:
 
 def _without_record(entries: list[dict[str, Any]], place: Place) -> Iterator[Problem]:
     """Yield what a matrix may set, but what cannot be judged from records."""
+    valid = ", ".join(f"{atol:g}" for atol in ATOL_GRID)
     for index, entry in enumerate(entries):
         if "atol" in entry and float(entry["atol"]) not in ATOL_GRID:
-            yield Problem(
-                where=str(place.item(index).key("atol")),
-                what=f"{entry['atol']:g} cannot be judged from records",
-                hint=f"valid: {', '.join(f'{atol:g}' for atol in ATOL_GRID)}; rtol may be any number",
-            )
+            here = place.item(index).key("atol")
+            what = f"{entry['atol']:g} cannot be judged from records"
+            yield here.problem(what, f"valid: {valid}; rtol may be any number")
 
 
 def policy_rule(
@@ -73,18 +72,15 @@ def policy_rule(
     """
     records = tuple(records)
     providers = {record.target: record.provider for record in records}
-    index = SelectorIndex([entry.selector for entry in entries], providers)
-    matched = 0
-    for record in records:
-        matched |= index.matching(cell_of(record))
-    if idle := [at for at in range(len(entries)) if not matched >> at & 1]:
+    last = LastMatch(entries, providers)
+    if idle := last.index.idle(map(cell_of, records)):
         raise UsageError(
             *(Problem(where=f"tolerance[{at}]", what="matches no cell of the run") for at in idle)
         )
 
     def rule(record: Record) -> Policy | None:
-        last = index.matching(cell_of(record)).bit_length()
-        return policy_of(entries[last - 1], record.precision, converted=record.converted) if last else None
+        entry = last.find(cell_of(record))
+        return policy_of(entry, record.precision, converted=record.converted) if entry else None
 
     return rule
 

@@ -14,19 +14,9 @@ def unmatched_entries(
     matrix: Matrix, section: str, selectors: Sequence[Selector], planned: Sequence[Cell]
 ) -> Iterator[Problem]:
     """Yield a problem for each selector of a section that matches none of the cells."""
-    if not selectors:
-        return
-    index = SelectorIndex(selectors, matrix.first_providers)
-    everything = (1 << len(selectors)) - 1
-    seen = 0
-    for cell in planned:
-        seen |= index.matching(cell)
-        if seen == everything:
-            return
-    for bit, selector in enumerate(selectors):
-        if not seen >> bit & 1:
-            place = Place(matrix.path).key(section).item(bit)
-            yield _unmatched(place, selector, planned, matrix.first_providers)
+    for bit in SelectorIndex(selectors, matrix.first_providers).idle(planned) if selectors else ():
+        place = Place(matrix.path).key(section).item(bit)
+        yield _unmatched(place, selectors[bit], planned, matrix.first_providers)
 
 
 def unmatched_model_globs(
@@ -34,10 +24,7 @@ def unmatched_model_globs(
 ) -> Iterator[Problem]:
     """Yield a problem for each glob of ``models.exclude`` and of ``[[model]]`` that matches no model.
 
-    Args:
-        matrix: The matrix.
-        models: Name of a suite -> all its models.
-        wanted: The same without the models of ``models.exclude``.
+    ``wanted`` has the models of each suite that ``models.exclude`` leaves.
     """
     excluding = Place(matrix.path).key("models").key("exclude")
     for index, glob in enumerate(matrix.models.exclude):
@@ -54,8 +41,7 @@ def _unmatched_glob(place: Place, globs: Globs, models: Mapping[str, Sequence[st
             f"{suite}/{name}" if "/" in globs[0] else name for suite in models for name in models[suite]
         )
         spelled = " or ".join(repr(glob) for glob in globs)
-        hint = valid_names(_literal(globs[0]), known)
-        yield Problem(where=str(place), what=f"no model matches {spelled}", hint=hint)
+        yield place.problem(f"no model matches {spelled}", valid_names(_literal(globs[0]), known))
 
 
 def nearest_names(key: str, globs: Globs, planned: Sequence[Cell], providers: Mapping[str, str]) -> str:
@@ -77,14 +63,12 @@ def _unmatched(
         axes = {axis: None for cell in planned for axis, _ in cell.axes}
         if key.startswith(OPTION) and key not in axes:
             what = f"matches no cell: no target varies {key.removeprefix(OPTION)!r}"
-            return Problem(where=str(place.key(key)), what=what, hint=valid_names(key, axes))
+            return place.key(key).problem(what, valid_names(key, axes))
         spelled = " or ".join(repr(glob) for glob in globs)
         what = f"matches no cell: no {key} matches {spelled}"
-        hint = nearest_names(key, globs, planned, providers)
-        return Problem(where=str(place.key(key)), what=what, hint=hint)
+        return place.key(key).problem(what, nearest_names(key, globs, planned, providers))
     hint = "excluded cells do not count; remove the entry or one of its keys"
-    what = "matches no cell: each key matches some cells, but no cell matches all keys"
-    return Problem(where=str(place), what=what, hint=hint)
+    return place.problem("matches no cell: each key matches some cells, but no cell matches all keys", hint)
 
 
 def _value(key: str, cell: Cell, providers: Mapping[str, str]) -> str | None:

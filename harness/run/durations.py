@@ -21,9 +21,6 @@ class Durations:
 
     Only the order of the work depends on them, so a file that is missing, damaged or cannot be written is no
     error.
-
-    Args:
-        matrix: The matrix file.
     """
 
     def __init__(self, matrix: Path) -> None:

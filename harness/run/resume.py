@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from harness.core.errors import Problem, UsageError, one_line
+from harness.core.errors import UsageError, one_line
 from harness.core.record import Record
 from harness.core.run_info import RunInfo
 from harness.corpus.case import load_case
@@ -36,13 +36,13 @@ def check_same_plan(info: RunInfo, plan: Plan, where: str) -> None:
         if not (change.startswith("path:") or _PLACES.match(change))
     ]
     if changes:
-        raise UsageError(_refusal(where, "the matrix has changed since this run began", changes))
+        raise _refusal(where, "the matrix has changed since this run began", changes)
     if info.plan != plan.digest:
         what = (
             f"the plan has changed, from {info.cells:,} to {len(plan.cells):,} cells: "
             "a suite, a folder, --target or --model is not the same"
         )
-        raise UsageError(Problem(where=where, what=what, hint="begin a new run with --out"))
+        raise UsageError.at(where, what, "begin a new run with --out")
 
 
 def check_same_models(records: Iterable[Record], plan: Plan, suites: Mapping[str, Suite], where: str) -> None:
@@ -58,7 +58,7 @@ def check_same_models(records: Iterable[Record], plan: Plan, suites: Mapping[str
         if _digest(suites[suite], model, plan) != digest
     ]
     if changed:
-        raise UsageError(_refusal(where, "models or their data have changed since this run began", changed))
+        raise _refusal(where, "models or their data have changed since this run began", changed)
 
 
 def _digest(suite: Suite, model: str, plan: Plan) -> str:
@@ -77,7 +77,7 @@ def check_same_environment(target: str, then: Mapping[str, Any], now: Mapping[st
     """
     changes = list(differences(then, _plain(now)))
     if changes:
-        raise UsageError(_refusal(where, f"the environment of target {target!r} has changed", changes))
+        raise _refusal(where, f"the environment of target {target!r} has changed", changes)
 
 
 def differences(old: Any, new: Any, path: str = "") -> Iterator[str]:
@@ -98,10 +98,7 @@ def _plain(value: Any) -> Any:
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
-def _refusal(where: str, what: str, changes: list[str]) -> Problem:
+def _refusal(where: str, what: str, changes: list[str]) -> UsageError:
     more = f" (and {len(changes) - SHOWN} more)" if len(changes) > SHOWN else ""
-    return Problem(
-        where=where,
-        what=f"{what}: {'; '.join(changes[:SHOWN])}{more}",
-        hint="restore it, or begin a new run with --out",
-    )
+    shown = f"{what}: {'; '.join(changes[:SHOWN])}{more}"
+    return UsageError.at(where, shown, "restore it, or begin a new run with --out")

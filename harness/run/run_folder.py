@@ -10,7 +10,7 @@ from typing import Any
 import filelock
 import msgspec
 
-from harness.core.errors import Problem, UsageError, one_line
+from harness.core.errors import UsageError, one_line
 from harness.core.record import SCHEMA, Record, decode_record, encode_record
 from harness.core.run_info import PlaceInfo, RunInfo
 from harness.engine.events import PlaceChanged, TargetReady
@@ -31,12 +31,7 @@ _CONTINUE = "records written so far are kept; free some space, then continue wit
 class RunFolder:
     """An open run folder. When ``add`` returns, the records are on the disk and survive a crash.
 
-    Args:
-        path: The folder; it exists.
-        plan: The plan of the run.
-        targets: Known environments, by target.
-        added: Number of records in the folder.
-        places: Known places, by target.
+    The folder exists, and has ``added`` records; ``targets`` and ``places`` are what is known of them.
 
     Raises:
         UsageError: The folder cannot be written, or another process writes it.
@@ -60,12 +55,8 @@ class RunFolder:
             try:
                 self._lock.acquire()
             except filelock.Timeout as error:
-                what = "another process is writing this run"
-                raise UsageError(Problem(where=str(path), what=what)) from error
-        with _writing(path):
-            (path / PLAN).write_text(plan.listing(), encoding="ascii", newline="\n")
-        self._describe()
-        with _writing(path):
+                raise UsageError.at(path, "another process is writing this run") from error
+            self.replan(plan)
             self._records = (path / RECORDS).open("ab")
 
     @classmethod
@@ -76,11 +67,8 @@ class RunFolder:
             UsageError: There is a run in it already, or it cannot be written.
         """
         if (path / "run.json").exists():
-            what, hint = (
-                "there is a run in this folder already",
-                "choose another folder, or continue: --resume",
-            )
-            raise UsageError(Problem(where=str(path), what=what, hint=hint))
+            hint = "choose another folder, or continue: --resume"
+            raise UsageError.at(path, "there is a run in this folder already", hint)
         with _writing(path, hint="choose another folder"):
             path.mkdir(parents=True, exist_ok=True)
         return cls(path, plan)
@@ -91,12 +79,7 @@ class RunFolder:
     ) -> "RunFolder":
         """Open the folder of an interrupted run, to add the missing records.
 
-        Args:
-            path: The folder.
-            plan: The plan of the continuation.
-            info: The content of ``run.json``.
-            recorded: Number of whole records in ``records.jsonl`` that stay.
-            again: Ids of cells that run again; their records are removed.
+        ``recorded`` whole records stay; those of the cells to run ``again`` are removed.
 
         Raises:
             UsageError: The matrix or the models have changed, or the folder cannot be written.
@@ -151,8 +134,7 @@ class RunFolder:
     def add(self, *records: Record) -> tuple[Record, ...]:
         """Append records, with one wait for the disk.
 
-        Returns:
-            The records as written: one that cannot be encoded has lost its verdict.
+        Returns them as written: one that cannot be encoded has lost its verdict.
         """
         if not records:
             return ()
@@ -233,7 +215,6 @@ def _mend(records: Path) -> None:
 
 
 def _remove(records: Path, cells: Collection[str]) -> None:
-    """Remove the records of these cells."""
     fresh = records.with_name("records.jsonl.new")
     with records.open("rb") as lines, fresh.open("wb") as file:
         file.writelines(line for line in lines if decode_record(line).cell not in cells)
@@ -249,4 +230,4 @@ def _writing(path: Path, hint: str = _CONTINUE) -> Iterator[None]:
         yield
     except OSError as error:
         what = f"the run folder cannot be written: {one_line(error.strerror or error)}"
-        raise UsageError(Problem(where=str(path), what=what, hint=hint)) from error
+        raise UsageError.at(path, what, hint) from error

@@ -44,31 +44,29 @@ def table(rows: "Sequence[TargetRow]") -> list[str]:
     ]
 
 
-def remarks(rows: "Sequence[TargetRow]") -> list[tuple[str, str]]:
-    """Return what the table does not show, as pairs of a word and a line."""
+def remarks(rows: "Sequence[TargetRow]") -> Iterator[tuple[str, str]]:
+    """Yield what the table does not show, as pairs of a word and a line."""
     weak = sum(row.weak.total() for row in rows)
     suspicious, flaky, timed, disturbed, judged, without = (
         sum(getattr(row, field) for row in rows)
         for field in ("suspicious", "flaky", "timed", "disturbed", "by_noise", "without_noise")
     )
-    lines = [line for row in rows for line in _of_evidence(row)]
+    for row in rows:
+        yield from _of_evidence(row)
     if weak:
-        lines.append(
-            ("weak", f"{_counted(weak, 'right answer')}, but most wrong ones would match the golden, too")
-        )
+        yield "weak", f"{_counted(weak, 'right answer')}, but most wrong ones would match the golden, too"
     if suspicious:
-        lines.append(
-            ("suspicious", f"{_counted(suspicious)} passed far above the rounding noise of the model")
-        )
+        yield "suspicious", f"{_counted(suspicious)} passed far above the rounding noise of the model"
     if flaky:
-        lines.append(("flaky", f"{_counted(flaky)} with another verdict on a retry; counted as failed"))
+        yield "flaky", f"{_counted(flaky)} with another verdict on a retry; counted as failed"
     if judged or without:
         noise = f", {without:,} without noise" if without else ""
-        lines.append(("noise", f"{_counted(judged)} judged by rounding noise{noise}"))
+        yield "noise", f"{_counted(judged)} judged by rounding noise{noise}"
     if timed:
         by = f", {disturbed:,} disturbed by other programs" if disturbed else ""
-        lines.append(("latency", f"{_counted(timed)} measured{by}"))
-    return lines + [line for row in rows for line in _of_places(row)]
+        yield "latency", f"{_counted(timed)} measured{by}"
+    for row in rows:
+        yield from _of_places(row)
 
 
 def _of_evidence(row: "TargetRow") -> Iterator[tuple[str, str]]:

@@ -14,9 +14,6 @@ class TargetRow(msgspec.Struct, kw_only=True):
     """The totals of one target; all counts are cells.
 
     Attributes:
-        target: Its name.
-        planned: Cells of the plan.
-        verdicts: By verdict.
         unexpected: With a verdict that the matrix does not expect.
         weak: Of the family passed, by verdict, with a golden that most wrong answers would match, too.
         suspicious: Passed, although the error is far above the rounding noise of the model.
@@ -131,8 +128,7 @@ class Tally:
     def exit_code(self, *, is_share: bool = False) -> int:
         """Return 0 as expected, 1 unexpected, 3 if a required target, a verdict or all evidence is missing.
 
-        Args:
-            is_share: Whether other shares of the plan may have the evidence.
+        A share of a plan needs no evidence: other shares may have it.
         """
         if self.missing_required() or not self.complete or self.without_verdict:
             return EXIT_INCOMPLETE

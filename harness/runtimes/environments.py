@@ -1,5 +1,9 @@
-"""Environments built from package names: one for each set of inputs, kept in the cache."""
+"""Environments built from package names: one for each set of inputs, kept in the cache.
 
+If a wheel that a runtime names does not exist, all functions with a runtime raise InstallError.
+"""
+
+import contextlib
 import datetime as dt
 import hashlib
 import json
@@ -28,19 +32,9 @@ from harness.runtimes.uv import Uv
 MANIFEST = "manifest.json"
 
 SETTINGS = (
-    "UV_INDEX_URL",
-    "UV_EXTRA_INDEX_URL",
-    "UV_DEFAULT_INDEX",
-    "UV_INDEX",
-    "UV_INDEX_STRATEGY",
-    "UV_FIND_LINKS",
-    "UV_CONSTRAINT",
-    "UV_OVERRIDE",
-    "UV_EXCLUDE_NEWER",
-    "UV_PRERELEASE",
-    "UV_RESOLUTION",
-    "UV_CONFIG_FILE",
-    "UV_NO_CONFIG",
+    *("UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_STRATEGY"),
+    *("UV_FIND_LINKS", "UV_CONSTRAINT", "UV_OVERRIDE", "UV_EXCLUDE_NEWER", "UV_PRERELEASE"),
+    *("UV_RESOLUTION", "UV_CONFIG_FILE", "UV_NO_CONFIG"),
 )
 """Variables by which uv may find other packages under the same names."""
 
@@ -68,12 +62,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """An environment of the cache.
+    """An environment of the cache, with its description if that can be read.
 
-    Attributes:
-        key: Its name.
-        manifest: Its description; None if that cannot be read.
-        used_at: When a process was last started from it, in seconds since the epoch.
+    A process was last started from it at ``used_at``, in seconds since the epoch.
     """
 
     key: str
@@ -82,29 +73,17 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def built_python(runtime: Runtime) -> Path:
-    """Return the interpreter of a runtime's environment, whether it has been built or not.
-
-    Raises:
-        InstallError: One of the wheels that it names does not exist.
-    """
+    """Return the interpreter of a runtime's environment, whether it has been built or not."""
     return _python(_entry(runtime))
 
 
 def is_built(runtime: Runtime) -> bool:
-    """Return whether a runtime needs no build, such as one without packages.
-
-    Raises:
-        InstallError: As ``built_python``.
-    """
+    """Return whether a runtime needs no build, such as one without packages."""
     return not runtime.packages or _proof(_entry(runtime), runtime).is_file()
 
 
 def modules(runtime: Runtime) -> Path:
-    """Return the folder with the ``node_modules`` of a JavaScript runtime, whether it has been built or not.
-
-    Raises:
-        InstallError: As ``built_python``.
-    """
+    """Return the folder with the ``node_modules`` of a JavaScript runtime, built or not."""
     return _entry(runtime)
 
 
@@ -116,9 +95,6 @@ def contents(runtime: Runtime) -> dict[str, str]:
     Returns:
         ``onnxruntime``, the release; ``environment``, its name; ``packages``, one on each line. Empty for a
         runtime without packages, which can change, for a browser, and for one that is not built.
-
-    Raises:
-        InstallError: As ``built_python``.
     """
     # The program around the packages counts as well, and Node.js and browsers are updated.
     one = _read(_entry(runtime)) if runtime.packages and not runtime.is_javascript else None
@@ -140,11 +116,8 @@ def installer(runtime: Runtime) -> Installer:
 def build(runtime: Runtime, builder: Installer | None = None) -> Path:
     """Build a runtime's environment, unless it exists, and return a file of it: an interpreter if it has one.
 
-    Waits for another process that builds it already.
-
-    Args:
-        runtime: One with packages.
-        builder: What builds it, of ``installer``; the caller can cancel it.
+    Waits for another process that builds it already. A caller that may cancel it gives the
+    ``builder``, one of ``installer``.
 
     Raises:
         InstallError: It cannot be built; nothing is left of it.
@@ -162,11 +135,8 @@ def build(runtime: Runtime, builder: Installer | None = None) -> Path:
 
 def note_use(runtime: Runtime) -> None:
     """Note the present time as the last use of a runtime's environment."""
-    manifest = _entry(runtime) / MANIFEST
-    try:
-        os.utime(manifest)
-    except OSError:  # the cache belongs to another user
-        return
+    with contextlib.suppress(OSError):  # the cache belongs to another user
+        os.utime(_entry(runtime) / MANIFEST)
 
 
 def kept() -> tuple[Kept, ...]:
@@ -187,12 +157,9 @@ def _read(folder: Path) -> Kept:
 
 
 def prune(*, older_than_s: float) -> Iterator[Kept]:
-    """Remove the environments that were last used so many seconds ago or more.
+    """Remove the environments that were last used so many seconds ago or more, and yield each.
 
     Also removes what interrupted builds have left; running builds stay.
-
-    Yields:
-        Each that is removed.
     """
     now = time.time()
     for orphan in _home().glob(".*"):
@@ -284,7 +251,7 @@ def _fill(folder: Path, runtime: Runtime, builder: Installer) -> None:
         python=python,
         packages=packages,
         created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        nbytes=_size(folder),
+        nbytes=sum(path.lstat().st_size for path in folder.rglob("*")),
     )
     (folder / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
 
@@ -304,7 +271,3 @@ def _fill_venv(
     uv.run("pip", "install", "--python", str(python), "--", *requirements, *extra, folder=folder)
     frozen = uv.run("pip", "freeze", "--python", str(python), folder=folder)
     return asked or platform.python_version(), tuple(sorted(frozen.splitlines()))
-
-
-def _size(folder: Path) -> int:
-    return sum(path.lstat().st_size for path in folder.rglob("*"))

@@ -14,12 +14,7 @@ LIMIT_S = 3600.0
 
 
 class InstallError(HarnessError):
-    """An environment cannot be built.
-
-    Attributes:
-        reason: Why, in one line.
-        printed: Everything that the program printed.
-    """
+    """An environment cannot be built: why, in one line, and everything that the program printed."""
 
     def __init__(self, reason: str, printed: str = "") -> None:
         super().__init__(reason, printed)
@@ -83,11 +78,18 @@ class Installer:
                 # Ctrl-C is for the harness only, and a kill must reach what the program starts.
                 start_new_session=True,
             )
-        try:
-            out, printed = self._talk(popen)
-        finally:
-            with self._lock:
-                self._popen = None
+        with popen:
+            try:
+                out, printed = popen.communicate(timeout=LIMIT_S)
+            except subprocess.TimeoutExpired:
+                _kill(popen)
+                raise InstallError(f"{self.name} was killed after {LIMIT_S:g} s") from None
+            except BaseException:
+                _kill(popen)
+                raise
+            finally:
+                with self._lock:
+                    self._popen = None
         if popen.returncode:
             reason = self.reason(printed) or f"{self.name} ended with code {popen.returncode}"
             raise InstallError(reason, printed)
@@ -99,17 +101,6 @@ class Installer:
             self._cancelled = True
             if self._popen is not None:
                 _kill(self._popen)
-
-    def _talk(self, popen: "subprocess.Popen[str]") -> tuple[str, str]:
-        with popen:
-            try:
-                return popen.communicate(timeout=LIMIT_S)
-            except subprocess.TimeoutExpired:
-                _kill(popen)
-                raise InstallError(f"{self.name} was killed after {LIMIT_S:g} s") from None
-            except BaseException:
-                _kill(popen)
-                raise
 
 
 def _kill(popen: "subprocess.Popen[str]") -> None:

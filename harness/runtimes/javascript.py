@@ -41,11 +41,7 @@ _LOOK_S = 30.0
 
 
 def command(runtime: Runtime, modules: Path) -> tuple[str, ...]:
-    """Return the command of a JavaScript agent.
-
-    Args:
-        runtime: Node.js, or a browser.
-        modules: The folder whose ``node_modules`` has its packages.
+    """Return the command of a JavaScript agent; its packages are in ``node_modules`` of a folder.
 
     Raises:
         InstallError: Node.js or the browser is missing, or Node.js has another version.
@@ -64,10 +60,7 @@ def command(runtime: Runtime, modules: Path) -> tuple[str, ...]:
 
 
 def find_node(asked: str = "") -> str:
-    """Return the path of Node.js.
-
-    Args:
-        asked: A version, a name to look up, or a path; empty for any.
+    """Return the path of Node.js, by a version, a name to look up, or a path; of any, if none is asked for.
 
     Raises:
         InstallError: There is none, it is too old, or it has another version.
@@ -87,10 +80,7 @@ def find_node(asked: str = "") -> str:
 
 
 def find_browser(asked: str) -> str:
-    """Return the path of a browser.
-
-    Args:
-        asked: A name of ``BROWSERS``, a program to look up, or a path.
+    """Return the path of a browser, by a name of ``BROWSERS``, a program to look up, or a path.
 
     Raises:
         InstallError: There is none.

@@ -17,12 +17,8 @@ DRIVER = "playwright-core@1.61.0"
 """What drives browsers (Apache-2.0): its last release for Node.js 18, without a browser of its own."""
 
 SETTINGS = (
-    "npm_config_registry",
-    "NPM_CONFIG_REGISTRY",
-    "npm_config_userconfig",
-    "NPM_CONFIG_USERCONFIG",
-    "npm_config_before",
-    "NPM_CONFIG_BEFORE",
+    *("npm_config_registry", "npm_config_userconfig", "npm_config_before"),
+    *("NPM_CONFIG_REGISTRY", "NPM_CONFIG_USERCONFIG", "NPM_CONFIG_BEFORE"),
 )
 """Variables by which npm may find other packages under the same names."""
 
@@ -50,26 +46,20 @@ class Npm(Installer):
     }
 
     def program(self) -> str:
-        """Return its path.
-
-        Raises:
-            InstallError: There is none.
-        """
+        """Return its path."""
         found = shutil.which("npm")
         if found is None:
             raise InstallError("there is no npm to install its packages with; install Node.js with npm")
         return found
 
     def reason(self, printed: str) -> str:
-        """Return npm's error in one line."""
-        return last_words(printed)
+        """Return npm's error in one line, without its code and the place of its log."""
+        lines = [line for line in _ERROR.findall(visible(printed)) if not _NO_REASON.match(line)]
+        return one_line(" ".join(lines), SHOWN)
 
 
 def install(npm: Npm, requirements: Iterable[str], folder: Path) -> tuple[str, ...]:
-    """Install packages into ``node_modules`` of a folder.
-
-    Returns:
-        What was installed: ``name==version``, sorted.
+    """Install packages into ``node_modules`` of a folder; return them as ``name==version``, sorted.
 
     Raises:
         InstallError: They cannot be installed.
@@ -85,9 +75,3 @@ def install(npm: Npm, requirements: Iterable[str], folder: Path) -> tuple[str, .
         path.rpartition("node_modules/")[2]: str(about.get("version", "")) for path, about in packages.items()
     }
     return tuple(sorted(f"{name}=={version}" for name, version in names.items()))
-
-
-def last_words(printed: str) -> str:
-    """Return npm's error in one line, without its code and the place of its log."""
-    lines = [line for line in _ERROR.findall(visible(printed)) if not _NO_REASON.match(line)]
-    return one_line(" ".join(lines), SHOWN)

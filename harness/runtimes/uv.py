@@ -29,8 +29,12 @@ class Uv(Installer):
         return find_uv()
 
     def reason(self, printed: str) -> str:
-        """Return the error in what it printed, in one line."""
-        return last_words(printed)
+        """Return uv's error and its causes in one line."""
+        text = visible(printed)
+        found = _LAST_WORDS.search(text)
+        error = found[1] if found else "\n".join(text.strip().splitlines()[-3:])
+        error = _HINT.sub("; ", _BECAUSE.sub(": ", error))
+        return one_line(_DRAWING.sub(" ", error), SHOWN)
 
 
 def find_uv() -> str:
@@ -44,12 +48,3 @@ def find_uv() -> str:
     if found is None:
         raise InstallError("there is no uv to build it with; pip install uv")
     return found
-
-
-def last_words(printed: str) -> str:
-    """Return uv's error and its causes in one line."""
-    text = visible(printed)
-    found = _LAST_WORDS.search(text)
-    error = found[1] if found else "\n".join(text.strip().splitlines()[-3:])
-    error = _HINT.sub("; ", _BECAUSE.sub(": ", error))
-    return one_line(_DRAWING.sub(" ", error), SHOWN)

@@ -22,11 +22,7 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecordColumn(Column, frozen=True, kw_only=True):
-    """A column that a record fills.
-
-    Attributes:
-        value: Returns the value, or None for null.
-    """
+    """A column that a record fills; its value is None for null."""
 
     kind: Kind
     value: Callable[[Record], object]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.core.errors import Problem, UsageError, one_line
+from harness.core.errors import UsageError, one_line
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -34,7 +34,7 @@ def require_duckdb() -> None:
         import duckdb  # noqa: F401
     except ImportError as error:
         hint = "install it: pip install 'ort-ep-harness[store]'"
-        raise UsageError(Problem(where="duckdb", what="a store needs DuckDB", hint=hint)) from error
+        raise UsageError.at("duckdb", "a store needs DuckDB", hint) from error
 
 
 def open_writable(place: Path, tell: Callable[[str], None]) -> "DuckDBPyConnection":
@@ -51,12 +51,7 @@ def open_writable(place: Path, tell: Callable[[str], None]) -> "DuckDBPyConnecti
 def open_read_only(
     place: Path, tell: Callable[[str], None], *, allowed: Path | None = None
 ) -> "DuckDBPyConnection":
-    """Open the file so that SQL can read it and nothing else.
-
-    Args:
-        place: Folder of the store.
-        tell: Takes a line for users while it waits.
-        allowed: A file that may be written all the same.
+    """Open the file so that SQL can read it and nothing else, and may write no file but ``allowed``.
 
     Raises:
         UsageError: It is being written, or cannot be read.
@@ -87,8 +82,7 @@ def reporting(place: Path) -> Iterator[None]:
             hint = "ask for fewer rows or columns; what does not fit into memory goes to the store's folder"
         else:
             hint = "free some space, or name a folder that can be written with --store"
-        what = f"the store cannot be used: {one_line(error, 200)}"
-        raise UsageError(Problem(where=str(place), what=what, hint=hint)) from error
+        raise UsageError.at(place, f"the store cannot be used: {one_line(error, 200)}", hint) from error
 
 
 def _connect(place: Path, *, read_only: bool, **settings: str) -> "DuckDBPyConnection":
@@ -131,7 +125,7 @@ def _patient(
             if time.monotonic() > until:
                 what = f"another process has used the store for {_BUSY_S:.0f} s"
                 hint = "wait for it, or name another folder with --store"
-                raise UsageError(Problem(where=str(place), what=what, hint=hint)) from error
+                raise UsageError.at(place, what, hint) from error
         if not told:
             tell(f"{place}: waiting for another process that uses the store")
             told = True

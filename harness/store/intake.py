@@ -21,7 +21,6 @@ class RunRows(msgspec.Struct, frozen=True, kw_only=True):
     """The rows of one run, by table.
 
     Attributes:
-        records: How many results it has.
         problem: Why it cannot be read; empty if it can. Then it has a row in ``run`` and nothing else.
         tables: Table -> columns; ``result`` has those of ``cell`` as well.
     """
@@ -32,13 +31,7 @@ class RunRows(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_rows(number: int, found: FoundRun, digest: str) -> RunRows:
-    """Read a run; whatever prevents that is its problem, not that of other runs.
-
-    Args:
-        number: Its id in the store.
-        found: The run.
-        digest: Of its content; see ``content_or_nothing``.
-    """
+    """Read a run, whose id in the store is ``number``; what prevents that is its own problem alone."""
     known = {"id": number, "name": found.name, "state": found.state, "content": digest}
     try:
         return _rows(known, read_side(found.path))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.core.errors import Problem, UsageError, one_line
+from harness.core.errors import UsageError, one_line
 from harness.store.schema import VIEWS
 from harness.store.store import Store
 
@@ -19,12 +19,9 @@ _SHOWN = 300
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to a query.
+    """The answer to a query: names of its columns, all different, and their SQL types.
 
-    Attributes:
-        names: Names of its columns, all different.
-        kinds: Their SQL types.
-        rows: The rows; they are computed while they are read.
+    The rows are computed while they are read.
     """
 
     names: tuple[str, ...]
@@ -79,7 +76,7 @@ def _only_select(store: Store, sql: str) -> "Statement":
     statements = store.database.extract_statements(sql)
     if len(statements) != 1 or statements[0].type is not duckdb.StatementType.SELECT:
         found = f"{len(statements)} statements" if len(statements) != 1 else statements[0].type.name
-        raise UsageError(Problem(where="query", what=f"one SELECT is wanted, not {found}", hint=_hint()))
+        raise UsageError.at("query", f"one SELECT is wanted, not {found}", _hint())
     return statements[0]
 
 
@@ -101,20 +98,17 @@ def _asking(out: Path | None = None) -> Iterator[None]:
         yield
     except duckdb.OutOfMemoryException as error:
         hint = "ask for fewer rows or columns, or sum them up: GROUP BY"
-        raise UsageError(Problem(where="query", what=_first_line(error), hint=hint)) from error
+        raise UsageError.at("query", _first_line(error), hint) from error
     except duckdb.PermissionException as error:
-        what = "a query reads the views of the store, and no file"
-        raise UsageError(Problem(where="query", what=what, hint=_hint())) from error
+        raise UsageError.at("query", "a query reads the views of the store, and no file", _hint()) from error
     except duckdb.IOException as error:
         hint = "free some space, or choose another file"
-        raise UsageError(Problem(where=str(out or "query"), what=_first_line(error), hint=hint)) from error
+        raise UsageError.at(out or "query", _first_line(error), hint) from error
     except duckdb.Error as error:
-        raise UsageError(Problem(where="query", what=_first_line(error), hint=_hint(str(error)))) from error
+        raise UsageError.at("query", _first_line(error), _hint(str(error))) from error
     except OSError as error:
         what = f"the file cannot be written: {error.strerror or error}"
-        raise UsageError(
-            Problem(where=str(out or "query"), what=what, hint="choose another --out")
-        ) from error
+        raise UsageError.at(out or "query", what, "choose another --out") from error
 
 
 def _first_line(error: Exception) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.errors import Problem, UsageError
+from harness.core.errors import UsageError
 
 _FILES = ("run.json", "plan.txt", "records.jsonl")
 _SETTLED_NS = 2_000_000_000
@@ -18,8 +18,6 @@ class FoundRun(msgspec.Struct, frozen=True, kw_only=True):
     """A run of a folder: a run folder, or a folder of run folders, which count as one.
 
     Attributes:
-        name: Name of its folder.
-        parts: Its run folders.
         state: Digest of sizes and times of its files; empty if one was written just now.
     """
 
@@ -37,15 +35,13 @@ def scan(folder: Path) -> tuple[FoundRun, ...]:
     """
     hint = "give a folder of run folders, or the --out of a run"
     if not folder.is_dir():
-        raise UsageError(Problem(where=str(folder), what="there is no such folder", hint=hint))
+        raise UsageError.at(folder, "there is no such folder", hint)
     try:
         found = tuple(_runs(folder))
     except OSError as error:
-        what = f"the folder cannot be read: {error.strerror or error}"
-        raise UsageError(Problem(where=str(folder), what=what)) from error
+        raise UsageError.at(folder, f"the folder cannot be read: {error.strerror or error}") from error
     if not found:
-        what = "no run: neither run.json nor folders with one"
-        raise UsageError(Problem(where=str(folder), what=what, hint=hint))
+        raise UsageError.at(folder, "no run: neither run.json nor folders with one", hint)
     return found
 
 

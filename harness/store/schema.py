@@ -15,7 +15,6 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     """A view that people query; its columns are a public contract.
 
     Attributes:
-        row: What a row is.
         source: The tables that it reads, as the ``FROM`` clause.
         columns: ``(column, its expression)`` pairs.
     """

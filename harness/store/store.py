@@ -12,7 +12,7 @@ import filelock
 import msgspec
 
 from harness.core.collector import without_collector
-from harness.core.errors import Problem, UsageError
+from harness.core.errors import UsageError
 from harness.corpus.cache import cache_root
 from harness.report.figures import plural
 from harness.store.database import FILE, Unreadable, open_read_only, open_writable, reporting, require_duckdb
@@ -38,10 +38,7 @@ Tell = Callable[[str], None]
 class Store:
     """An open store, which only reads; as long as it is open, no other process can add runs.
 
-    Attributes:
-        place: Its folder.
-        paths: Name of a run -> its folder.
-        database: Its connection, which opens no other file.
+    It has the folder of each run by name. Its database opens no other file.
     """
 
     def __init__(self, place: Path, paths: Mapping[str, Path], database: "DuckDBPyConnection") -> None:
@@ -68,8 +65,6 @@ class Store:
 
 
 class _Known(msgspec.Struct, frozen=True, kw_only=True):
-    """A run in the store."""
-
     id: int
     state: str
     content: str
@@ -85,13 +80,9 @@ def default_place(folder: Path) -> Path:
 def open_store(
     folder: Path, place: Path | None, tell: Tell, *, allowed: Path | None = None
 ) -> Iterator[Store]:
-    """Read new and changed runs into the store of a folder, and open it.
+    """Read new and changed runs into the store of a folder, or of a run, and open it.
 
-    Args:
-        folder: A folder of runs, or a run.
-        place: Folder of the store; None: ``default_place``.
-        tell: Takes lines about progress.
-        allowed: A file that queries may write.
+    Queries may write the file ``allowed``; the store is at ``default_place`` if no place is given.
 
     Raises:
         UsageError: DuckDB is not installed, there is no run, or the store cannot be used.
@@ -121,8 +112,7 @@ def _alone(place: Path, tell: Tell) -> Iterator[None]:
             lock.acquire(timeout=_WAIT_S)
     except filelock.Timeout as error:
         what = f"another process has been reading runs for {_WAIT_S / 60:.0f} minutes"
-        hint = "wait for it, or name another folder with --store"
-        raise UsageError(Problem(where=str(place), what=what, hint=hint)) from error
+        raise UsageError.at(place, what, "wait for it, or name another folder with --store") from error
     try:
         yield
     finally:

@@ -10,8 +10,7 @@ from itertools import chain, pairwise
 import msgspec
 
 from harness.core.fault import Confirmation, Signature
-from harness.core.generated import Generated
-from harness.core.generated_words import where
+from harness.core.generated import Generated, where
 from harness.core.value import NamedValues
 from harness.core.ways import Play
 from harness.corpus.decoder_step import step_inputs

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.agent.difference import difference, distance
+from harness.agent.difference import difference
 from harness.agent.tensor_files import FILE_FROM
 from harness.agent.wire import to_wire
 
@@ -52,10 +52,10 @@ def test_the_greatest_distance_between_two_results(one: Any, other: Any, expecte
 
 def test_the_distance_is_in_the_unit_of_the_output() -> None:
     one, other = to_wire(np.array([2.0, 200.0])), to_wire(np.array([2.5, 200.0]))
-    assert distance([to_wire(ONES), one], [to_wire(ONES), other]) == 0.5
-    assert distance([to_wire(NAN)], [to_wire(ONES[:2])]) == math.inf
-    assert distance([to_wire([ONES])], [to_wire([2 * ONES])]) == 1.0
-    assert distance([], []) == 0.0
+    assert difference([to_wire(ONES), one], [to_wire(ONES), other], relative=False) == 0.5
+    assert difference([to_wire(NAN)], [to_wire(ONES[:2])], relative=False) == math.inf
+    assert difference([to_wire([ONES])], [to_wire([2 * ONES])], relative=False) == 1.0
+    assert difference([], [], relative=False) == 0.0
 
 
 def test_types_that_numpy_lacks_are_the_same_or_not() -> None:

@@ -1,7 +1,6 @@
 """Where generated text goes wrong, in words."""
 
-from harness.core.generated import Generated, Generation
-from harness.core.generated_words import disagreeing, where
+from harness.core.generated import Generated, Generation, disagreeing, where
 
 
 def way(name: str, **fields: object) -> Generated:

@@ -27,7 +27,7 @@ from harness.runtimes.environments import (
     prune,
 )
 from harness.runtimes.installer import InstallError
-from harness.runtimes.uv import find_uv, last_words
+from harness.runtimes.uv import Uv, find_uv
 
 OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
 BUILDER = """
@@ -267,7 +267,7 @@ def test_a_folder_of_sources_is_refused(fake_uv: Path) -> None:
     ],
 )
 def test_the_last_words_are_one_line(printed: str, words: str) -> None:
-    assert last_words(printed) == words
+    assert Uv().reason(printed) == words
 
 
 @pytest.mark.usefixtures("fake_uv")

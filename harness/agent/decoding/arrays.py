@@ -18,12 +18,7 @@ _SEVEN = {"bfloat16": 0x40E0}  # the bits of 7.0
 
 
 class Array:
-    """A tensor.
-
-    Args:
-        dtype: Its ONNX element type, as in wire form.
-        values: The elements, in numpy's type or as integers of their width.
-    """
+    """A tensor of an ONNX element type; its values are of numpy's type, or integers of the type's width."""
 
     def __init__(self, dtype: str, values: Any) -> None:
         self.dtype = dtype

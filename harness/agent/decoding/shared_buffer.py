@@ -21,11 +21,7 @@ _SPARE = 9
 
 
 class SharedBuffer:
-    """One buffer for each tensor of the cache.
-
-    Args:
-        steps: Counts the runs, and has session and text.
-    """
+    """One buffer for each tensor of the cache."""
 
     def __init__(self, steps: Steps) -> None:
         self.steps = steps

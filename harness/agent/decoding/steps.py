@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from harness.agent.decoding.arrays import Array, array_of, joined
@@ -15,11 +16,7 @@ Results = dict[str, Array]
 
 
 class OtherShapeError(Exception):
-    """A step gave an output of another shape than its inputs ask for.
-
-    Args:
-        results: All outputs of the step.
-    """
+    """A step gave an output of another shape than its inputs ask for; has all of its outputs."""
 
     def __init__(self, results: Results) -> None:
         super().__init__("outputs of other shapes")
@@ -27,12 +24,7 @@ class OtherShapeError(Exception):
 
 
 class Steps:
-    """Runs a session step by step.
-
-    Args:
-        job_run: Has the session.
-        text: What is fed.
-    """
+    """Runs a session step by step."""
 
     def __init__(self, job_run: JobRun, text: Text) -> None:
         self.job_run = job_run
@@ -53,19 +45,26 @@ class Steps:
         named = zip(self.job_run.runner.names, wires)
         return {name: array_of(wire) for name, wire in named if name in self.text.judged}
 
-    def carried(self, play: dict[str, Any], rows: slice = slice(None)) -> Results:
-        """Play with the cache of each step in the next one; return the logits and the last cache."""
-        cache = {name: self.text.of_rows(name, array, rows) for name, array in self.text.empty.items()}
-        parts, start, results = [], 0, {}
+    def carried(self, play: dict[str, Any], turns: Sequence[slice] = (slice(None),)) -> list[Results]:
+        """Play with the cache of each step in the next one; return the logits and the last cache.
+
+        The parts of the rows in ``turns`` are played by turns, a step each, and have a result each.
+        """
+        empty = self.text.empty.items()
+        caches = [{name: self.text.of_rows(name, array, rows) for name, array in empty} for rows in turns]
+        parts: list[list[Array]] = [[] for _ in turns]
+        last: list[Results] = [{} for _ in turns]
+        start = 0
         for end in play["ends"]:
-            if start == play["detour_at"]:
-                cache = self.after_detour(play, cache)
-            results = self.run(self.text.feeds(start, end, cache, rows))
-            self.check(results, start, end, start)
-            parts.append(results[self.text.decoder["logits"]])
-            cache = self.cache_of(results)
+            for number, rows in enumerate(turns):
+                if start == play["detour_at"]:
+                    caches[number] = self.after_detour(play, caches[number])
+                last[number] = self.run(self.text.feeds(start, end, caches[number], rows))
+                self.check(last[number], start, end, start)
+                parts[number].append(last[number][self.text.decoder["logits"]])
+                caches[number] = self.cache_of(last[number])
             start = end
-        return self._whole(parts, results)
+        return [self._whole(part, results) for part, results in zip(parts, last)]
 
     def after_detour(self, play: dict[str, Any], cache: Cache) -> Cache:
         """Feed other tokens, and return the cache cut back to what it was."""
@@ -88,25 +87,6 @@ class Steps:
             parts.append(results[self.text.decoder["logits"]].cut(1, start, end))
             start = end
         return self._whole(parts, results)
-
-    def by_turns(self, play: dict[str, Any]) -> list[Results]:
-        """Play each row as a sequence of its own, one step of each in turn; return the results by row."""
-        rows = [slice(row, row + 1) for row in range(self.text.rows)]
-        caches = [
-            {name: self.text.of_rows(name, array, row) for name, array in self.text.empty.items()}
-            for row in rows
-        ]
-        parts: list[list[Array]] = [[] for _ in rows]
-        last: list[Results] = [{} for _ in rows]
-        start = 0
-        for end in play["ends"]:
-            for number, row in enumerate(rows):
-                last[number] = self.run(self.text.feeds(start, end, caches[number], row))
-                self.check(last[number], start, end, start)
-                parts[number].append(last[number][self.text.decoder["logits"]])
-                caches[number] = self.cache_of(last[number])
-            start = end
-        return [self._whole(part, results) for part, results in zip(parts, last)]
 
     def cache_of(self, results: Results) -> Cache:
         """Return the cache for the next step."""

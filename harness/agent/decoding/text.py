@@ -38,14 +38,7 @@ class Text:
         return {name: self.given[name] for name in self.pasts}
 
     def feeds(self, start: int, end: int, cache: Cache, rows: slice = slice(None)) -> dict[str, Any]:
-        """Return the inputs that feed the columns from ``start`` to ``end``.
-
-        Args:
-            start: Columns that the cache holds.
-            end: The column behind the last one.
-            cache: The cache.
-            rows: The rows that are fed.
-        """
+        """Return the inputs that feed rows of the columns from ``start``, the cache's end, to ``end``."""
         return self._feeds(self._tokens()[rows, start:end], start, end, cache, rows)
 
     def detour(self, start: int, count: int, cache: Cache) -> dict[str, Any]:

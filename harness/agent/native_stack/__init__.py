@@ -10,5 +10,6 @@ signal. A core dump is as large as the provider's memory, and the system chooses
 leaves the agent's code, handlers and memory alone. If it dies, or is killed by its alarm, the system detaches
 it and delivers the signal: the process ends as it would have without it.
 
-No module of this folder needs more than the standard library.
+No module of this folder needs more than the standard library. All of them raise OSError if the process or the
+thread is gone, or its memory cannot be read.
 """

@@ -60,21 +60,9 @@ def signal_name(number: int) -> str:
 
 
 def first_line(name: str, code: int, address: int, thread: str) -> str:
-    """Return the line before the frames.
-
-    Args:
-        name: The signal.
-        code: The code that came with it.
-        address: The address that came with it.
-        thread: Number and name of the thread.
-    """
-    has_address = name in WITH_ADDRESS and 0 < code != SENT_BY_KERNEL
-    return "\n%s%s%s, thread %s\n" % (
-        BEGIN,
-        name,
-        " at %#x" % address if has_address else "",
-        printable(thread),
-    )
+    """Return the line before the frames, from a signal with its code and address, and a thread."""
+    at = " at %#x" % address if name in WITH_ADDRESS and 0 < code != SENT_BY_KERNEL else ""
+    return "\n%s%s%s, thread %s\n" % (BEGIN, name, at, printable(thread))
 
 
 def frame_line(index: int, frame: FrameText) -> str:

@@ -19,15 +19,10 @@ WALKED_FRAMES = 128
 
 
 class CrashPrint:
-    """The crash of one thread.
+    """The crash of one thread, which is stopped before its signal kills the process.
 
-    Args:
-        thread: The thread, stopped before its signal kills the process.
-        handled: The last signal that a handler got in this thread.
-        deadline: When to leave symbols out, on the monotonic clock.
-
-    Raises:
-        OSError: The process cannot be read.
+    ``handled`` is the last signal that a handler got in it. Symbols are left out after ``deadline``, on the
+    monotonic clock.
     """
 
     def __init__(self, thread: int, handled: ptrace.SignalInfo | None, deadline: float) -> None:
@@ -39,15 +34,7 @@ class CrashPrint:
         self._symbols: dict[str, Symbols | None] = {}
 
     def print(self, title: str, demangle: Callable[[str], str]) -> None:
-        """Print the block.
-
-        Args:
-            title: Number and name of the thread.
-            demangle: Makes names readable.
-
-        Raises:
-            OSError: The process is gone.
-        """
+        """Print the block."""
         info = ptrace.signal_info(self._thread)
         name = block.signal_name(info.signal)
         if info.code <= 0 and self._handled and self._handled.signal == info.signal:

@@ -31,24 +31,14 @@ class ElfError(Exception):
 
 
 class Symbol(NamedTuple):
-    """A symbol.
-
-    Attributes:
-        name: Its name as the compiler has made it.
-        start: Its address in the library.
-    """
+    """A symbol: its name as the compiler has made it, and its address in the library."""
 
     name: str
     start: int
 
 
 class Symbols:
-    """A table of symbols, searched by address.
-
-    Args:
-        table: The table.
-        strings: The names.
-    """
+    """A table of symbols, searched by address."""
 
     def __init__(self, table: bytes, strings: bytes) -> None:
         count = min(len(table) // SYMBOL_BYTES, MOST_SYMBOLS)
@@ -85,11 +75,7 @@ class Symbols:
 
 
 class Image:
-    """A library as it is mapped.
-
-    Args:
-        read: Reads the memory.
-        base: Where the beginning of its file is mapped.
+    """A library as it is mapped, with the beginning of its file at ``base``.
 
     Raises:
         ElfError: There is no library.
@@ -120,9 +106,6 @@ class Image:
 
     def symbols(self, path: str) -> Symbols | None:
         """Return its symbols: from its file if that is still the same, else those that the loader needs.
-
-        Args:
-            path: Its file.
 
         Raises:
             ElfError, OSError, struct.error: It is damaged.
@@ -185,18 +168,12 @@ class Image:
 
 
 def file_symbols(path: str, beginning: bytes) -> Symbols | None:
-    """Return the symbols in a library's file.
+    """Return all symbols in a library's file or, if it is stripped, the exported ones; None if it has none.
 
-    Args:
-        path: The file.
-        beginning: How it has to begin; another one has taken its place if it does not.
-
-    Returns:
-        All symbols or, of a stripped file, the exported ones; None if it has none or is another file.
+    Another file has taken its place if it does not begin with ``beginning``: None, too.
 
     Raises:
         ElfError, ValueError, struct.error: It is damaged.
-        OSError: It cannot be read.
     """
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
@@ -213,7 +190,8 @@ def file_symbols(path: str, beginning: bytes) -> Symbols | None:
             for wanted in SYMBOL_TABLES:
                 for section in sections:
                     if section[1] == wanted and section[6] < count:
-                        return Symbols(*(_content(content, one) for one in (section, sections[section[6]])))
+                        both = (section, sections[section[6]])
+                        return Symbols(*(content[one[4] : one[4] + one[5]] for one in both))
             return None
     finally:
         os.close(handle)
@@ -226,7 +204,3 @@ def _header(head: bytes, place: int, sizes: int) -> tuple[int, int, int]:
     if count > MOST_ENTRIES:
         raise ElfError("%d entries" % count)
     return start, entry_bytes, count
-
-
-def _content(content: mmap.mmap, section: tuple[int, ...]) -> bytes:
-    return content[section[4] : section[4] + section[5]]

@@ -38,17 +38,10 @@ _BRANCH, _SKIP, _NOTHING = 0x28, 0x2F, 0x96
 
 
 def evaluate(block: bytes, registers: dict[int, int], read: Read, *start: int) -> int:
-    """Return the value of an expression.
-
-    Args:
-        block: The expression.
-        registers: Values of registers by number.
-        read: Reads the memory.
-        start: What the stack of values begins with.
+    """Return the value of an expression; the stack of values begins with ``start``.
 
     Raises:
         UnwindError: It has an unknown operation, or is wrong in itself.
-        OSError: It reads what cannot be read.
     """
     try:
         return _run(block, registers, read, list(start)) & WORD

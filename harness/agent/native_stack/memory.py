@@ -19,11 +19,7 @@ _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 class Memory:
-    """Reads what is in a process, page by page; every page is kept, for tables are read in small pieces.
-
-    Raises:
-        OSError: It may not be read.
-    """
+    """Reads what is in a process, page by page; every page is kept, for tables are read in small pieces."""
 
     def __init__(self, pid: int) -> None:
         self._file = os.open("/proc/%d/mem" % pid, os.O_RDONLY)
@@ -34,11 +30,7 @@ class Memory:
         os.close(self._file)
 
     def read(self, address: int, size: int) -> bytes:
-        """Return so many bytes.
-
-        Raises:
-            OSError: Not all of them can be read.
-        """
+        """Return so many bytes."""
         if not 0 <= address <= ADDRESSES - size:
             raise OSError("no memory at %#x" % address)
         first, last = address // PAGE, (address + size - 1) // PAGE
@@ -47,11 +39,7 @@ class Memory:
         return content[start : start + size]
 
     def word(self, address: int) -> int:
-        """Return the 8 bytes there as a number.
-
-        Raises:
-            OSError: They cannot be read.
-        """
+        """Return the 8 bytes there as a number."""
         (value,) = struct.unpack("<Q", self.read(address, 8))
         return int(value)
 
@@ -68,9 +56,6 @@ class Mapping(NamedTuple):
     """A piece of a process's address space.
 
     Attributes:
-        start: Its first address.
-        end: The first one behind it.
-        is_code: Whether it can be run.
         path: Its file, or a name in brackets; empty if it has none.
         base: Where the beginning of its file is mapped; None if it is not.
     """

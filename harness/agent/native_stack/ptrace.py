@@ -31,7 +31,6 @@ class SignalInfo(NamedTuple):
     """What the system says about a signal.
 
     Attributes:
-        signal: Its number.
         code: Why it came; positive if the system made it.
         address: The address that a fault is about; else meaningless.
     """
@@ -46,22 +45,14 @@ class _Vector(ctypes.Structure):
 
 
 def request(what: int, thread: int, address: int = 0, data: int = 0) -> None:
-    """Make one call.
-
-    Raises:
-        OSError: It is refused, or the thread is gone.
-    """
+    """Make one call."""
     if _call(what, thread, address, data) < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
 
 
 def registers(thread: int) -> bytes:
-    """Return the general registers of a stopped thread as the system lays them out.
-
-    Raises:
-        OSError: The thread is gone.
-    """
+    """Return the general registers of a stopped thread as the system lays them out."""
     buffer = ctypes.create_string_buffer(MOST_REGISTER_BYTES)
     vector = _Vector(ctypes.addressof(buffer), len(buffer))
     request(GET_REGISTERS, thread, NT_PRSTATUS, ctypes.addressof(vector))
@@ -69,11 +60,7 @@ def registers(thread: int) -> bytes:
 
 
 def signal_info(thread: int) -> SignalInfo:
-    """Return what is known of the signal that a thread has stopped at.
-
-    Raises:
-        OSError: The thread is gone.
-    """
+    """Return what is known of the signal that a thread has stopped at."""
     buffer = ctypes.create_string_buffer(SIGINFO_BYTES)
     request(GET_SIGINFO, thread, 0, ctypes.addressof(buffer))
     signal, _, code = struct.unpack_from("iii", buffer.raw)

@@ -31,12 +31,7 @@ class UnwindError(Exception):
 
 
 class Reader:
-    """A place in memory that moves on with what is read.
-
-    Args:
-        read: Reads the memory.
-        at: The first address.
-    """
+    """A place in memory that moves on with what is read."""
 
     def __init__(self, read: Read, at: int) -> None:
         self._read = read
@@ -78,9 +73,7 @@ class Reader:
     def pointer(self, encoding: int, table: int = 0) -> int:
         """Return a pointer in an encoding of the Linux Standard Base ("DWARF Exception Header Encoding").
 
-        Args:
-            encoding: The encoding.
-            table: What some pointers are relative to: the address of ``.eh_frame_hdr``.
+        Some are relative to ``table``, the address of ``.eh_frame_hdr``.
         """
         place, form = self.at, encoding & 0xF
         if form == _UNSIGNED_LEB:

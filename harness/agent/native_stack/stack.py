@@ -33,13 +33,7 @@ class Place(NamedTuple):
 
 
 class Walker:
-    """Walks up the stack of a stopped thread.
-
-    Args:
-        memory: The memory of its process.
-        space: What is mapped there.
-        machine: The processor.
-    """
+    """Walks up the stack of a stopped thread."""
 
     def __init__(self, memory: Memory, space: Space, machine: Machine) -> None:
         self.memory, self.space, self.machine = memory, space, machine
@@ -59,12 +53,7 @@ class Walker:
         return self._images[mapping.base]
 
     def walk(self, address: int, registers: dict[int, int]) -> Iterator[Place]:
-        """Yield the frames; the last one is the outermost, or the last that could be found.
-
-        Args:
-            address: The program counter.
-            registers: The registers by their numbers in unwind tables.
-        """
+        """Yield the frames from a program counter on; the last is the outermost, or the last to be found."""
         place = Place(address, address)
         while True:
             yield place

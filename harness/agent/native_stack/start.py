@@ -6,7 +6,8 @@ import ctypes
 import os
 import struct
 import sys
-from typing import Any
+
+from harness.agent.bootstrap import BOOTSTRAP, program
 
 VARIABLE = "EP_HARNESS_NATIVE_STACK"
 """The variable of a target that switches native stacks on with ``1``."""
@@ -23,20 +24,11 @@ LIMIT_S = 10.0
 PR_SET_PTRACER = 0x59616D61
 """The prctl that names a tracer to Yama, the security module of many distributions."""
 
-BOOTSTRAP = "import sys; exec(eval(sys.stdin.buffer.readline()))"
-PROGRAM = """
-Importer({sources!r}).install()
-from harness.agent.native_stack.watcher import watch
-watch({pid})
-"""
+_START = "from harness.agent.native_stack.watcher import watch; watch(%d)"
 
 
 def start_if_asked() -> str:
-    """Start the watcher if the environment says so.
-
-    Returns:
-        ``on``, ``unavailable: `` and why, or an empty string if nothing was asked for.
-    """
+    """Start the watcher if the environment says so; return ``on``, ``unavailable: `` and why, or nothing."""
     if os.environ.get(VARIABLE) != "1":
         return ""
     try:
@@ -63,10 +55,9 @@ def _start() -> str:
     )
     assert watcher.stdin is not None and watcher.stdout is not None  # noqa: S101, PT018 - pipes were asked for
     with watcher.stdin, watcher.stdout:
-        ctypes.CDLL(None).prctl(
-            PR_SET_PTRACER, ctypes.c_ulong(watcher.pid)
-        )  # fails where nobody restricts it
-        watcher.stdin.write(repr(_program()).encode() + b"\n")
+        # It fails where nobody restricts it.
+        ctypes.CDLL(None).prctl(PR_SET_PTRACER, ctypes.c_ulong(watcher.pid))
+        watcher.stdin.write(program(_START % os.getpid(), "harness.agent.native_stack"))
         watcher.stdin.flush()
         readable, _, _ = select.select([watcher.stdout], [], [], LIMIT_S)
         said = watcher.stdout.readline().decode("utf-8", "replace").strip() if readable else ""
@@ -75,14 +66,3 @@ def _start() -> str:
     watcher.kill()
     watcher.wait()
     return UNAVAILABLE + (said or "the watcher did not start")
-
-
-def _program() -> str:
-    loader: Any = sys.modules["harness.agent"].__spec__.loader  # type: ignore[union-attr]  # an Importer
-    needed = {name: text for name, text in loader.sources.items() if _is_needed(name)}
-    importer: str = loader.sources["harness.agent.importer"]
-    return importer + PROGRAM.format(sources=needed, pid=os.getpid())
-
-
-def _is_needed(name: str) -> bool:
-    return name in ("harness", "harness.agent") or name.startswith("harness.agent.native_stack")

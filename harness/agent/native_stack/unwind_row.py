@@ -67,12 +67,7 @@ _RULES: dict[int, tuple[str, Callable[[Reader, int], Any]]] = {
 
 
 class Program:
-    """The instructions of one function.
-
-    Args:
-        factors: What its numbers are multiplied with.
-        address: The function's address.
-    """
+    """The instructions of one function."""
 
     def __init__(self, factors: Factors, address: int) -> None:
         self._factors = factors

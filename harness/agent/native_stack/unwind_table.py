@@ -51,19 +51,10 @@ class Rules(NamedTuple):
 
 
 def rules_at(read: Read, header: int, at: int) -> Rules | None:
-    """Return the rules for a place in a function.
-
-    Args:
-        read: Reads the memory.
-        header: The address of the library's ``.eh_frame_hdr``.
-        at: An address inside of the instruction at which the function is.
-
-    Returns:
-        The rules; None if the tables have no entry for the address.
+    """Return the rules at an address in a function, by the ``.eh_frame_hdr`` of its library, if it has any.
 
     Raises:
         UnwindError: A table is not understood.
-        OSError: The tables cannot be read.
     """
     entry = _find(read, header, at)
     if entry is None:
@@ -88,17 +79,10 @@ def rules_at(read: Read, header: int, at: int) -> Rules | None:
 
 
 def caller_by(rules: Rules, registers: dict[int, int], read: Read, stack: int) -> Caller:
-    """Return the caller of a function.
-
-    Args:
-        rules: The rules at the place where it is.
-        registers: Its registers.
-        read: Reads the memory.
-        stack: Number of the stack pointer.
+    """Return the caller of a function; ``stack`` is the number of the stack pointer.
 
     Raises:
         UnwindError: A rule lacks a register or is not understood.
-        OSError: The stack cannot be read.
     """
     row, common = rules
     if len(row.frame) == 1:

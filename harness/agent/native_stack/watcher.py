@@ -59,11 +59,7 @@ def watch(pid: int) -> None:
 
 
 class Watcher:
-    """Answers the stops of the threads of one process.
-
-    Args:
-        pid: The process.
-    """
+    """Answers the stops of the threads of one process."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -73,11 +69,7 @@ class Watcher:
         self._has_printed = False
 
     def seize(self) -> None:
-        """Trace all threads; new ones are traced as they start.
-
-        Raises:
-            OSError: The system refuses.
-        """
+        """Trace all threads; new ones are traced as they start."""
         seized: set[int] = set()
         while new := self._threads() - seized:
             for thread in new:
@@ -94,13 +86,7 @@ class Watcher:
     def answer(self, thread: int, number: int, event: int) -> None:
         """Let a stopped thread go on; print its stack first if its signal kills the process.
 
-        Args:
-            thread: The thread.
-            number: The signal that it stopped with.
-            event: What happened to it, if it is not a signal.
-
-        Raises:
-            OSError: The thread is gone.
+        ``event`` is what happened to the thread, if that is not the signal.
         """
         if event == ptrace.EVENT_STOP and number in STOPS:
             ptrace.request(ptrace.LISTEN, thread)  # it stays stopped, as the signal says

@@ -16,7 +16,6 @@ from harness.agent.precision.weights import at_least
 NOTHING = "no operator of it would compute in bfloat16"
 OPSET = 13  # the first in which ONNX's operators take bfloat16
 NUMBER = 16  # TensorProto.BFLOAT16
-_INFINITY_BITS = 0x7F800000  # of a float32; without the sign, larger bits are NaN
 _NARROW_TYPE = "tensor(bfloat16)"
 _TYPED_BY_ATTRIBUTE = frozenset(
     {"dtype", "output_datatype", "output_dtype", "value_float", "value_floats", "sparse_value"}
@@ -36,15 +35,10 @@ def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:  # noqa: ARG001 -
 
 
 class _Rewriting:
-    """Rewrites one graph to bfloat16.
+    """Rewrites one graph to bfloat16, in place.
 
     A float32 tensor may have a twin in bfloat16: the output of a converted node, a Cast of the tensor, or a
     rounded weight. Converted nodes read and write twins, all others the original tensors.
-
-    Args:
-        graph: Changed in place.
-        types: Element types by name.
-        opsets: Domain -> version.
     """
 
     def __init__(self, graph: Any, types: dict[str, int], opsets: dict[str, int]) -> None:
@@ -143,7 +137,6 @@ class _Rewriting:
             self.wide.add(name)
 
     def _fresh(self, name: str) -> str:
-        """Return an unused name."""
         fresh = name + "/bfloat16"
         while fresh in self.taken:
             fresh += "_"
@@ -182,10 +175,8 @@ def _retype(node: Any) -> None:
 
 def in_bfloat16(weight: Any, name: str) -> Any:
     """Return a float32 ``TensorProto`` in bfloat16, rounded to nearest, ties to even; NaN stays NaN."""
-    from onnx import TensorProto, numpy_helper
+    from onnx import helper, numpy_helper
 
-    bits = np.ascontiguousarray(numpy_helper.to_array(weight), "<f4").view("<u4")
-    nan = (bits & 0x7FFFFFFF) > _INFINITY_BITS
-    nearest = (bits.astype(np.uint64) + 0x7FFF + ((bits >> 16) & 1)) >> 16
-    narrow = np.where(nan, (bits >> 16) | 0x40, nearest).astype("<u2")
-    return TensorProto(name=name, data_type=NUMBER, dims=weight.dims, raw_data=narrow.tobytes())
+    narrow = helper.tensor_dtype_to_np_dtype(NUMBER)
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        return numpy_helper.from_array(numpy_helper.to_array(weight).astype(narrow), name)

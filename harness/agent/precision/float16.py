@@ -22,11 +22,8 @@ def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:  # noqa: ARG001 -
 def narrow_nodes(graph: Any, number: int) -> int:
     """Return how many nodes compute in a type: they read a weight of it, or the output of a Cast to it.
 
-    Every region that computes in another type than the model's inputs begins with one of the two.
-
-    Args:
-        graph: Of a model.
-        number: The element type, as ``onnx.TensorProto.DataType`` numbers it.
+    Every region that computes in another type than the model's inputs begins with one of the two. The type
+    has its number of ``onnx.TensorProto.DataType``.
     """
     narrow = {tensor.name for tensor in graph.initializer if tensor.data_type == number}
     narrow.update(node.output[0] for node in graph.node if _makes(node, number))
@@ -55,12 +52,8 @@ def with_roundings(model: Any, number: int) -> Any:
 
     The CPU EP has few kernels for float16, and none for bfloat16. It computes a float16 model in float32 and
     removes the Casts it inserted, so its answer does not show the precision. It keeps the model's own Casts.
-    So here each operator computes in float32, and its inputs and outputs pass through the narrow type.
-    Operators with bodies (If, Loop, Scan) stay as they are.
-
-    Args:
-        model: As a converter made it.
-        number: The narrow type, as ``onnx.TensorProto.DataType`` numbers it.
+    So here each operator computes in float32, and its inputs and outputs pass through the narrow type, which
+    has its number of ``onnx.TensorProto.DataType``. Operators with bodies (If, Loop, Scan) stay as they are.
     """
     from onnx import helper, shape_inference
 

@@ -62,17 +62,7 @@ def play(job_run: JobRun) -> None:
 
 
 def _made(target: Target, path: str, precision: str, data_sets: list[Any]) -> list[bytes]:
-    """Return the serialized model at a precision, and the one that the CPU EP computes, if it is another.
-
-    Args:
-        target: Its onnxruntime must load the result.
-        path: The model.
-        precision: A key of ``MODULES``.
-        data_sets: The model's inputs in wire form, for calibration.
-
-    Raises:
-        DoesNotApplyError: The model has no form at this precision.
-    """
+    """Return the serialized model at a precision, and the one that the CPU EP computes, if it is another."""
     model = _loaded(path)
     ports = _signature(model)
     module = importlib.import_module("harness.agent.precision." + MODULES[precision])
@@ -144,8 +134,7 @@ def _kind(declared: Any) -> tuple[Any, ...]:
 def _check_loads(target: Target, content: bytes) -> None:
     """Load a converted model, so that no execution provider is blamed for it.
 
-    Raises:
-        DoesNotApplyError: onnxruntime does not load it. A type without a CPU kernel is no such fault.
+    That a type has no CPU kernel is no fault of the model.
     """
     ort = target.ort
     settings = ort.SessionOptions()
@@ -182,5 +171,4 @@ def attempted(work: Callable[[], Any], what: str) -> Any:
 
 
 def _one_line(error: object) -> str:
-    """Return the text of an error in a single line."""
     return " ".join(clean(error, 300).split())

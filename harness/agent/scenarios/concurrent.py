@@ -76,13 +76,9 @@ def _other_inputs(feeds: Feeds) -> Feeds:
 
 
 class _ConcurrentRuns:
-    """Runs one session in several threads, and compares the outputs.
+    """Runs one session in several threads, and compares the outputs with those of each run alone.
 
-    Args:
-        run: Runs the session.
-        inputs: The inputs of each data set, then other inputs, if there are any.
-        expected: The outputs of each, from a run with no other at the same time.
-        given: The number of data sets.
+    The inputs are those of the ``given`` data sets, then others, if there are any.
     """
 
     def __init__(
@@ -129,7 +125,6 @@ class _ConcurrentRuns:
             raise error
 
     def _work(self, number: int, runs: int, until: float) -> None:
-        """Do what one thread has to do."""
         try:
             for turn in range(runs):
                 if self.stopped.is_set() or (turn and time.perf_counter() > until):

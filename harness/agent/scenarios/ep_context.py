@@ -82,7 +82,6 @@ def _compile_to(job_run: JobRun, path: str) -> list[list[Any]]:
 
 
 def _has_context(path: str) -> bool:
-    """Return whether there is a model with a compiled node."""
     try:
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return content.find(_OP_TYPE) >= 0

@@ -82,7 +82,7 @@ def _played(job_run: JobRun, number: int) -> list[Any]:
 def _results(steps: Steps, one: dict[str, Any]) -> Results:
     text = steps.text
     if one["by_turns"]:
-        by_row = steps.by_turns(one)
+        by_row = steps.carried(one, [slice(row, row + 1) for row in range(text.rows)])
         whole = {
             name: joined([results[name] for results in by_row], text.batch_axis(name)) for name in by_row[0]
         }
@@ -91,5 +91,5 @@ def _results(steps: Steps, one: dict[str, Any]) -> Results:
     elif one["buffers"] == "none":
         whole = steps.uncached(one)
     else:
-        whole = steps.carried(one)
+        (whole,) = steps.carried(one)
     return text.in_order(whole)

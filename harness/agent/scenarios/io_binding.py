@@ -67,10 +67,7 @@ def play(job_run: JobRun) -> None:
 class Bound:
     """A session's inputs and outputs, bound in the memory that the session reports for them.
 
-    Args:
-        ort: The module ``onnxruntime``.
-        runner: The session.
-        device: Name of the provider's device in onnxruntime's Python API; ``cpu`` if it has none.
+    ``device`` is its name in onnxruntime's Python API; ``cpu`` if it has none.
     """
 
     def __init__(self, ort: Any, runner: Runner, device: str) -> None:

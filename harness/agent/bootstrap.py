@@ -1,0 +1,23 @@
+"""Another Python of this machine, started by an agent, with the agent's own modules."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+BOOTSTRAP = "import sys; exec(eval(sys.stdin.buffer.readline()))"
+"""The code of a Python that this process starts, and that gets ``program`` on its standard input."""
+
+
+def program(then: str, needed: str = "harness") -> bytes:
+    """Return the line that makes this process's own modules importable in another Python.
+
+    ``then`` is the code that it runs with them; ``needed`` begins the names of the modules that it gets.
+    """
+    loader: Any = sys.modules["harness.agent"].__spec__.loader  # type: ignore[union-attr]  # an Importer
+    always = ("harness", "harness.agent", __name__)
+    sources = {
+        name: text for name, text in loader.sources.items() if name in always or name.startswith(needed)
+    }
+    importer = loader.sources["harness.agent.importer"]
+    return repr("%s\nImporter(%r).install()\n%s\n" % (importer, sources, then)).encode() + b"\n"
