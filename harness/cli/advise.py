@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from harness.cli.advise_text import TextAdvice, as_plain, text_advice, text_lines, without_sharing
-from harness.cli.output import notify, print_json, print_lines, wrapped
+from harness.cli.advise_text import TextAdvice, text_advice, text_lines, without_sharing
+from harness.cli.output import notify, print_result, wrapped
 from harness.cli.targets import Request, Tested, wanted_matrix
 from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError, one_line
 from harness.core.facts import CPU_PROVIDER as CPU
@@ -51,10 +51,8 @@ def advise_on(model: str, *, budget_s: float, as_json: bool, **request: Any) -> 
     names = ", ".join(target.name for target in matrix.targets)
     notify(f"trying       {one_line(visible(names), 200)}; at most {max(until - time.monotonic(), 0):.0f} s")
     found, text = _advise(suite, matrix, folder, until)
-    if as_json:
-        print_json(_as_json(found, suite) | ({} if text is None else {"text": as_plain(text)}))
-    else:
-        print_lines(_page(found, suite, model, text))
+    told = _as_json(found, suite) | ({} if text is None else {"text": text})
+    print_result(told, _page(found, suite, model, text), as_json=as_json)
     if found.stopped_by == "interrupt":
         return EXIT_INTERRUPTED
     return EXIT_OK if found.ranked else EXIT_UNEXPECTED

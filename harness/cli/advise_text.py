@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -89,16 +88,6 @@ def text_lines(text: TextAdvice) -> Iterator[str]:
         yield from wrapped(f"speed: {'; '.join(_speed(text.speed))}")
     reason = f": {one_line(visible(text.sharing.reason), 300)}" if text.sharing.reason else ""
     yield from wrapped(f"one buffer for past and present {_SHARING[text.sharing.state]}{reason}")
-
-
-def as_plain(text: TextAdvice) -> dict[str, Any]:
-    """Return the advice for ``--json``."""
-    return {
-        "speed": text.speed,
-        "sharing": text.sharing,
-        "decode_code": text.decode_code,
-        "genai_code": text.genai_code,
-    }
 
 
 def _speed(speed: GenerationSpeed) -> Iterator[str]:

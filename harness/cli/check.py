@@ -12,7 +12,7 @@ from harness.cli.matrix_text import matrix_of, write_new
 from harness.cli.output import notify
 from harness.cli.run import default_folder, run
 from harness.cli.selection import Selection
-from harness.cli.targets import GENERATE, HERE, Request, Tested, as_arguments, in_its_place
+from harness.cli.targets import GENERATE, HERE, Request, Tested, in_its_place, naming_arguments
 from harness.core.errors import Problem, UsageError
 from harness.corpus.suites import open_folder
 from harness.engine.prepare import open_suites
@@ -59,11 +59,9 @@ def check(
     run_folder = out or default_folder(PurePath(f"check-{name}.toml"))
     content = _matrix_text(wanted)
     file = run_folder / "matrix.toml"
-    try:
+    with naming_arguments(file):
         matrix = matrix_from(tomllib.loads(content), file)
         opened = open_suites(matrix)
-    except UsageError as error:
-        raise as_arguments(error, file) from error
     plan = expand(matrix, {suite: each.models() for suite, each in opened.items()})
     Selection(model=model).of(plan)  # refuses a glob that matches nothing, before anything is written
     write_new(file, content)

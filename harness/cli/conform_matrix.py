@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.cli.conform_target import Wanted
-from harness.cli.matrix_text import list_of, quoted, write_new
-from harness.cli.targets import as_arguments
-from harness.core.errors import UsageError
+from harness.cli.matrix_text import toml, write_new
+from harness.cli.targets import naming_arguments
 from harness.core.scenario import PLAIN
 from harness.corpus.suites import PROFILE
 from harness.plan.matrix import matrix_from
@@ -29,8 +28,8 @@ def matrix_text(profile: Profile, wanted: Wanted, without: Sequence[str] = ()) -
         "schema = 1",
         "",
         "[models]",
-        f"suites = {list_of([PROFILE + profile.label])}",
-        *_left_out(profile, without),
+        f"suites = {toml([PROFILE + profile.label])}",
+        *([f"exclude = {_models(profile, without)}"] if without else []),
         "",
         *_scenarios(profile),
         *wanted.lines,
@@ -46,17 +45,14 @@ def write_matrix(profile: Profile, wanted: Wanted, folder: Path, without: Sequen
         UsageError: A setting of the target is wrong, or the file cannot be written.
     """
     content, file = matrix_text(profile, wanted, without), folder / "matrix.toml"
-    try:
+    with naming_arguments(file):
         matrix_from(tomllib.loads(content), file)
-    except UsageError as error:
-        raise as_arguments(error, file) from error
     write_new(file, content)
     return file
 
 
-def _left_out(profile: Profile, models: Sequence[str]) -> Iterator[str]:
-    if models:
-        yield f"exclude = {list_of(glob.escape(f'{suite_name(profile)}/{model}') for model in models)}"
+def _models(profile: Profile, names: Sequence[str]) -> str:
+    return toml(glob.escape(f"{suite_name(profile)}/{name}") for name in names)
 
 
 def _scenarios(profile: Profile) -> Iterator[str]:
@@ -66,11 +62,11 @@ def _scenarios(profile: Profile) -> Iterator[str]:
     scenarios = sorted({scenario for _, scenario in keys}, key=lambda each: (each != PLAIN, each))
     if scenarios == [PLAIN]:
         return
-    yield from ("[axes]", f"scenario = {list_of(scenarios)}", "")
+    yield from ("[axes]", f"scenario = {toml(scenarios)}", "")
     for scenario in scenarios:
         left_out = [model for model in models if (model, scenario) not in keys]
         if left_out:
             yield "[[exclude]]"
-            yield f"scenario = {quoted(scenario)}"
-            yield f"model    = {list_of(glob.escape(f'{suite_name(profile)}/{model}') for model in left_out)}"
+            yield f"scenario = {toml(scenario)}"
+            yield f"model    = {_models(profile, left_out)}"
             yield ""

@@ -1,14 +1,13 @@
 """The target of `ep-harness conform`: a provider, or a target of a matrix file."""
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from harness.catalog.catalog import find_provider
-from harness.cli.matrix_text import list_of, quoted
+from harness.cli.matrix_text import toml
 from harness.cli.output import notify
 from harness.cli.targets import Request, in_its_place
 from harness.core.errors import Problem, UsageError, valid_names
@@ -83,18 +82,18 @@ def wanted_here(request: Request) -> Wanted:
         return wanted_of_request(request)
     options = [f"{key}={value}" for key, value in row.options.items()]
     wanted = wanted_of_request(msgspec.structs.replace(request, plugin=row.plugin, options=options))
-    lines = (*wanted.lines, f"env      = {_toml(row.env)}") if row.env else wanted.lines
+    lines = (*wanted.lines, f"env      = {toml(row.env)}") if row.env else wanted.lines
     return msgspec.structs.replace(wanted, lines=lines)
 
 
 def _target_lines(target: Target) -> Iterator[str]:
     """Yield the table of a target: its values that are no defaults, with paths as absolute ones."""
     yield "[[target]]"
-    yield f"name = {quoted(target.name)}"
-    yield f"provider = {list_of(target.provider)}"
+    yield f"name = {toml(target.name)}"
+    yield f"provider = {toml(target.provider)}"
     for key, value in _changed(target).items():
         if key not in _WRITTEN:
-            yield f"{key} = {_toml(value)}"
+            yield f"{key} = {toml(value)}"
     yield "required = true"
 
 
@@ -109,13 +108,3 @@ def _changed(struct: msgspec.Struct) -> dict[str, Any]:
         if value is not None and value != default:
             plain[field.name] = _changed(value) if isinstance(value, msgspec.Struct) else value
     return plain
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, str):
-        return quoted(value)
-    if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{quoted(key)} = {_toml(below)}' for key, below in value.items())} }}"
-    if isinstance(value, Iterable):
-        return f"[{', '.join(map(_toml, value))}]"
-    return json.dumps(value)  # numbers and booleans are written as in JSON

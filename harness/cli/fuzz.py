@@ -11,7 +11,7 @@ import msgspec
 
 from harness.cli.output import print_lines, wrapped
 from harness.cli.run import default_folder
-from harness.cli.targets import Request, as_arguments
+from harness.cli.targets import Request, naming_arguments
 from harness.core.errors import (
     EXIT_INCOMPLETE,
     EXIT_INTERRUPTED,
@@ -195,10 +195,8 @@ def _of_one(request: Request) -> Matrix:
         return load_matrix(Path(request.provider))
     file = Path(f"{request.name}.toml")
     text = request.matrix_text().replace("required = true\n", "") + _BY_NOISE
-    try:
+    with naming_arguments(file):
         return matrix_from(tomllib.loads(text), file)
-    except UsageError as error:
-        raise as_arguments(error, file) from error
 
 
 def _operators(text: str | None) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from harness.cli.output import notify, print_json, print_lines, wrapped
+from harness.cli.output import notify, print_result, wrapped
 from harness.cli.targets import Request, wanted_matrix
 from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, one_line
 from harness.core.facts import CPU_PROVIDER as CPU
@@ -64,10 +64,7 @@ def levels(model: str, *, out: Path | None, as_json: bool, **request: Any) -> in
     matrix = wanted_matrix(Request(**request))
     others = tuple(target for target in matrix.targets if target.provider != (CPU,))
     found = examine_levels(model, suite, msgspec.structs.replace(matrix, targets=others), notify)
-    if as_json:
-        print_json(found)
-    else:
-        print_lines(table(found))
+    print_result(found, table(found), as_json=as_json)
     if out is not None:
         notify(f"page     {write_levels_page(found, out)}")
     if not found.complete:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from harness.cli.gate_policy import GatePolicy, flake_reasons, load_gate_policy
-from harness.cli.output import print_json, print_lines
+from harness.cli.output import print_lines, print_result
 from harness.cli.over_time import is_over_time, report_over_time
 from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError
 from harness.report.diff import Diff, compare, read_side
@@ -71,10 +71,7 @@ def diff(old: Path, new: Path, *, style: str, as_json: bool) -> int:
         UsageError: A run cannot be read, or its parts contradict each other.
     """
     found, _ = _compared(old, new)
-    if as_json:
-        print_json(found)
-    else:
-        print_lines(_DIFF_FORMATS[style](found))
+    print_result(found, _DIFF_FORMATS[style](found), as_json=as_json)
     return EXIT_OK
 
 
@@ -91,12 +88,10 @@ def gate(old: Path, new: Path, *, policy: Path | None, github: bool, as_json: bo
     found, sides = _compared(old, new)
     records = (record for side in sides for _, record in side.records)
     judgement = judge(found, chosen.limits, flake_reasons(chosen, records))
-    if as_json:
-        print_json({"judgement": judgement, "diff": found})
-    else:
-        print_lines(gate_lines(found, judgement))
-        if github or os.environ.get("GITHUB_ACTIONS") == "true":
-            print_lines(gate_github(judgement))
+    told = {"judgement": judgement, "diff": found}
+    print_result(told, gate_lines(found, judgement), as_json=as_json)
+    if not as_json and (github or os.environ.get("GITHUB_ACTIONS") == "true"):
+        print_lines(gate_github(judgement))
     return EXIT_OK if judgement.passed else EXIT_UNEXPECTED
 
 

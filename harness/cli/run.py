@@ -35,46 +35,18 @@ def run(
     resume: Path | None,
     with_report: bool,
     triage_budget_s: float | None = None,
+    told: list[str] | None = None,
     **selection: Any,
 ) -> int:
     """Run a matrix, or the rest of an interrupted run, and write its run folder.
 
-    Returns:
-        The exit code, over all cells of the plan.
-
-    Raises:
-        UsageError: As ``run_and_tell``.
-    """
-    return run_and_tell(
-        matrix,
-        None,
-        out=out,
-        resume=resume,
-        with_report=with_report,
-        triage_budget_s=triage_budget_s,
-        **selection,
-    )
-
-
-def run_and_tell(
-    matrix: Path,
-    told: list[str] | None,
-    *,
-    out: Path | None,
-    resume: Path | None,
-    with_report: bool,
-    triage_budget_s: float | None = None,
-    **selection: Any,
-) -> int:
-    """Run a matrix as ``run`` does.
-
     Args:
         matrix: The file.
-        told: Receives the lines that are printed; its owner does not continue an interrupted run.
         out: The run folder; its name has matrix and time by default.
         resume: The folder of the run to continue.
         with_report: Whether to write the report.
         triage_budget_s: Seconds for explaining failures; None for none.
+        told: Receives the lines that are printed; its owner does not continue an interrupted run.
         selection: Fields of ``Selection``.
 
     Returns:

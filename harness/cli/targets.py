@@ -3,12 +3,13 @@
 import os
 import tomllib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
 from harness.cli.init import examine_here
-from harness.cli.matrix_text import list_of, matrix_of, quoted, short_name, target_lines
+from harness.cli.matrix_text import matrix_of, short_name, target_lines, toml
 from harness.cli.output import notify
 from harness.cli.web import Place, provider_named, require, runtime_lines
 from harness.core.errors import Problem, UsageError
@@ -55,24 +56,24 @@ class Tested(msgspec.Struct, frozen=True, kw_only=True):
         yield ""
         yield "[models]"
         if self.suites or not self.folders:
-            yield f"suites = {list_of(self.suites or [SUITE])}"
+            yield f"suites = {toml(self.suites or [SUITE])}"
         if self.folders:
             # A folder is relative to the working folder, not to the matrix file.
-            yield f"folders = {list_of(str(Path(folder).absolute()) for folder in self.folders)}"
+            yield f"folders = {toml(str(Path(folder).absolute()) for folder in self.folders)}"
         yield ""
         if not self.decoders:
             return
         yield "[axes]"
-        yield f"scenario = {list_of(['plain', GENERATE] if self.others else [GENERATE])}"
+        yield f"scenario = {toml(['plain', GENERATE] if self.others else [GENERATE])}"
         yield ""
         for scenario, models in ((GENERATE, self.others), ("plain", self.decoders)) if self.others else ():
             yield "[[exclude]]"
-            yield f"model    = {list_of(models)}"
-            yield f"scenario = {quoted(scenario)}"
+            yield f"model    = {toml(models)}"
+            yield f"scenario = {toml(scenario)}"
             yield ""
         yield "# In units of each model's own rounding noise."
         yield "[[tolerance]]"
-        yield f"scenario = {quoted(GENERATE)}"
+        yield f"scenario = {toml(GENERATE)}"
         yield "noise    = {}"
         yield ""
 
@@ -166,10 +167,8 @@ def wanted_matrix(request: Request) -> Matrix:
     """
     if request.provider and not request.provider.endswith(".toml"):
         file = Path(f"{request.name}.toml")
-        try:
+        with naming_arguments(file):
             return matrix_from(tomllib.loads(request.matrix_text()), file)
-        except UsageError as error:
-            raise as_arguments(error, file) from error
     request.refuse_settings("name PROVIDER after the model")
     if request.provider:
         return _with_own_axes(load_matrix(Path(request.provider)))
@@ -178,9 +177,13 @@ def wanted_matrix(request: Request) -> Matrix:
     return matrix_from(tomllib.loads(text), Path(HERE))
 
 
-def as_arguments(error: UsageError, file: Path) -> UsageError:
-    """Return the error of a generated matrix with the arguments that it was made from."""
-    return UsageError(*(_as_argument(problem, file) for problem in error.problems))
+@contextmanager
+def naming_arguments(file: Path) -> Iterator[None]:
+    """Make errors of a generated matrix errors of the arguments that it was made from."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(*(_as_argument(problem, file) for problem in error.problems)) from error
 
 
 def _as_argument(problem: Problem, file: Path) -> Problem:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.cli.output import print_json, print_lines
+from harness.cli.output import print_result
 from harness.conformance.submission import STATEMENT
 from harness.conformance.verify.opening import submissions_in
 from harness.conformance.verify.text import json_of, lines_of, markdown_of
@@ -40,7 +40,7 @@ def verify(
         UsageError: A path or the file of signers is missing, the Markdown cannot be written, or the target
             of a rerun cannot be used.
     """
-    if (share is None) != (asked.get("target") is None):
+    if (share is None) != (asked.get("provider") is None):
         what = "--rerun and --target belong together"
         raise UsageError(Problem(where="verify", what=what, hint="--rerun 5% --target PROVIDER"))
     if missing := [path for path in submissions if not path.exists()]:
@@ -56,10 +56,8 @@ def verify(
         except OSError as error:
             what = f"cannot be written: {error.strerror}"
             raise UsageError(Problem(where=str(markdown), what=what)) from error
-    if as_json:
-        print_json(json_of(done))
-    else:
-        print_lines(line for one in done for line in lines_of(one))
+    lines = (line for one in done for line in lines_of(one))
+    print_result(json_of(done), lines, as_json=as_json)
     return EXIT_OK if all(one.outcome == "verified" for one in done) else EXIT_UNEXPECTED
 
 

@@ -13,7 +13,7 @@ import msgspec
 from harness.cli.conform import Asked, finished_run, wanted_of
 from harness.cli.conform_matrix import write_matrix
 from harness.cli.conform_target import Wanted
-from harness.cli.run import run_and_tell
+from harness.cli.run import run
 from harness.conformance.environment import environment_of
 from harness.conformance.scrub import scrubbed
 from harness.conformance.submission import STATEMENT
@@ -63,7 +63,7 @@ def _run(profile: Profile, drawn: Profile, wanted: Wanted, folder: Path) -> Fini
     file = write_matrix(drawn, wanted, folder, without)
     told: list[str] = []
     with contextlib.redirect_stdout(sys.stderr):  # stdout is for the result, which may be JSON
-        run_and_tell(file, told, out=folder, resume=None, with_report=False)
+        run(file, out=folder, resume=None, with_report=False, told=told)
     return finished_run(wanted, folder, told)
 
 

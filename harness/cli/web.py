@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from typing import Literal
 
-from harness.cli.matrix_text import list_of, quoted
+from harness.cli.matrix_text import toml
 from harness.core.errors import Problem, UsageError, valid_names
 from harness.runtimes.installer import InstallError
 from harness.runtimes.javascript import BROWSERS, find_browser, find_node
@@ -110,10 +110,10 @@ def runtime_lines(place: Place, *, software_gpu: bool) -> Iterator[str]:
     Raises:
         InstallError: There is no browser.
     """
-    parts = [f"browser = {quoted(browser_here())}" if place == "browser" else 'node = "node"']
-    parts.append(f"packages = {list_of([PACKAGES[place]])}")
+    parts = [f"browser = {toml(browser_here())}" if place == "browser" else 'node = "node"']
+    parts.append(f"packages = {toml([PACKAGES[place]])}")
     if software_gpu:
-        parts.append(f"flags = {list_of(SOFTWARE_GPU)}")
+        parts.append(f"flags = {toml(SOFTWARE_GPU)}")
     yield f"runtime  = {{ {', '.join(parts)} }}"
     if software_gpu:
         yield f"timeouts_s = {{ run = {_SLOW_S} }}"

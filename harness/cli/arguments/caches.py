@@ -1,7 +1,5 @@
 """Arguments of `golden` and `runtime`, the commands about what is cached."""
 
-from pathlib import Path
-
 from harness.cli.arguments.command import (
     MATRIX,
     MODELS,
@@ -11,6 +9,8 @@ from harness.cli.arguments.command import (
     add_age,
     add_command,
     add_json,
+    add_path,
+    add_value,
 )
 
 
@@ -27,12 +27,12 @@ def add_golden(commands: Commands) -> None:
             3: "a model could not be read, or there is no onnxruntime to compute it",
         },
     )
-    record.add_argument("matrix", type=Path, metavar="MATRIX", help=MATRIX)
-    record.add_argument(
+    add_path(record, "matrix", "MATRIX", MATRIX)
+    add_path(
+        record,
         "--out",
-        type=Path,
-        metavar="DIR",
-        help="also write models, inputs and outputs into a new folder, in ONNX's own layout",
+        "DIR",
+        "also write models, inputs and outputs into a new folder, in ONNX's own layout",
     )
     verify = add_command(
         commands,
@@ -46,27 +46,26 @@ def add_golden(commands: Commands) -> None:
             3: "a model could not be read, or there is no onnxruntime to compute it",
         },
     )
-    verify.add_argument(
+    add_path(
+        verify,
         "what",
-        type=Path,
-        nargs="?",
-        metavar="MATRIX-or-DIR",
-        help="matrix file: verify what the cache holds of its models; folder: verify what `record --out` "
+        "MATRIX-or-DIR",
+        "matrix file: verify what the cache holds of its models; folder: verify what `record --out` "
         "wrote; default: the goldens shipped with this package",
+        nargs="?",
     )
-    verify.add_argument(
+    add_value(
+        verify,
         "--packages",
+        "REQUIREMENT",
+        "compute with this onnxruntime, such as onnxruntime==1.24.1; default: the harness's own",
         nargs="+",
         default=[],
-        metavar="REQUIREMENT",
-        help="compute with this onnxruntime, such as onnxruntime==1.24.1; default: the harness's own",
     )
-    verify.add_argument("--python", metavar="VERSION", help="Python for the packages, such as 3.11")
-    verify.add_argument(
-        "--target", metavar="NAME", help="compute in the runtime of this target of the matrix"
-    )
+    add_value(verify, "--python", "VERSION", "Python for the packages, such as 3.11")
+    add_value(verify, "--target", "NAME", "compute in the runtime of this target of the matrix")
     for command in (record, verify):
-        command.add_argument("--model", metavar="GLOB", help=MODELS)
+        add_value(command, "--model", "GLOB", MODELS)
         add_json(command, ONE_OBJECT)
     prune = add_command(
         commands, "prune", "remove goldens and derived models unused for 30 days", "golden.prune"
@@ -86,14 +85,15 @@ def add_runtime(commands: Commands) -> None:
         "build environments ahead, such as for an offline machine",
         "runtime.build_runtimes",
     )
-    build.add_argument(
+    add_value(
+        build,
         "what",
-        nargs="+",
-        metavar="MATRIX-or-REQUIREMENT",
-        help="matrix files (*.toml): build the runtimes of their targets; requirements: build one runtime "
+        "MATRIX-or-REQUIREMENT",
+        "matrix files (*.toml): build the runtimes of their targets; requirements: build one runtime "
         "of all of them",
+        nargs="+",
     )
-    build.add_argument("--python", metavar="VERSION", help="Python for the requirements, such as 3.11")
+    add_value(build, "--python", "VERSION", "Python for the requirements, such as 3.11")
 
     prune = add_command(commands, "prune", "remove environments unused for 30 days", "runtime.prune_runtimes")
     add_age(prune)

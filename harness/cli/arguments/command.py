@@ -2,7 +2,7 @@
 
 import argparse
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from harness.cli.arguments.values import days
 
@@ -47,21 +47,42 @@ def add_group(commands: "Commands", name: str, summary: str) -> "Commands":
     return group.add_subparsers(required=True, metavar="COMMAND")
 
 
+def add_value(command: argparse._ActionsContainer, name: str, metavar: str, text: str, **how: Any) -> None:
+    """Declare an argument with a value; ``how`` are further arguments of ``add_argument``."""
+    command.add_argument(name, metavar=metavar, help=text, **how)
+
+
+def add_path(command: argparse._ActionsContainer, name: str, metavar: str, text: str, **how: Any) -> None:
+    """Declare an argument that is a path."""
+    add_value(command, name, metavar, text, type=Path, **how)
+
+
+def add_list(command: argparse._ActionsContainer, name: str, metavar: str, text: str, **how: Any) -> None:
+    """Declare an option that may be repeated; its values are a list."""
+    add_value(command, name, metavar, text, action="append", default=[], **how)
+
+
+def add_flag(command: argparse._ActionsContainer, name: str, text: str, **how: Any) -> None:
+    """Declare an option without a value."""
+    command.add_argument(name, action="store_true", help=text, **how)
+
+
 def add_json(command: argparse._ActionsContainer, text: str) -> None:
     """Declare ``--json``, as ``as_json``."""
-    command.add_argument("--json", action="store_true", dest="as_json", help=text)
+    add_flag(command, "--json", text, dest="as_json")
 
 
 def add_age(command: argparse.ArgumentParser) -> None:
     """Declare how old the removed entries of a cache are, as ``older_than_days``."""
     which = command.add_mutually_exclusive_group()
-    which.add_argument(
+    add_value(
+        which,
         "--older-than",
+        "DAYS",
+        "remove what has been unused for this many days; default: 30",
         type=days,
         dest="older_than_days",
         default=30.0,
-        metavar="DAYS",
-        help="remove what has been unused for this many days; default: 30",
     )
     which.add_argument(
         "--all", action="store_const", const=0.0, dest="older_than_days", help="remove everything"
@@ -70,44 +91,43 @@ def add_age(command: argparse.ArgumentParser) -> None:
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Declare ``--option``, as a list ``options``."""
-    command.add_argument(
+    add_list(
+        command,
         "--option",
-        action="append",
-        default=[],
+        "K=V",
+        "provider option, such as backend_type=htp; may be repeated",
         dest="options",
-        metavar="K=V",
-        help="provider option, such as backend_type=htp; may be repeated",
     )
 
 
 def add_provider_settings(command: argparse.ArgumentParser) -> None:
     """Declare ``--plugin``, ``--option`` and ``--device``."""
-    command.add_argument("--plugin", metavar="PACKAGE-OR-PATH", help="plugin EP: its package or library")
+    add_value(command, "--plugin", "PACKAGE-OR-PATH", "plugin EP: its package or library")
     add_options(command)
-    command.add_argument(
-        "--device",
-        action="append",
-        default=[],
-        metavar="K=V",
-        help="only devices with this property, such as type=NPU; may be repeated",
-    )
+    add_list(command, "--device", "K=V", "only devices with this property, such as type=NPU; may be repeated")
+
+
+def add_place(command: argparse.ArgumentParser, text: str, where: str = "") -> None:
+    """Declare ``--browser`` and ``--node``, as ``place``, and ``--software-gpu``; ``{}`` in ``text`` is the place."""
+    place = command.add_mutually_exclusive_group()
+    for name, what in (("browser", "onnxruntime-web in a browser"), ("node", "onnxruntime-node in Node.js")):
+        place.add_argument(
+            f"--{name}", action="store_const", const=name, dest="place", help=text.format(what)
+        )
+    add_flag(command, "--software-gpu", f"with --browser: compute WebGPU on the processor{where}")
 
 
 def add_selection(command: argparse.ArgumentParser) -> None:
     """Declare the arguments that select cells; see ``harness.cli.selection``."""
-    command.add_argument("--target", metavar="GLOB", help="only these targets")
-    command.add_argument("--model", metavar="GLOB", help=MODELS)
-    command.add_argument(
+    add_value(command, "--target", "GLOB", "only these targets")
+    add_value(command, "--model", "GLOB", MODELS)
+    add_value(
+        command,
         "--shard",
-        metavar="I/N",
-        help="only the I-th of N shares, for N machines; auto: as Slurm, Kubernetes or CI number them",
+        "I/N",
+        "only the I-th of N shares, for N machines; auto: as Slurm, Kubernetes or CI number them",
     )
-    command.add_argument(
-        "--durations",
-        type=Path,
-        metavar="RUN",
-        help="with --shard: an earlier run, to make shares equally long",
-    )
+    add_path(command, "--durations", "RUN", "with --shard: an earlier run, to make shares equally long")
 
 
 def add_no_report(command: argparse.ArgumentParser) -> None:

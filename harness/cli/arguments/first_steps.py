@@ -8,8 +8,12 @@ from harness.cli.arguments.command import (
     Commands,
     add_command,
     add_json,
+    add_list,
     add_no_report,
+    add_path,
+    add_place,
     add_provider_settings,
+    add_value,
 )
 
 
@@ -24,9 +28,7 @@ def _add_doctor(commands: Commands) -> None:
     doctor = add_command(
         commands, "doctor", "show which providers work here, why others do not, what to do", "doctor.doctor"
     )
-    doctor.add_argument(
-        "matrix", type=Path, nargs="?", metavar="MATRIX", help="matrix file whose targets to try as well"
-    )
+    add_path(doctor, "matrix", "MATRIX", "matrix file whose targets to try as well", nargs="?")
     add_json(doctor, f"{ONE_ARRAY}, with versions and devices")
 
 
@@ -43,51 +45,35 @@ def _add_check(commands: Commands) -> None:
             3: "the provider cannot be used, cells are missing, or none was judged",
         },
     )
-    check.add_argument(
+    add_value(
+        check,
         "what",
-        metavar="PROVIDER-or-FOLDER",
-        help="exact name, such as QNNExecutionProvider; or a folder of models, in which those that generate "
+        "PROVIDER-or-FOLDER",
+        "exact name, such as QNNExecutionProvider; or a folder of models, in which those that generate "
         "text do so",
     )
-    check.add_argument(
+    add_value(
+        check,
         "provider",
+        "PROVIDER",
+        "after a folder: exact name of a provider; default: all that work here",
         nargs="?",
         default="",
-        metavar="PROVIDER",
-        help="after a folder: exact name of a provider; default: all that work here",
     )
     add_provider_settings(check)
-    place = check.add_mutually_exclusive_group()
-    for name, what in (("browser", "onnxruntime-web in a browser"), ("node", "onnxruntime-node in Node.js")):
-        place.add_argument(
-            f"--{name}",
-            action="store_const",
-            const=name,
-            dest="place",
-            help=f"test {what}; PROVIDER may then be a name such as webgpu",
-        )
-    check.add_argument(
-        "--software-gpu",
-        action="store_true",
-        help="with --browser: compute WebGPU on the processor, with SwiftShader of Chromium",
-    )
-    check.add_argument(
+    add_place(check, "test {}; PROVIDER may then be a name such as webgpu", ", with SwiftShader of Chromium")
+    add_list(
+        check,
         "--suite",
-        action="append",
-        default=[],
+        "S",
+        "default: onnx-node, and none beside a folder; `ep-harness list --suites` names all",
         dest="suites",
-        metavar="S",
-        help="default: onnx-node, and none beside a folder; `ep-harness list --suites` names all",
     )
-    check.add_argument("--model", metavar="GLOB", help=MODELS)
-    check.add_argument(
-        "--out", type=Path, metavar="DIR", help="run folder; default: runs/check-<provider>-<time>"
-    )
+    add_value(check, "--model", "GLOB", MODELS)
+    add_path(check, "--out", "DIR", "run folder; default: runs/check-<provider>-<time>")
     add_no_report(check)
 
 
 def _add_init(commands: Commands) -> None:
     init = add_command(commands, "init", "write a matrix file for the providers that work here", "init.init")
-    init.add_argument(
-        "--out", type=Path, metavar="FILE", default=Path("matrix.toml"), help="default: matrix.toml"
-    )
+    add_path(init, "--out", "FILE", "default: matrix.toml", default=Path("matrix.toml"))

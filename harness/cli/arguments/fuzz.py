@@ -1,9 +1,15 @@
 """Arguments of `fuzz`."""
 
 import argparse
-from pathlib import Path
 
-from harness.cli.arguments.command import Commands, add_command, add_no_report, add_provider_settings
+from harness.cli.arguments.command import (
+    Commands,
+    add_command,
+    add_no_report,
+    add_path,
+    add_provider_settings,
+    add_value,
+)
 from harness.cli.arguments.values import count, duration_s
 
 
@@ -22,38 +28,33 @@ def add_fuzz(commands: Commands) -> None:
             130: "ended by Ctrl-C; what was found is kept",
         },
     )
-    fuzz.add_argument(
+    add_value(
+        fuzz,
         "targets",
+        "TARGET",
+        "exact name of a provider, such as CPUExecutionProvider, or a matrix file, whose targets count",
         nargs="+",
-        metavar="TARGET",
-        help="exact name of a provider, such as CPUExecutionProvider, or a matrix file, whose targets count",
     )
-    fuzz.add_argument("--target", metavar="GLOB", help="of matrix files, only these targets")
+    add_value(fuzz, "--target", "GLOB", "of matrix files, only these targets")
     add_provider_settings(fuzz)
-    fuzz.add_argument(
-        "--for",
-        type=duration_s,
-        dest="seconds",
-        default=600.0,
-        metavar="TIME",
-        help="such as 8h; default: 10m",
+    add_value(
+        fuzz, "--for", "TIME", "such as 8h; default: 10m", type=duration_s, dest="seconds", default=600.0
     )
-    fuzz.add_argument("--models", type=count, dest="stop", metavar="N", help="end after so many models")
-    fuzz.add_argument("--seed", type=_seed, default=0, metavar="N", help="of the models; default: 0")
-    fuzz.add_argument(
-        "--ops", dest="operators", metavar="GLOBS", help="only these operators, such as Conv,Reduce*"
-    )
-    fuzz.add_argument(
+    add_value(fuzz, "--models", "N", "end after so many models", type=count, dest="stop")
+    add_value(fuzz, "--seed", "N", "of the models; default: 0", type=_seed, default=0)
+    add_value(fuzz, "--ops", "GLOBS", "only these operators, such as Conv,Reduce*", dest="operators")
+    add_value(
+        fuzz,
         "--triage",
+        "TIME",
+        "for explaining failures, afterwards; 0 for none; default: 10m",
         type=_maybe_s,
         dest="triage_s",
         default=600.0,
-        metavar="TIME",
-        help="for explaining failures, afterwards; 0 for none; default: 10m",
     )
     where = fuzz.add_mutually_exclusive_group()
-    where.add_argument("--out", type=Path, metavar="DIR", help="run folder; default: runs/fuzz-<time>")
-    where.add_argument("--resume", type=Path, metavar="DIR", help="go on in this run folder")
+    add_path(where, "--out", "DIR", "run folder; default: runs/fuzz-<time>")
+    add_path(where, "--resume", "DIR", "go on in this run folder")
     add_no_report(fuzz)
 
 

@@ -6,11 +6,9 @@ from harness import __version__
 from harness.cli.arguments.agents import add_agents
 from harness.cli.arguments.caches import add_golden, add_runtime
 from harness.cli.arguments.command import add_group
-from harness.cli.arguments.conformance import add_conform, add_verify
+from harness.cli.arguments.conformance import add_conform, add_profiles, add_publication, add_verify
 from harness.cli.arguments.first_steps import add_first_steps
 from harness.cli.arguments.fuzz import add_fuzz
-from harness.cli.arguments.profiles import add_profiles
-from harness.cli.arguments.publication import add_publication
 from harness.cli.arguments.results import add_history, add_query, add_results
 from harness.cli.arguments.runs import add_runs
 from harness.cli.arguments.studies import add_studies

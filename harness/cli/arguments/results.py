@@ -3,7 +3,16 @@
 import argparse
 from pathlib import Path
 
-from harness.cli.arguments.command import ONE_OBJECT, RUN, Commands, add_command, add_json
+from harness.cli.arguments.command import (
+    ONE_OBJECT,
+    RUN,
+    Commands,
+    add_command,
+    add_flag,
+    add_json,
+    add_path,
+    add_value,
+)
 
 RUNS = "folder of successive runs, each a run folder or a folder of its shards"
 
@@ -24,8 +33,8 @@ def add_results(commands: Commands) -> None:
         },
     )
     for command in (diff, gate):
-        command.add_argument("old", type=Path, metavar="OLD", help=RUN)
-        command.add_argument("new", type=Path, metavar="NEW", help="the run to compare with it; same form")
+        add_path(command, "old", "OLD", RUN)
+        add_path(command, "new", "NEW", "the run to compare with it; same form")
     how = diff.add_mutually_exclusive_group()
     how.add_argument(
         "--format",
@@ -35,48 +44,44 @@ def add_results(commands: Commands) -> None:
         help="default: text",
     )
     add_json(how, ONE_OBJECT)
-    gate.add_argument("--policy", type=Path, metavar="FILE", help="TOML; default: nothing may get worse")
+    add_path(gate, "--policy", "FILE", "TOML; default: nothing may get worse")
     how = gate.add_mutually_exclusive_group()
-    how.add_argument(
-        "--github", action="store_true", help="print annotations, as on GitHub's runners by default"
-    )
+    add_flag(how, "--github", "print annotations, as on GitHub's runners by default")
     add_json(how, ONE_OBJECT)
 
     judge = add_command(commands, "judge", "judge a finished run again, with other tolerances", "judge.judge")
-    judge.add_argument("run", type=Path, metavar="RUN", help="run folder; it is not changed")
-    judge.add_argument(
+    add_path(judge, "run", "RUN", "run folder; it is not changed")
+    add_value(
+        judge,
         "--policy",
+        "FILE",
+        "file of [[tolerance]] entries, or a shipped one: calibrated, polygraphy",
         required=True,
-        metavar="FILE",
-        help="file of [[tolerance]] entries, or a shipped one: calibrated, polygraphy",
     )
-    judge.add_argument("--out", type=Path, metavar="DIR", help="write the judged run into a new folder")
+    add_path(judge, "--out", "DIR", "write the judged run into a new folder")
 
 
 def _add_report(commands: Commands) -> None:
     report = add_command(
         commands, "report", "write a report of finished runs: HTML, Markdown, CSV, ...", "results.report"
     )
-    report.add_argument("runs", type=Path, nargs="+", metavar="RUN", help=RUN)
-    report.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the report")
-    report.add_argument(
+    add_path(report, "runs", "RUN", RUN, nargs="+")
+    add_path(report, "--out", "DIR", "folder of the report", required=True)
+    add_value(
+        report,
         "--format",
+        "F,F",
+        "html (default), markdown, csv, json, junit, badge; separate several with commas",
         dest="formats",
         default="html",
-        metavar="F,F",
-        help="html (default), markdown, csv, json, junit, badge; separate several with commas",
     )
-    report.add_argument(
-        "--templates", type=Path, metavar="DIR", help="HTML templates that replace shipped ones"
-    )
-    report.add_argument("--baseline", type=Path, metavar="RUN", help="show changes since this run (HTML)")
-    report.add_argument(
-        "--history", type=Path, metavar="FILE", help="show since when faults are there (HTML)"
-    )
-    report.add_argument(
+    add_path(report, "--templates", "DIR", "HTML templates that replace shipped ones")
+    add_path(report, "--baseline", "RUN", "show changes since this run (HTML)")
+    add_path(report, "--history", "FILE", "show since when faults are there (HTML)")
+    add_flag(
+        report,
         "--over-time",
-        action="store_true",
-        help="RUN is a folder of successive runs: the newest in full, and the trends of all; default: if "
+        "RUN is a folder of successive runs: the newest in full, and the trends of all; default: if "
         "there are more than 16 runs of one matrix in it",
     )
     _add_store(report)
@@ -87,11 +92,9 @@ def add_query(commands: Commands) -> None:
     query = add_command(
         commands, "query", "answer an SQL query about the results of many runs", "query.query"
     )
-    query.add_argument("runs", type=Path, metavar="RUNS", help=RUNS)
-    query.add_argument(
-        "sql",
-        metavar="SQL",
-        help="one SELECT, in the SQL of DuckDB; views: records, runs, targets, environments",
+    add_path(query, "runs", "RUNS", RUNS)
+    add_value(
+        query, "sql", "SQL", "one SELECT, in the SQL of DuckDB; views: records, runs, targets, environments"
     )
     query.add_argument(
         "--format",
@@ -100,43 +103,36 @@ def add_query(commands: Commands) -> None:
         default="table",
         help="default: table",
     )
-    query.add_argument("--out", type=Path, metavar="FILE", help="write a file instead of printing")
+    add_path(query, "--out", "FILE", "write a file instead of printing")
     _add_store(query)
 
 
 def _add_store(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--store",
-        type=Path,
-        metavar="DIR",
-        help="folder that keeps what was read of the runs; default: in the cache",
-    )
+    add_path(command, "--store", "DIR", "folder that keeps what was read of the runs; default: in the cache")
 
 
 def add_history(commands: Commands) -> None:
     """Declare the commands of `history`."""
     add = add_command(commands, "add", "add runs; runs that are already there stay", "history.add")
-    add.add_argument("runs", type=Path, nargs="+", metavar="RUN", help=RUN)
+    add_path(add, "runs", "RUN", RUN, nargs="+")
 
     show = add_command(
         commands, "show", "show trends, errors near their limit, and failing cells", "history.show"
     )
-    show.add_argument(
-        "runs", type=Path, nargs="?", metavar="RUNS", help=f"{RUNS}; default: the database of --db"
-    )
+    add_path(show, "runs", "RUNS", f"{RUNS}; default: the database of --db", nargs="?")
     which = show.add_mutually_exclusive_group()
-    which.add_argument("--target", metavar="GLOB", help="only these targets")
-    which.add_argument("--cell", metavar="ID", help="every result of one cell")
+    add_value(which, "--target", "GLOB", "only these targets")
+    add_value(which, "--cell", "ID", "every result of one cell")
     how = show.add_mutually_exclusive_group()
-    how.add_argument("--out", type=Path, metavar="DIR", help="write a page with charts into this folder")
+    add_path(how, "--out", "DIR", "write a page with charts into this folder")
     add_json(how, ONE_OBJECT)
     _add_store(show)
     for command in (add, show):
-        command.add_argument(
+        add_path(
+            command,
             "--db",
-            type=Path,
+            "FILE",
+            "default: history.sqlite",
             dest="database",
             default=Path("history.sqlite"),
-            metavar="FILE",
-            help="default: history.sqlite",
         )

@@ -1,15 +1,16 @@
 """Arguments of `list` and `run`."""
 
-from pathlib import Path
-
 from harness.cli.arguments.command import (
     MATRIX,
     ONE_ARRAY,
     Commands,
     add_command,
+    add_flag,
     add_json,
     add_no_report,
+    add_path,
     add_selection,
+    add_value,
 )
 from harness.cli.arguments.values import duration_s
 
@@ -19,10 +20,10 @@ def add_runs(commands: Commands) -> None:
     listing = add_command(
         commands, "list", "show the plan of a matrix, or the built-in suites", "listing.listing"
     )
-    listing.add_argument("matrix", type=Path, nargs="?", metavar="MATRIX", help=MATRIX)
-    listing.add_argument("--suites", action="store_true", help="show the built-in suites instead")
+    add_path(listing, "matrix", "MATRIX", MATRIX, nargs="?")
+    add_flag(listing, "--suites", "show the built-in suites instead")
     add_json(listing, ONE_ARRAY)
-    listing.add_argument("--count", action="store_true", help="show only the number of cells of each target")
+    add_flag(listing, "--count", "show only the number of cells of each target")
     add_selection(listing)
 
     run = add_command(
@@ -37,7 +38,7 @@ def add_runs(commands: Commands) -> None:
             3: "a required target is unavailable, cells are missing, or none was judged",
         },
     )
-    run.add_argument("matrix", type=Path, metavar="MATRIX", help=MATRIX)
+    add_path(run, "matrix", "MATRIX", MATRIX)
     run.add_argument(
         "--triage",
         action="store_const",
@@ -45,15 +46,16 @@ def add_runs(commands: Commands) -> None:
         dest="triage_budget_s",
         help="after the last cell, explain failing ones for 10 minutes at most",
     )
-    run.add_argument(
+    add_value(
+        run,
         "--triage-budget",
+        "TIME",
+        "the same with another limit, such as 30m",
         type=duration_s,
         dest="triage_budget_s",
-        metavar="TIME",
-        help="the same with another limit, such as 30m",
     )
     folder = run.add_mutually_exclusive_group()
-    folder.add_argument("--out", type=Path, metavar="DIR", help="run folder; default: runs/<matrix>-<time>")
-    folder.add_argument("--resume", type=Path, metavar="DIR", help="continue an interrupted run")
+    add_path(folder, "--out", "DIR", "run folder; default: runs/<matrix>-<time>")
+    add_path(folder, "--resume", "DIR", "continue an interrupted run")
     add_selection(run)
     add_no_report(run)

@@ -1,8 +1,14 @@
 """Arguments of `levels` and `advise`, the commands about one model."""
 
-from pathlib import Path
-
-from harness.cli.arguments.command import ONE_OBJECT, Commands, add_command, add_json, add_provider_settings
+from harness.cli.arguments.command import (
+    ONE_OBJECT,
+    Commands,
+    add_command,
+    add_json,
+    add_path,
+    add_provider_settings,
+    add_value,
+)
 
 
 def add_studies(commands: Commands) -> None:
@@ -19,20 +25,19 @@ def add_studies(commands: Commands) -> None:
     )
     for command in (levels, advise):
         folders = "; or a folder of onnxruntime-genai" if command is advise else ""
-        command.add_argument(
-            "model", metavar="MODEL", help=f".onnx file, or suite/model such as zoo/vit-small-op17{folders}"
+        add_value(
+            command, "model", "MODEL", f".onnx file, or suite/model such as zoo/vit-small-op17{folders}"
         )
-        command.add_argument(
+        add_value(
+            command,
             "provider",
+            "MATRIX-or-PROVIDER",
+            "matrix file (*.toml), or exact name of a provider; default: all that work here",
             nargs="?",
             default="",
-            metavar="MATRIX-or-PROVIDER",
-            help="matrix file (*.toml), or exact name of a provider; default: all that work here",
         )
         add_provider_settings(command)
-    levels.add_argument("--out", type=Path, metavar="DIR", help="also write a page into this folder")
+    add_path(levels, "--out", "DIR", "also write a page into this folder")
     add_json(levels, f"{ONE_OBJECT} in place of the tables")
-    advise.add_argument(
-        "--budget", type=float, dest="budget_s", default=120.0, metavar="S", help="seconds; default: 120"
-    )
+    add_value(advise, "--budget", "S", "seconds; default: 120", type=float, dest="budget_s", default=120.0)
     add_json(advise, f"{ONE_OBJECT}, with every record")
