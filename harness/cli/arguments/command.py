@@ -108,12 +108,11 @@ def add_provider_settings(command: argparse.ArgumentParser) -> None:
 
 
 def add_place(command: argparse.ArgumentParser, text: str, where: str = "") -> None:
-    """Declare ``--browser`` and ``--node``, as ``place``, and ``--software-gpu``; ``{}`` in ``text`` is the place."""
-    place = command.add_mutually_exclusive_group()
+    """Declare ``--browser`` and ``--node``, as ``place``, and ``--software-gpu``; ``{}`` stands for the place."""
+    group = command.add_mutually_exclusive_group()
     for name, what in (("browser", "onnxruntime-web in a browser"), ("node", "onnxruntime-node in Node.js")):
-        place.add_argument(
-            f"--{name}", action="store_const", const=name, dest="place", help=text.format(what)
-        )
+        told = text.format(what)
+        group.add_argument(f"--{name}", action="store_const", const=name, dest="place", help=told)
     add_flag(command, "--software-gpu", f"with --browser: compute WebGPU on the processor{where}")
 
 

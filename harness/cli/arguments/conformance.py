@@ -18,7 +18,7 @@ from harness.cli.arguments.command import (
 )
 from harness.cli.arguments.values import seed, share
 
-_PROFILE_CODES = {
+_CODES = {
     0: "always, unless an argument is wrong",
     2: "an argument is wrong, or a profile is altered",
 }
@@ -136,13 +136,13 @@ def add_publication(commands: Commands) -> None:
 
 def add_profiles(commands: Commands) -> None:
     """Declare the commands of `profiles`."""
-    listed = add_command(commands, "list", "list the profiles", "profiles.list_profiles", _PROFILE_CODES)
+    listed = add_command(commands, "list", "list the profiles", "profiles.list_profiles", _CODES)
     add_json(listed, ONE_ARRAY)
-    shown = add_command(commands, "show", "show a profile with its cases", "profiles.show", _PROFILE_CODES)
+    shown = add_command(commands, "show", "show a profile with its cases", "profiles.show", _CODES)
     add_value(shown, "label", "PROFILE", _LABEL)
     add_json(shown, ONE_OBJECT)
     export = add_command(
-        commands, "export", "check the archive of a profile, and copy it", "profiles.export", _PROFILE_CODES
+        commands, "export", "check the archive of a profile, and copy it", "profiles.export", _CODES
     )
     add_value(export, "label", "PROFILE", _LABEL)
     add_path(export, "--out", "FILE", "a new file", required=True)
