@@ -37,9 +37,6 @@ def advise_on(model: str, *, budget_s: float, as_json: bool, **request: Any) -> 
 
     Returns:
         0; 1 if nothing passes; 130 if interrupted, after printing the results so far.
-
-    Raises:
-        UsageError: An argument is wrong, or the model cannot be read.
     """
     until = time.monotonic() + budget_s
     if not 0 < budget_s < math.inf:

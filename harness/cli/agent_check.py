@@ -27,11 +27,7 @@ def agent_check(
     *,
     as_json: bool,
 ) -> int:
-    """Run the checks, and show each as it ends.
-
-    Raises:
-        UsageError: There is no such program, or no check is selected.
-    """
+    """Run the checks, and show each as it ends."""
     program = shutil.which(command[0])
     if program is None:
         problem = f"there is no program {command[0]!r}"

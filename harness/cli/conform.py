@@ -46,13 +46,10 @@ class Asked(Request, frozen=True, kw_only=True):
     """The arguments of the command, but for its folder; ``provider`` is a target's name with a matrix.
 
     Attributes:
-        profile: Label of a profile.
         matrix: A matrix file; None for a provider.
         claims: Features that the product claims.
         vendor: As in ``Claim``, like the next ones.
-        waivers: File of waivers.
         key: A private key of OpenSSH to sign with.
-        by_sigstore: Whether to sign by sigstore.
     """
 
     profile: str
@@ -71,16 +68,9 @@ def conform(*, out: Path | None, **asked: Any) -> int:
 
     An interrupted run gives a submission as well: its open cases are named.
 
-    Args:
-        out: Folder of run and submission.
-        asked: Fields of ``Asked``.
-
     Returns:
         0 conformant, 1 partial or not, 3 the target cannot be used, the run is incomplete, or the submission
         would be refused.
-
-    Raises:
-        UsageError: An argument is wrong, or something cannot be written or signed.
     """
     wishes = Asked(**asked)
     profile = load_profile(wishes.profile)
@@ -153,11 +143,7 @@ def _words(asked: Asked) -> Iterator[str]:
 
 
 def wanted_of(asked: Asked) -> Wanted:
-    """Return the target that the arguments ask for.
-
-    Raises:
-        UsageError: An argument is wrong.
-    """
+    """Return the target that the arguments ask for."""
     has_settings = any((asked.plugin, asked.options, asked.device, asked.place, asked.software_gpu))
     if asked.matrix is not None:
         if has_settings:

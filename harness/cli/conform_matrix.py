@@ -16,12 +16,9 @@ from harness.profiles.suite import suite_name
 
 
 def matrix_text(profile: Profile, wanted: Wanted, without: Sequence[str] = ()) -> str:
-    """Return the matrix of a profile on a target: the cases of the profile, and no others.
+    """Return the matrix of a profile, or of some of its cases, on a target: these cases, and no others.
 
-    Args:
-        profile: The profile; with some of its cases for a part of it.
-        wanted: The target.
-        without: Models of the archive that none of these cases is about.
+    ``without`` are models of the archive that none of these cases is about.
     """
     lines = [
         "# Written by `ep-harness conform`. Every key: docs/reference/matrix.md.",
@@ -39,11 +36,7 @@ def matrix_text(profile: Profile, wanted: Wanted, without: Sequence[str] = ()) -
 
 
 def write_matrix(profile: Profile, wanted: Wanted, folder: Path, without: Sequence[str] = ()) -> Path:
-    """Write the matrix of a run, after a check of it; arguments as for ``matrix_text``.
-
-    Raises:
-        UsageError: A setting of the target is wrong, or the file cannot be written.
-    """
+    """Write the matrix of a run, after a check of it; arguments as for ``matrix_text``."""
     content, file = matrix_text(profile, wanted, without), folder / "matrix.toml"
     with naming_arguments(file):
         matrix_from(tomllib.loads(content), file)

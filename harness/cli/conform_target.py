@@ -22,8 +22,6 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """The target of a conformance run.
 
     Attributes:
-        name: Its name.
-        provider: Its preferred provider.
         lines: Its table in a matrix file.
     """
 
@@ -33,11 +31,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def wanted_of_request(request: Request) -> Wanted:
-    """Return the target of a provider named on the command line.
-
-    Raises:
-        UsageError: An argument is wrong, or a program is missing.
-    """
+    """Return the target of a provider named on the command line."""
     request = in_its_place(request)
     text = request.matrix_text()
     return Wanted(
@@ -48,11 +42,7 @@ def wanted_of_request(request: Request) -> Wanted:
 
 
 def wanted_of_matrix(name: str, file: Path) -> Wanted:
-    """Return a target of a matrix file, without its axes: a profile has its own.
-
-    Raises:
-        UsageError: The file is wrong, or has no such target.
-    """
+    """Return a target of a matrix file, without its axes: a profile has its own."""
     targets = {target.name: target for target in load_matrix(file).targets}
     if name not in targets:
         what = f"{file} has no target {name!r}"
@@ -68,9 +58,6 @@ def wanted_here(request: Request) -> Wanted:
     """Return a provider with the settings by which it computes something here, as `doctor` finds them.
 
     Where it computes nothing, as it is: the run then tells why.
-
-    Raises:
-        UsageError: There is no such provider, or the cache cannot be written.
     """
     known = find_provider(request.provider)
     if known is None or known.name != request.provider or not (known.probes or known.plugin_packages):

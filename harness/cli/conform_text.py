@@ -43,14 +43,7 @@ def verified(folder: Path) -> str:
 
 
 def summary(submission: Submission, folder: Path, outcome: str, today: dt.date) -> Iterator[str]:
-    """Yield the last lines of the command, within 80 columns but for paths.
-
-    Args:
-        submission: What was written.
-        folder: Where.
-        outcome: What its verification finds.
-        today: Decides which waivers have expired.
-    """
+    """Yield the last lines of the command, in 80 columns but for paths; ``outcome`` is of ``verified``."""
     statement, result = submission.statement, submission.result
     level = statement.level
     shown = "not conformant" if level is Level.NOT else str(level)

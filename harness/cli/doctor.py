@@ -19,9 +19,6 @@ def doctor(matrix: Path | None, *, as_json: bool) -> int:
 
     Returns:
         Always 0; only a run fails when a ``required`` target is missing.
-
-    Raises:
-        UsageError: The matrix is wrong, or the cache cannot be written.
     """
     rows = examine(None if matrix is None else load_matrix(matrix), notify)
     print_result(rows, page(rows), as_json=as_json)

@@ -65,21 +65,9 @@ def fuzz(
 ) -> int:
     """Fuzz targets until time is up; write a run folder, and triage what failed.
 
-    Args:
-        targets: Exact names of providers, or matrix files.
-        target: Glob on the targets' names.
-        out: The run folder.
-        resume: A run folder to go on with.
-        with_report: Whether to write the report.
-        triage_s: Seconds for triage; 0 for none.
-        wanted: See there.
-
     Returns:
         0 if nothing failed, 1 if something did, 3 if nothing did and a target cannot be used, 130 after
         Ctrl-C.
-
-    Raises:
-        UsageError: An argument is wrong, or the run folder cannot be written.
     """
     settings_of_one = Request(
         provider=targets[0], plugin=wanted["plugin"], options=wanted["options"], device=wanted["device"]
@@ -158,11 +146,7 @@ def summary(work: Campaign, seconds: float) -> Iterator[str]:
 
 
 def _matrix(targets: Sequence[str], target: str | None, wanted: Request) -> Matrix:
-    """Return a matrix of all targets that are named, judged by noise unless a file says otherwise.
-
-    Raises:
-        UsageError: One is wrong, two have the same name, or the glob matches none.
-    """
+    """Return a matrix of all targets that are named, judged by noise unless a file says otherwise."""
     if len(targets) > 1 or targets[0].endswith(".toml"):
         wanted.refuse_settings("name one PROVIDER and no matrix file")
     found = [_of_one(msgspec.structs.replace(wanted, provider=name)) for name in targets]
@@ -200,11 +184,7 @@ def _of_one(request: Request) -> Matrix:
 
 
 def _operators(text: str | None) -> tuple[str, ...]:
-    """Return the operators that names or globs stand for.
-
-    Raises:
-        UsageError: One matches no operator.
-    """
+    """Return the operators that names or globs stand for."""
     known = tuple(known_operators())
     found: dict[str, None] = {}
     for glob in (text or "").split(",") if text else ():

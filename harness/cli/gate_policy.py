@@ -124,9 +124,7 @@ def load_gate_policy(path: Path) -> GatePolicy:
 def flake_reasons(policy: GatePolicy, records: Iterable[Record]) -> Callable[[Change], str]:
     """Return a function from a change to the reason why it does not count; empty if it counts.
 
-    Args:
-        policy: The policy with its known flakes.
-        records: All cells of both runs.
+    ``records`` are the cells of both runs.
 
     Raises:
         UsageError: An entry matches no cell.

@@ -37,9 +37,6 @@ def record(matrix: Path, *, model: str | None, out: Path | None, as_json: bool) 
 
     Returns:
         0; 3 if a model could not be read or computed; 130 if interrupted.
-
-    Raises:
-        UsageError: The matrix or the glob is wrong, or the folder cannot be written.
     """
     plan, suites = prepare(matrix)
     plan = Selection(model=model).of(plan)
@@ -66,9 +63,6 @@ def verify(
     Returns:
         0 if no output changed; 1 if one changed, a model is newly refused or newly computed, or a recording
         was altered; 3 if a model could not be read or computed; 130 if interrupted.
-
-    Raises:
-        UsageError: An argument is wrong, or there are no goldens.
     """
     what = what or data_root() / "golden"
     if what.is_dir():

@@ -21,9 +21,6 @@ def add(runs: Sequence[Path], database: Path) -> int:
     """Add runs to the history; runs that are already there stay.
 
     A run is a run folder, or a folder of runs that count as one.
-
-    Raises:
-        UsageError: A run cannot be read, or the history cannot be written.
     """
     with History(database, create=True) as history:
         for run in runs:
@@ -42,11 +39,7 @@ def show(
     out: Path | None,
     as_json: bool,
 ) -> int:
-    """Print trends of targets, failing cells and rising errors; or all results of one cell.
-
-    Raises:
-        UsageError: There is no history, it has no such target or cell, or the page cannot be written.
-    """
+    """Print trends of targets, failing cells and rising errors; or all results of one cell."""
     if runs is None:
         with History(database) as history:
             return _show(history, target=target, cell=cell, out=out, as_json=as_json)

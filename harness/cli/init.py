@@ -10,11 +10,7 @@ from harness.studies.doctor import Row, examine
 
 
 def init(out: Path) -> int:
-    """Write a matrix file with a target for each provider that computes here.
-
-    Raises:
-        UsageError: The file exists or cannot be written, or no provider works here.
-    """
+    """Write a matrix file with a target for each provider that computes here."""
     if out.exists():
         raise _exists(out)
     rows = examine_here("init")
@@ -34,11 +30,7 @@ def init(out: Path) -> int:
 
 
 def examine_here(where: str) -> tuple[Row, ...]:
-    """Try the providers of this machine; ``where`` names the command in an error.
-
-    Raises:
-        UsageError: No provider computes here.
-    """
+    """Try the providers of this machine; ``where`` names the command in an error."""
     rows = examine(None, notify)
     if not any(row.computes for row in rows):
         broken = next(row for row in rows if row.provider == CPU)

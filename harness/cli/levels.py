@@ -56,9 +56,6 @@ def levels(model: str, *, out: Path | None, as_json: bool, **request: Any) -> in
 
     Returns:
         0; 1 if no level gives a graph; 130 if interrupted, after printing the results so far.
-
-    Raises:
-        UsageError: An argument is wrong, the model cannot be read, or the page cannot be written.
     """
     suite = open_model(model)
     matrix = wanted_matrix(Request(**request))

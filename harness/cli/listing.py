@@ -15,11 +15,7 @@ from harness.plan.plan import Plan
 
 
 def listing(matrix: Path | None, *, suites: bool, as_json: bool, count: bool, **selection: Any) -> int:
-    """Print the ids of the planned cells, or their number for each target, or the built-in suites.
-
-    Raises:
-        UsageError: The matrix is missing or wrong, or a glob matches nothing.
-    """
+    """Print the ids of the planned cells, or their number for each target, or the built-in suites."""
     if not suites and matrix is None:
         hint = "ep-harness list MATRIX, or ep-harness list --suites"
         raise UsageError(Problem(where="list", what="no matrix file", hint=hint))

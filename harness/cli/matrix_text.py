@@ -107,11 +107,7 @@ def _comment(text: str) -> list[str]:
 
 
 def write_new(file: Path, content: str) -> None:
-    """Write the matrix file of a run folder, which is made if necessary.
-
-    Raises:
-        UsageError: There is such a file already, or it cannot be written.
-    """
+    """Write the matrix file of a run folder, which is made if necessary."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("x", encoding="utf-8", newline="\n") as stream:

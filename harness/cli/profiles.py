@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 
 from harness.cli.output import print_lines, print_result
+from harness.conformance.level import case_label
 from harness.core.errors import EXIT_OK, Problem, UsageError, one_line
-from harness.core.scenario import PLAIN
 from harness.profiles.profile import Profile, load_profile, profile_labels, profiles_folder
 from harness.profiles.suite import checked_files
 
@@ -22,27 +22,19 @@ def list_profiles(*, as_json: bool) -> int:
 
 
 def show(label: str, *, as_json: bool) -> int:
-    """Print one profile with its cases.
-
-    Raises:
-        UsageError: There is no such profile.
-    """
+    """Print one profile with its cases."""
     profile = load_profile(label)
     counts = Counter(case.feature for case in profile.cases)
     lines = [f"{profile.label}: {profile.title}", profile.about, f"SHA-256 {profile.digest}", ""]
     lines += [f"{counts['core']:>5}  core"]
     lines += [f"{counts[one.name]:>5}  {one.name}: {one.meaning}" for one in profile.features]
-    lines += ["", *(f"{case.feature}  {_shown(*case.key)}" for case in profile.cases)]
+    lines += ["", *(f"{case.feature}  {case_label(case)}" for case in profile.cases)]
     print_result(msgspec.to_builtins(profile), lines, as_json=as_json)
     return EXIT_OK
 
 
 def export(label: str, *, out: Path) -> int:
-    """Copy the archive of a profile to a file, after a check of all its digests.
-
-    Raises:
-        UsageError: There is no such profile, its archive is altered, or the file cannot be written.
-    """
+    """Copy the archive of a profile to a file, after a check of all its digests."""
     archive = profiles_folder() / f"{label}.zip"
     profile = load_profile(label)
     checked_files(profile, archive)
@@ -66,7 +58,3 @@ def _summary(profile: Profile) -> dict[str, object]:
         "digest": profile.digest,
         "archive": profile.archive,
     }
-
-
-def _shown(name: str, scenario: str) -> str:
-    return name if scenario == PLAIN else f"{name} {scenario}"

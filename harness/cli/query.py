@@ -8,16 +8,13 @@ from harness.cli.output import notify, print_lines
 from harness.cli.query_text import csv_lines, json_lines, table_lines
 from harness.core.errors import EXIT_OK, Problem, UsageError
 from harness.report.figures import plural
+from harness.report.writing import writing
 from harness.store.query import ask, partial_file, write_parquet
 from harness.store.store import Store, open_store
 
 
 def query(runs: Path, sql: str, *, style: str, out: Path | None, store: Path | None) -> int:
-    """Print the rows of a query, or write them into a file.
-
-    Raises:
-        UsageError: There is no run, the query is wrong, or a file cannot be written.
-    """
+    """Print the rows of a query, or write them into a file."""
     if style == "parquet" and out is None:
         hint = "name it: --out FILE"
         raise UsageError(Problem(where="--format", what="Parquet needs a file to be written to", hint=hint))
@@ -66,11 +63,9 @@ def _write(store: Store, sql: str, style: str, out: Path) -> None:
     )
     fresh = partial_file(out)
     try:
-        with fresh.open("w", encoding="utf-8", newline="") as file:
-            file.writelines(parts)
-        fresh.replace(out)
-    except OSError as error:
-        what = f"the file cannot be written: {error.strerror or error}"
-        raise UsageError(Problem(where=str(out), what=what, hint="choose another --out")) from error
+        with writing(out, "the file"):
+            with fresh.open("w", encoding="utf-8", newline="") as file:
+                file.writelines(parts)
+            fresh.replace(out)
     finally:
         fresh.unlink(missing_ok=True)

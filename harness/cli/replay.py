@@ -39,9 +39,6 @@ def replay_bundle(
 
     Returns:
         0 if the fault is gone, 1 if it is there, 3 if that cannot be judged here.
-
-    Raises:
-        UsageError: The bundle or an argument is wrong.
     """
     opened = read_bundle(bundle)
     request = Request(provider=provider or "", plugin=plugin, options=options, device=device)

@@ -37,11 +37,7 @@ def report(
     history: Path | None,
     **months: Unpack[Months],
 ) -> int:
-    """Render one run, or several as one, or the runs of months, and print the paths of the written files.
-
-    Raises:
-        UsageError: A run or the history cannot be read, a format is unknown, or ``out`` cannot be written.
-    """
+    """Render one run, or several as one, or the runs of months, and print the paths of the written files."""
     from harness.report.publish import publish  # its templates take 0.1 s to import
 
     names = [name.strip() for name in formats.split(",")]
@@ -66,9 +62,6 @@ def diff(old: Path, new: Path, *, style: str, as_json: bool) -> int:
 
     Returns:
         Always 0: ``gate`` decides whether the changes are acceptable.
-
-    Raises:
-        UsageError: A run cannot be read, or its parts contradict each other.
     """
     found, _ = _compared(old, new)
     print_result(found, _DIFF_FORMATS[style](found), as_json=as_json)
@@ -80,9 +73,6 @@ def gate(old: Path, new: Path, *, policy: Path | None, github: bool, as_json: bo
 
     Returns:
         0 where the run may pass, 1 where it may not.
-
-    Raises:
-        UsageError: A run or the policy cannot be read, or a flaky entry matches no cell.
     """
     chosen = GatePolicy() if policy is None else load_gate_policy(policy)
     found, sides = _compared(old, new)

@@ -40,20 +40,10 @@ def run(
 ) -> int:
     """Run a matrix, or the rest of an interrupted run, and write its run folder.
 
-    Args:
-        matrix: The file.
-        out: The run folder; its name has matrix and time by default.
-        resume: The folder of the run to continue.
-        with_report: Whether to write the report.
-        triage_budget_s: Seconds for explaining failures; None for none.
-        told: Receives the lines that are printed; its owner does not continue an interrupted run.
-        selection: Fields of ``Selection``.
-
     Returns:
         The exit code, over all cells of the plan.
 
-    Raises:
-        UsageError: The matrix, a glob, the run to resume or the run folder cannot be used.
+    ``told`` receives the lines that are printed; its owner does not continue an interrupted run.
     """
     atexit.register(gc.freeze)  # spares a last collection at exit: 0.2 s after 7,500 cells
     chosen = Selection(**selection)

@@ -25,9 +25,6 @@ def build_runtimes(what: Sequence[str], *, python: str | None) -> int:
 
     Returns:
         0, or 2 if a runtime cannot be built; the others are still built.
-
-    Raises:
-        UsageError: A matrix is wrong.
     """
     code = EXIT_OK
     for runtime in dict.fromkeys(_runtimes(what, python)):

@@ -39,7 +39,6 @@ class Tested(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         suites: Names of suites; the operator suite if there is no folder either.
-        folders: Paths of folders with models.
         decoders: Globs on the models that generate text; they are not run plainly.
         others: Globs on all other models.
     """
@@ -89,7 +88,6 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         device: ``KEY=VALUE`` each.
         place: A browser or Node.js, in place of a Python.
         software_gpu: Whether the browser computes WebGPU on the processor.
-        models: What is tested.
     """
 
     provider: str
@@ -107,19 +105,11 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.place}-{name}" if self.place else name
 
     def matrix_text(self) -> str:
-        """Return a matrix file with the provider as its only target.
-
-        Raises:
-            UsageError: An option or a device filter is not ``KEY=VALUE``, or is given twice.
-        """
+        """Return a matrix file with the provider as its only target."""
         return "\n".join(self._lines())
 
     def refuse_settings(self, hint: str) -> None:
-        """Refuse settings of a provider where none is named.
-
-        Raises:
-            UsageError: There are some.
-        """
+        """Refuse settings of a provider where none is named."""
         if self.place:
             what = f"--{self.place} needs a provider, such as webgpu, and none is named"
             raise UsageError(Problem(where=self.provider or "arguments", what=what, hint=hint))
@@ -140,11 +130,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def in_its_place(request: Request) -> Request:
-    """Return a request for a browser or Node.js with onnxruntime's name of the provider; others as they are.
-
-    Raises:
-        UsageError: A program is missing, or something is named that they do not have.
-    """
+    """Return a request for a browser or Node.js with onnxruntime's name of the provider, others unchanged."""
     if request.software_gpu and request.place != "browser":
         raise UsageError(Problem(where="--software-gpu", what="it is a setting of --browser"))
     if not request.place or not request.provider:
@@ -161,9 +147,6 @@ def wanted_matrix(request: Request) -> Matrix:
     """Return a matrix with the requested targets, each with all of its axes; its models do not matter.
 
     Tolerances do, which a matrix file has itself.
-
-    Raises:
-        UsageError: The matrix or an argument is wrong, or no provider works here.
     """
     if request.provider and not request.provider.endswith(".toml"):
         file = Path(f"{request.name}.toml")
@@ -203,11 +186,7 @@ def _with_own_axes(matrix: Matrix) -> Matrix:
 
 
 def pairs_of(flag: str, given: Sequence[str]) -> dict[str, str]:
-    """Return ``KEY=VALUE`` arguments as a table.
-
-    Raises:
-        UsageError: One is of another form, or a key is given twice.
-    """
+    """Return ``KEY=VALUE`` arguments as a table."""
     pairs: dict[str, str] = {}
     for one in given:
         key, separator, value = one.partition("=")

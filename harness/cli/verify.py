@@ -10,6 +10,7 @@ from harness.conformance.verify.opening import submissions_in
 from harness.conformance.verify.text import json_of, lines_of, markdown_of
 from harness.conformance.verify.verify import verify as verify_all
 from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError
+from harness.report.writing import writing
 
 
 def verify(
@@ -24,21 +25,8 @@ def verify(
 ) -> int:
     """Verify submissions and print what is found.
 
-    Args:
-        submissions: Folders or zips.
-        signers: File of allowed signers.
-        markdown: File for a comment.
-        as_json: Whether to print JSON.
-        share: Share of the cases to run once more; None for none.
-        seed: Draws these cases; None for any.
-        asked: Fields of ``Asked`` that name a target.
-
     Returns:
         0 if every submission is verified, 1 if one is refused or marked.
-
-    Raises:
-        UsageError: A path or the file of signers is missing, the Markdown cannot be written, or the target
-            of a rerun cannot be used.
     """
     if (share is None) != (asked.get("provider") is None):
         what = "--rerun and --target belong together"
@@ -51,11 +39,8 @@ def verify(
 
         done = tuple(rerun(one, share, seed, asked) for one in done)
     if markdown is not None:
-        try:
+        with writing(markdown, hint=""):
             markdown.write_text(markdown_of(done), encoding="utf-8", newline="\n")
-        except OSError as error:
-            what = f"cannot be written: {error.strerror}"
-            raise UsageError(Problem(where=str(markdown), what=what)) from error
     lines = (line for one in done for line in lines_of(one))
     print_result(json_of(done), lines, as_json=as_json)
     return EXIT_OK if all(one.outcome == "verified" for one in done) else EXIT_UNEXPECTED

@@ -28,16 +28,8 @@ from harness.profiles.profile import Profile, load_profile, profiles_folder
 def rerun(done: Verification, share: float, seed: int | None, target: Mapping[str, Any]) -> Verification:
     """Run a share of a submission's cases on a target, and return the verification with what that shows.
 
-    A refused submission is left as it is: nothing is run for it.
-
-    Args:
-        done: The verification so far.
-        share: Above 0, at most 1.
-        seed: Draws the cases; None for one that the submitter could not know.
-        target: Fields of ``Asked`` that name a target.
-
-    Raises:
-        UsageError: An argument is wrong, or nothing can be written.
+    A refused submission is left as it is: nothing is run for it. Without a seed, the cases are drawn so that
+    the submitter could not know them. ``target`` has fields of ``Asked``.
     """
     if done.statement is None or done.outcome == "refused":
         return done

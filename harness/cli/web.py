@@ -48,15 +48,7 @@ _DEBIAN = "on Debian: apt-get install nodejs npm chromium"
 
 
 def provider_named(name: str, place: Place) -> str:
-    """Return onnxruntime's name of a provider.
-
-    Args:
-        name: That name, or the one in the JavaScript API, such as ``webgpu``.
-        place: Where it is looked for.
-
-    Raises:
-        UsageError: There is none of this name.
-    """
+    """Return onnxruntime's name of a provider, from it or from that in JavaScript, such as ``webgpu``."""
     known = PROVIDERS[place]
     if name in known.values():
         return name
@@ -83,11 +75,7 @@ def browser_here() -> str:
 
 
 def require(place: Place) -> None:
-    """Refuse to begin where a program is missing.
-
-    Raises:
-        UsageError: One is; all of them are named at once.
-    """
+    """Refuse to begin where a program is missing."""
     needed: list[Callable[[], object]] = [find_node, Npm().program]
     if place == "browser":
         needed.append(browser_here)

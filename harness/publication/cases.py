@@ -29,9 +29,6 @@ class CaseRow(msgspec.Struct, frozen=True, kw_only=True):
     """One case; ``results`` are in the order of the columns.
 
     Attributes:
-        case: The case.
-        label: Its name and scenario.
-        results: Its result in each column.
         shown: Words by which a filter picks it: ``failing`` if it does not pass everywhere, ``differing`` if
             it passes in some columns alone.
     """
@@ -43,13 +40,7 @@ class CaseRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """The cases of one operator, or of models of several.
-
-    Attributes:
-        name: The operator, or ``SEVERAL``.
-        reaches: In the order of the columns.
-        rows: By label.
-    """
+    """The cases of one operator, or of models of ``SEVERAL``; reaches are in the order of the columns."""
 
     name: str
     reaches: tuple[Reach, ...]
@@ -60,10 +51,8 @@ class ProfileView(msgspec.Struct, frozen=True, kw_only=True):
     """The page of a profile.
 
     Attributes:
-        profile: The profile.
         columns: The newest submission of each line.
         features: Name, meaning, and totals in each column; ``core`` first.
-        groups: By operator; those of several operators last.
     """
 
     profile: Profile

@@ -29,7 +29,6 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         entries: The newest first.
-        refused: What is not published.
         profiles: Label -> profile of every entry, sorted by label.
     """
 

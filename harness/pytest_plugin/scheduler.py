@@ -5,7 +5,7 @@ with a known share lets its engine run ahead, although it gets only a few items 
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import pytest
@@ -146,7 +146,8 @@ class ShareScheduling:
         if node.shutting_down or self._ids is None:
             return
         sent = self._sent[node]
-        fresh = list(_pop(self._queues[node] or self._orphans, WINDOW - len(sent)))
+        queue = self._queues[node] or self._orphans
+        fresh = [queue.popleft() for _ in range(min(len(queue), WINDOW - len(sent)))]
         if fresh:
             sent += fresh
             node.send_runtest_some(fresh)
@@ -183,9 +184,3 @@ class Shares:
     def pytest_xdist_make_scheduler(self, config: pytest.Config) -> ShareScheduling:
         """Return the scheduler."""
         return ShareScheduling(config, together=self._together)
-
-
-def _pop(queue: "deque[int]", count: int) -> Iterable[int]:
-    while queue and count > 0:
-        yield queue.popleft()
-        count -= 1

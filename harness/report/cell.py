@@ -38,7 +38,6 @@ class ReportCell(msgspec.Struct, frozen=True, kw_only=True):
     """One record with its place in the report.
 
     Attributes:
-        folder: The run folder of the record.
         href: Link to its details, such as ``cells.html#c12``; empty if they are not shown.
         fault: The fault that explains it; null if none is known.
     """

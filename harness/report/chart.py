@@ -21,11 +21,8 @@ class Chart(msgspec.Struct, frozen=True, kw_only=True):
     """A line with gaps where runs have no figure.
 
     Attributes:
-        name: The name of the figure.
         latest: The newest figure in words; empty if the newest run has none.
-        path: Path data of the line.
         dots: A dot for each figure; marked if the environment changed.
-        limits: Heights of horizontal lines, such as a limit.
         label: The whole chart in words, for screen readers.
     """
 

@@ -172,13 +172,14 @@ def compare(old: MergedRun, new: MergedRun, *, names: tuple[str, str]) -> Diff:
     compared = sum(_ranked(record) and _ranked(after.get(cell)) for cell, record in before.items())
     both = sum(change.kind not in (Kind.NEW, Kind.GONE) for change in found if _both_ranked(change))
     kinds = Counter(change.kind for change in found)
+    unavailable = {record.target for _, record in new.records if record.verdict is Verdict.UNAVAILABLE}
     return Diff(
         schema=_DIFF_SCHEMA,
         old=names[0],
         new=names[1],
         old_not_run=_not_run(old),
         new_not_run=_not_run(new),
-        required_unavailable=_required_unavailable(new),
+        required_unavailable=tuple(sorted(unavailable & new.required)),
         compared=compared,
         unchanged=compared - both,
         kinds={kind: kinds[kind] for kind in order},
@@ -281,11 +282,6 @@ def _latency(old: Record, new: Record, likeness: Likeness) -> str:
 
 def _not_run(run: MergedRun) -> int:
     return run.planned - sum(record.verdict is not Verdict.NOT_RUN for _, record in run.records)
-
-
-def _required_unavailable(run: MergedRun) -> tuple[str, ...]:
-    unavailable = {record.target for _, record in run.records if record.verdict is Verdict.UNAVAILABLE}
-    return tuple(sorted(unavailable & run.required))
 
 
 def _flows(before: Mapping[str, Record], after: Mapping[str, Record]) -> Iterator[Flow]:

@@ -8,7 +8,7 @@ from harness.core.errors import one_line
 from harness.core.fault import Condition, Confirmation, Fault, Frame, Location, ReducedModel
 from harness.core.verdict import Verdict
 from harness.report.fault import ReportFault
-from harness.report.figures import Share, multiple, plural
+from harness.report.figures import Share, first_of, multiple, plural
 from harness.report.tone import spoken
 
 _NAME_CHARS = 60
@@ -39,7 +39,6 @@ class ConditionRow(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that was tried of one kind, as values in words.
 
     Attributes:
-        varied: What was varied.
         fails: With which values the failure is still there.
         right: With which it is gone.
         unknown: With which it could not be judged, and what the trial gave instead.
@@ -60,12 +59,7 @@ class ShownFrame(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def facts(shown: ReportFault, runs: int) -> Iterator[tuple[str, str]]:
-    """Yield ``(label, text)`` pairs about a fault.
-
-    Args:
-        shown: The fault.
-        runs: How many runs the report shows; the name of the run is told if there are several.
-    """
+    """Yield ``(label, text)`` pairs about a fault, with its run if the report shows several ``runs``."""
     fault = shown.fault
     yield "Seen on", _listed(_where(shown, runs))
     yield "How often", confirmed(fault.confirmation)
@@ -216,9 +210,7 @@ def _name(text: str) -> str:
 
 
 def _listed(names: Iterable[str], chars: int = 0, *, shown: int = _SHOWN_NAMES) -> str:
-    found = list(dict.fromkeys(names))
-    more = [f"{len(found) - shown:,} more"] if len(found) > shown else []
-    text = ", ".join(found[:shown] + more)
+    text = ", ".join(first_of(list(dict.fromkeys(names)), shown))
     return one_line(text, chars) if chars else text
 
 

@@ -42,9 +42,7 @@ class Breach(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         limit: Its key, such as ``regressed`` or ``enter.failed``.
         count: Number of cells; of targets for ``required_unavailable``.
-        allowed: The limit.
         changes: These cells; empty for ``not_run`` and ``required_unavailable``.
-        what: Name of what is counted.
     """
 
     limit: str
@@ -58,8 +56,6 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     """The result of the gate.
 
     Attributes:
-        passed: Whether no limit is exceeded.
-        breaches: The exceeded limits.
         excused: ``(change, reason)`` of the known flakes, which do not count.
     """
 

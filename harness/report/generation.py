@@ -36,11 +36,8 @@ class ShownWay(msgspec.Struct, frozen=True, kw_only=True):
         position: The first failing position; a dash if none fails.
         layer: The first failing tensor of the cache, and since which position; empty if none fails.
         top: Agreement of the first 1, 5 and 10 tokens.
-        largest: The largest divergence.
         largest_at: Its position; empty without any.
         noise: The largest error of a logit, in multiples of the noise.
-        perplexity: Of the text on the provider.
-        golden_perplexity: Of the text under the golden.
         curve: The divergence over the positions; null without any.
     """
 
@@ -62,13 +59,9 @@ class GenerationCell(msgspec.Struct, frozen=True, kw_only=True):
     """One cell in full.
 
     Attributes:
-        anchor: Id of its details.
         setting: The axes of its column, but for the scenario.
-        reason: That of the record, in one line.
         way: The way that stands for it; null if none was played.
         ways: Every way, those that fail first, else in the order of playing.
-        failing: How many ways fail.
-        left_out: Ways that are not shown.
         disagreements: Ways that differ from another one of the same provider.
         declined: ``(way, why it was not played)``.
         text: What the provider chose by itself; null without any.
@@ -109,10 +102,7 @@ class GenerationColumn(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         setting: Its axes, but for the scenario.
         passed: Cells whose text is right, in part on the provider included.
-        failed: Cells that fail.
         others: The other cells: refused, excluded, untested or not run.
-        ways: Ways that were played.
-        failing: Ways of these that fail.
         declined: Ways that were not played, with a reason.
     """
 
@@ -130,13 +120,9 @@ class GenerationPage(msgspec.Struct, frozen=True, kw_only=True):
     """The view of one file.
 
     Attributes:
-        file: Its name, such as ``generation-2.html``.
         files: ``(file, its first model)`` of all files, for links.
-        columns: In the order of the report, over all files.
         models: Models of this file; those with a failing cell come first.
         cells: Cells of all files.
-        failed: Those of them that fail.
-        left_out: Cells that do not fit into the files.
     """
 
     file: str

@@ -28,8 +28,6 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """Where everything is.
 
     Attributes:
-        width: Of the drawing.
-        height: The same.
         corners: Upper left corner of each box.
         routes: Edge -> the points that it passes, from the lower side of its first box on. Between the
             second and the third, the fourth and the fifth it passes a layer vertically.
@@ -42,14 +40,9 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def arrange(sizes: Sequence[tuple[float, float]], edges: Collection[tuple[int, int]]) -> Layout | None:
-    """Place boxes so that edges lead downwards.
+    """Place boxes of given widths and heights so that edges, pairs of their indices, lead downwards.
 
-    Args:
-        sizes: Width and height of each box.
-        edges: Pairs of indices into ``sizes``.
-
-    Returns:
-        The layout; None if edges form a circle.
+    None if edges form a circle.
     """
     layer_of = _layers(len(sizes), edges)
     if layer_of is None:

@@ -38,11 +38,8 @@ class GridCell(msgspec.Struct, frozen=True, kw_only=True):
     """One square of the table.
 
     Attributes:
-        tone: How its verdict looks.
         text: Delivered bits of a pass, if there are any; else the verdict, and whether it is flaky.
         title: Text under the pointer; empty if there are details, and for a plain pass.
-        href: Link to its details; empty if there are none.
-        expected: False if the verdict is not what the matrix expects.
     """
 
     tone: str
@@ -58,7 +55,6 @@ class GridRow(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         cells: A square for each column; None if the column has no record of the model.
-        records: The records behind the squares, in their order.
     """
 
     model: str
@@ -72,7 +68,6 @@ class GridSuite(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         models: Number of its models in all files.
         passed: For each column the passed of the tried cells of the whole suite.
-        rows: The models in this file.
     """
 
     name: str
@@ -85,9 +80,6 @@ class GridPart(msgspec.Struct, frozen=True, kw_only=True):
     """The part of the table in one file.
 
     Attributes:
-        file: Its name, such as ``models-2.html``.
-        first: The first model in it, with its suite.
-        last: The last one.
         suites: The suites that begin or continue in it.
     """
 
@@ -110,13 +102,7 @@ class ColumnFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelPage(msgspec.Struct, frozen=True, kw_only=True):
-    """The view of one file.
-
-    Attributes:
-        part: The part of the table in this file.
-        parts: All parts, for links to the other files.
-        filters: What the columns differ in.
-    """
+    """The view of one file."""
 
     part: GridPart
     parts: tuple[GridPart, ...]

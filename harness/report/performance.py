@@ -27,7 +27,6 @@ class TimedCell(msgspec.Struct, frozen=True, kw_only=True):
         times: Median as a multiple of the fastest column's.
         fastest: Whether it is the fastest of several.
         memory: Most host memory and, if known, device memory.
-        notes: Phrases about conditions that make it hard to compare.
         plot: Fastest run, quartiles, median and slowest shown run, in percent of the model's scale.
     """
 
@@ -52,7 +51,6 @@ class ColumnSpeed(msgspec.Struct, frozen=True, kw_only=True):
     """One column over all models.
 
     Attributes:
-        measured: Cells with a latency.
         compared: Those whose model was also measured in another column.
         fastest: How often it was the fastest of these.
         disturbed: Cells during which another process used the processors.
@@ -69,12 +67,8 @@ class Performance(msgspec.Struct, frozen=True, kw_only=True):
     """The view of the page.
 
     Attributes:
-        columns: In the order of the report.
-        models: By name.
-        cells: Cells with a latency.
         left_out: Those of them that are not shown.
         threads: Threads of all sessions, in words; empty if they differ, then each cell has a note.
-        text: How fast text is generated.
     """
 
     columns: tuple[ColumnSpeed, ...]

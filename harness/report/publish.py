@@ -9,10 +9,10 @@ from harness.core.collector import without_collector
 from harness.core.errors import Problem, UsageError, valid_names
 from harness.report.badge import badges
 from harness.report.captured import captured_output
-from harness.report.comma_separated import axis_names, write_cells, write_speed, write_targets, write_ways
+from harness.report.comma_separated import axis_names, write_table
 from harness.report.diff import compare, read_side, refuse_conflicts
 from harness.report.fault_bundle import bundles_for
-from harness.report.generation_rows import speed_rows, way_rows
+from harness.report.generation_rows import SpeedRow, WayRow, speed_rows, way_rows
 from harness.report.inert import inert_json
 from harness.report.json_report import to_json
 from harness.report.junit import to_junit
@@ -116,21 +116,15 @@ def _markdown(content: Content, out: Path) -> Path:
 
 
 def _csv(content: Content, out: Path) -> Path:
-    # Spreadsheets recognize UTF-8 by a byte order mark.
-    with (out / "targets.csv").open("w", encoding="utf-8-sig", newline="") as file:
-        write_targets(content.targets, file)
-    path = out / "cells.csv"
-    with path.open("w", encoding="utf-8-sig", newline="") as file:
-        write_cells(content.cells(), axis_names(content.cells()), file)
     run = content.report.run
-    ways = out / "generation.csv"
+    cells, ways = out / "cells.csv", out / "generation.csv"
+    write_table(out / "targets.csv", TargetRow, content.targets)
+    write_table(cells, CellRow, content.cells(), axis_names(content.cells()))
     # A table of an earlier report is not left as it was.
     if ways.exists() or any(record.generation is not None for _, record in run.records):
-        with ways.open("w", encoding="utf-8-sig", newline="") as file:
-            write_ways(way_rows(run), file)
-        with (out / "generation-speed.csv").open("w", encoding="utf-8-sig", newline="") as file:
-            write_speed(speed_rows(run), file)
-    return path
+        write_table(ways, WayRow, way_rows(run))
+        write_table(out / "generation-speed.csv", SpeedRow, speed_rows(run))
+    return cells
 
 
 def _json(content: Content, out: Path) -> Path:

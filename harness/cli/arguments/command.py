@@ -21,12 +21,8 @@ def add_command(
 ) -> argparse.ArgumentParser:
     """Declare a command.
 
-    Args:
-        commands: Where it belongs.
-        name: Its name on the command line.
-        summary: One line, without a full stop; at most 64 characters, which fit into 80 columns.
-        call: ``module.function`` that runs it.
-        exit_codes: What its exit codes mean.
+    Its summary is one line without a full stop, of at most 64 characters, which fit into 80 columns.
+    ``call`` is the ``module.function`` that runs it.
     """
     meanings = "\n".join(f"  {code}  {meaning}" for code, meaning in (exit_codes or {}).items())
     command = commands.add_parser(
@@ -108,7 +104,7 @@ def add_provider_settings(command: argparse.ArgumentParser) -> None:
 
 
 def add_place(command: argparse.ArgumentParser, text: str, where: str = "") -> None:
-    """Declare ``--browser`` and ``--node``, as ``place``, and ``--software-gpu``; ``{}`` stands for the place."""
+    """Declare ``--browser``, ``--node`` and ``--software-gpu``; ``{}`` in a text stands for the place."""
     group = command.add_mutually_exclusive_group()
     for name, what in (("browser", "onnxruntime-web in a browser"), ("node", "onnxruntime-node in Node.js")):
         told = text.format(what)
