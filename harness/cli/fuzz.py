@@ -22,7 +22,6 @@ from harness.core.errors import (
     valid_names,
 )
 from harness.corpus.forms.make import count_choices, known_operators
-from harness.engine.admission import processors
 from harness.fuzz.campaign import Campaign, Settings, plan_of
 from harness.fuzz.state import planned_cells, read_state
 from harness.plan.matrix import Matrix, load_matrix, matrix_from
@@ -91,7 +90,9 @@ def fuzz(
     print_lines(summary(work, time.monotonic() - began))
     failed = work.findings.groups.total()
     if failed and triage_s and not interrupted:
-        _triage(work.plan().matrix, folder.path, triage_s)
+        from harness.cli.triage import triage_folder
+
+        triage_folder(work.plan().matrix, folder.path, triage_s)
     _tell_files(folder.path, targets, with_report=with_report)
     if interrupted:
         return EXIT_INTERRUPTED
@@ -195,13 +196,3 @@ def _operators(text: str | None) -> tuple[str, ...]:
             raise UsageError(Problem(where="--ops", what=what, hint=valid_names(glob, known)))
         found |= dict.fromkeys(names)
     return tuple(found)
-
-
-def _triage(matrix: Matrix, folder: Path, budget_s: float) -> None:
-    from harness.cli.triage import triage_records
-    from harness.core.fault import TRIAGE_FOLDER
-    from harness.triage.triage import TriageSettings
-
-    settings = TriageSettings(jobs=processors(), budget_s=budget_s)
-    target = folder / TRIAGE_FOLDER
-    triage_records(matrix, read_run(folder).records, target, settings)

@@ -1,7 +1,7 @@
 """`ep-harness query`: one SELECT on the results of a folder of runs."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from harness.cli.output import notify, print_lines
@@ -12,6 +12,8 @@ from harness.report.writing import writing
 from harness.store.query import ask, partial_file, write_parquet
 from harness.store.store import Store, open_store
 
+_FORMATS = {"table": table_lines, "csv": csv_lines, "json": json_lines}
+
 
 def query(runs: Path, sql: str, *, style: str, out: Path | None, store: Path | None) -> int:
     """Print the rows of a query, or write them into a file."""
@@ -21,12 +23,14 @@ def query(runs: Path, sql: str, *, style: str, out: Path | None, store: Path | N
     allowed = partial_file(out) if out is not None and style == "parquet" else None
     with open_store(runs, store, notify, allowed=allowed) as opened:
         note_unreadable(opened)
-        if out is None:
-            _print(opened, sql, style)
-        elif style == "parquet":
+        if out is not None and style == "parquet":
             write_parquet(opened, sql, out)
         else:
-            _write(opened, sql, style, out)
+            text = _FORMATS[style](ask(opened, sql))
+            if out is None:
+                sys.stdout.writelines(text)
+            else:
+                _write(text, out)
     if out is not None:
         print_lines([str(out)])
     return EXIT_OK
@@ -41,31 +45,12 @@ def note_unreadable(store: Store) -> None:
         notify(f"{name}: left out{also}: {problem}")
 
 
-def _print(store: Store, sql: str, style: str) -> None:
-    if style == "table":
-        print_lines(table_lines(ask(store, sql)))
-        return
-    for part in _parts(store, sql, style):
-        sys.stdout.write(part)
-    sys.stdout.flush()
-
-
-def _parts(store: Store, sql: str, style: str) -> Iterator[str]:
-    answer = ask(store, sql)
-    return csv_lines(answer) if style == "csv" else json_lines(answer)
-
-
-def _write(store: Store, sql: str, style: str, out: Path) -> None:
-    parts = (
-        (f"{line}\n" for line in table_lines(ask(store, sql)))
-        if style == "table"
-        else _parts(store, sql, style)
-    )
+def _write(text: Iterable[str], out: Path) -> None:
     fresh = partial_file(out)
     try:
         with writing(out, "the file"):
             with fresh.open("w", encoding="utf-8", newline="") as file:
-                file.writelines(parts)
+                file.writelines(text)
             fresh.replace(out)
     finally:
         fresh.unlink(missing_ok=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from harness.report.figures import plural
 from harness.report.inert import inert_csv, inert_json, plain
 from harness.run.summary import WIDTH
 from harness.store.query import Answer
@@ -29,21 +30,18 @@ _BITS = 64
 
 
 def table_lines(answer: Answer) -> Iterator[str]:
-    """Yield a table, or a block of lines for each row if it has too many columns."""
+    """Yield the lines of a table, or a block of lines for each row if it has too many columns."""
     rows = [[_word(value) for value in row] for row in itertools.islice(answer.rows, SHOWN_ROWS)]
-    more = next(answer.rows, None) is not None
+    more = " shown, there are more; --format csv prints all" if next(answer.rows, None) is not None else ""
     names = [plain(name, _CELL_CHARS) for name in answer.names]
     widths = _fitting([max(map(len, column)) for column in zip(names, *rows, strict=True)])
     if widths is None:
-        yield from _blocks(names, rows)
+        lines = _blocks(names, rows)
     else:
         right = [kind.partition("(")[0] in _FIGURES for kind in answer.kinds]
-        yield _line(names, widths, right)
-        yield _line(["-" * width for width in widths], widths, right)
-        yield from (_line(row, widths, right) for row in rows)
-    yield f"{len(rows):,} row{'' if len(rows) == 1 else 's'}" + (
-        " shown, there are more; --format csv prints all" if more else ""
-    )
+        lines = (_line(row, widths, right) for row in (names, ["-" * width for width in widths], *rows))
+    for line in (*lines, plural(len(rows), "row") + more):
+        yield f"{line}\n"
 
 
 def csv_lines(answer: Answer) -> Iterator[str]:

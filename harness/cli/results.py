@@ -11,9 +11,8 @@ from harness.cli.output import print_lines, print_result
 from harness.cli.over_time import is_over_time, report_over_time
 from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError
 from harness.report.diff import Diff, compare, read_side
-from harness.report.diff_text import diff_github, diff_lines, diff_markdown
+from harness.report.diff_text import diff_github, diff_lines, diff_markdown, gate_github, gate_lines
 from harness.report.gate import judge
-from harness.report.gate_text import gate_github, gate_lines
 from harness.report.history import History
 from harness.report.merge import MergedRun
 

@@ -14,7 +14,6 @@ from harness.core.own_error import own_error
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.corpus.suites import Suite
-from harness.engine.admission import processors
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, Noted, PlaceChanged, TargetReady, Warned
 from harness.engine.prepare import prepare
@@ -152,13 +151,10 @@ def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progres
 
 def _triage(matrix: Matrix, folder: Path, budget_s: float, shown: Progress) -> None:
     """Explain the failing cells, after the last one; whatever comes of it, the run keeps its exit code."""
-    from harness.cli.triage import triage_records
-    from harness.core.fault import TRIAGE_FOLDER
-    from harness.triage.triage import TriageSettings
+    from harness.cli.triage import triage_folder
 
-    settings = TriageSettings(jobs=processors(), budget_s=budget_s)
     try:
-        triage_records(matrix, read_run(folder).records, folder / TRIAGE_FOLDER, settings)
+        triage_folder(matrix, folder, budget_s)
     except HarnessError as error:
         shown.say(f"triage   not done: {one_line(error)}")
     except Exception as error:  # noqa: BLE001 - the records are written; only their faults are missing

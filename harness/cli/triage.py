@@ -61,6 +61,12 @@ def triage(
     return code
 
 
+def triage_folder(matrix: Matrix, run: Path, budget_s: float) -> None:
+    """Triage the failing cells of a run that has just ended."""
+    settings = TriageSettings(jobs=processors(), budget_s=budget_s)
+    triage_records(matrix, read_run(run).records, run / TRIAGE_FOLDER, settings)
+
+
 def triage_records(matrix: Matrix, records: Sequence[Record], folder: Path, settings: TriageSettings) -> int:
     """Triage failing cells into a folder, print each fault, and return the exit code of the command."""
     faults: list[Fault] = []

@@ -1,7 +1,5 @@
 """The cases of one profile by provider, and what a page that compares any two submissions has."""
 
-import base64
-import zlib
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -16,6 +14,7 @@ from harness.publication.entry import Entry
 from harness.publication.lines import Line
 from harness.publication.operators import Reach, reach_of
 from harness.report.figures import Share
+from harness.report.page import packed
 from harness.report.tone import SYMBOLS, spoken, tone
 
 SEVERAL = "several operators"
@@ -122,9 +121,7 @@ def archive_of(profile: Profile, lines: Iterable[Line]) -> Markup:
         "verdicts": table,
         "submissions": submissions,
     }
-    packed = base64.b64encode(zlib.compress(msgspec.json.encode(told), 9))
-    # Only letters, digits, "+", "/" and "=": there is nothing to escape.
-    return Markup(packed.decode("ascii"))  # noqa: S704
+    return packed(msgspec.json.encode(told), 9)
 
 
 def share_of(totals: Totals) -> Share:

@@ -46,11 +46,8 @@ def gather(
 ) -> Gathered:
     """Verify every submission directly in a folder: folders with a statement, and zips.
 
-    Args:
-        folder: The folder.
-        now: The time, with its zone, by which waivers expire.
-        signers: A file of allowed signers, as ``ssh-keygen`` reads it.
-        profiles: Folder of the published profiles; the shipped ones by default.
+    Waivers expire by ``now``, a time with its zone. ``signers`` is a file as ``ssh-keygen`` reads it.
+    ``profiles`` is the folder of the published profiles; the shipped ones by default.
 
     Raises:
         UsageError: There is no such folder, or no submission in it; or as ``verify`` does.

@@ -45,10 +45,8 @@ def share(total: int, index: int, count: int, *, together: bool = False) -> rang
 class ShareScheduling:
     """The scheduler; its work is linear in the number of items.
 
-    Args:
-        config: The configuration of the session.
-        together: Whether one worker gets all items, because its engine uses machines that no other may use
-            meanwhile. Items only wait for the engine, so more workers would not be faster.
+    ``together`` gives all items to one worker, because its engine uses machines that no other may use
+    meanwhile. Items only wait for the engine, so more workers would not be faster.
     """
 
     def __init__(self, config: pytest.Config, *, together: bool = False) -> None:

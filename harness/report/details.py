@@ -9,8 +9,7 @@ from harness.core.output_metrics import OutputMetrics
 from harness.core.own_error import own_error, without_verdict
 from harness.core.record import Record
 from harness.core.verdict import Family
-from harness.report.cell import REASON_CHARS, SHOWN_RETRIES, FaultLink, ReportCell, details_rank
-from harness.report.command import command_of
+from harness.report.cell import REASON_CHARS, SHOWN_RETRIES, FaultLink, ReportCell, command_of, details_rank
 from harness.report.evidence import evidence, noise_words, scenario_facts
 from harness.report.figures import brief, first_of, multiple, plural
 from harness.report.tone import spoken, tone_of

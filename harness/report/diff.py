@@ -11,11 +11,11 @@ from harness.core.errors import Problem, UsageError, one_line
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.report.figures import brief, plural
-from harness.report.generation_change import generation_changes
 from harness.report.latency_change import latency_change
 from harness.report.likeness import Likeness, Unlike, other_measure
 from harness.report.merge import MergedRun, merge
 from harness.report.read import read_run, run_folders
+from harness.report.ways import generation_changes
 from harness.report.worst import HEADROOM_WARNING, least_bits, most_headroom
 
 _DIFF_SCHEMA = 1

@@ -145,8 +145,8 @@ def _boxes(model: ReducedModel) -> tuple[list[Box], set[tuple[int, int]]]:
 
     for index, node in enumerate(model.nodes):
         for name in dict.fromkeys(node.inputs):
-            tensor = tensors.get(name)
-            is_weight = tensor is not None and tensor.role == "initializer" and name not in makers
+            read = tensors.get(name)
+            is_weight = read is not None and read.role == "initializer" and name not in makers
             if name and not is_weight:
                 edges.add((source(name), index))
     for name, tensor in tensors.items():

@@ -109,27 +109,19 @@ def located(location: Location) -> Iterator[tuple[str, str]]:
     else:
         yield "Located in", f"one of {plural(len(names), 'node')} of the cell's model: {_listed(names)}"
     if location.alone is not None:
-        yield (
-            "On its own",
-            "fails with right inputs" if location.alone else "right, given right inputs",
-        )
+        yield "On its own", "fails with right inputs" if location.alone else "right, given right inputs"
     if location.cumulative is not None:
         end = "fails" if location.cumulative else "right"
         yield "Model up to there", f"{end}, if everything behind it is cut off"
     if location.onwards is not None:
-        yield (
-            "Model behind it",
-            "fails too with right values in place of its results: there is another fault"
-            if location.onwards
-            else "right with right values in place of its results: the failure is here alone",
-        )
+        end = "fails too" if location.onwards else "right"
+        where = "there is another fault" if location.onwards else "the failure is here alone"
+        yield "Model behind it", f"{end} with right values in place of its results: {where}"
     if location.fused:
         yield "Only together", f"fails only while compiled together: {_listed(map(_name, location.fused))}"
     if location.decomposed:
-        yield (
-            "Taken apart",
-            f"right if written as smaller operators: {_listed(map(_name, location.decomposed))}",
-        )
+        smaller = _listed(map(_name, location.decomposed))
+        yield "Taken apart", f"right if written as smaller operators: {smaller}"
     if location.error_ratio is not None:
         yield "Error", f"{multiple(location.error_ratio)} the rounding noise of the node"
 
@@ -137,11 +129,9 @@ def located(location: Location) -> Iterator[tuple[str, str]]:
 def reduced(model: ReducedModel) -> Iterator[tuple[str, str]]:
     """Yield how far the model was reduced, and what is left of it."""
     opsets = [f"{_name(domain or 'ai.onnx')} {version}" for domain, version in model.opsets.items()]
-    yield (
-        "Minimal model",
-        f"{len(model.nodes):,} of {plural(model.nodes_before, 'node')}, {model.bytes:,} of "
-        f"{model.bytes_before:,} bytes" + (f"; opset {_listed(opsets)}" if opsets else ""),
-    )
+    nodes = f"{len(model.nodes):,} of {plural(model.nodes_before, 'node')}"
+    nbytes = f"{model.bytes:,} of {model.bytes_before:,} bytes"
+    yield "Minimal model", f"{nodes}, {nbytes}" + (f"; opset {_listed(opsets)}" if opsets else "")
     weights = {
         "kept": "as in the model",
         "random": "replaced by random numbers",

@@ -67,7 +67,7 @@ def arrange(sizes: Sequence[tuple[float, float]], edges: Collection[tuple[int, i
             above[lower].append(upper)
     layers = _ordered(layer_of, above, below)
     centres = _centres(layers, widths, above, below)
-    return _layout(sizes, layers, centres, chains)
+    return _layout(sizes, widths, layers, centres, chains)
 
 
 def _layers(count: int, edges: Collection[tuple[int, int]]) -> list[int] | None:
@@ -154,6 +154,7 @@ def _apart(layer: Sequence[int], wanted: Sequence[float], widths: Sequence[float
 
 def _layout(
     sizes: Sequence[tuple[float, float]],
+    widths: Sequence[float],
     layers: Sequence[Sequence[int]],
     centres: Sequence[float],
     chains: dict[tuple[int, int], list[int]],
@@ -164,10 +165,8 @@ def _layout(
     for height in heights[:-1]:
         tops.append(tops[-1] + height + BETWEEN_LAYERS)
     layer_of = {box: index for index, layer in enumerate(layers) for box in layer}
-    left = min((centres[box] - sizes[box][0] / 2 for box in range(count)), default=0.0)
-    left = min([left, *(centre - _BEND_WIDTH / 2 for centre in centres[count:])])
-    right = max((centres[box] + sizes[box][0] / 2 for box in range(count)), default=0.0)
-    right = max([right, *(centre + _BEND_WIDTH / 2 for centre in centres[count:])])
+    left = min((centre - width / 2 for centre, width in zip(centres, widths, strict=True)), default=0.0)
+    right = max((centre + width / 2 for centre, width in zip(centres, widths, strict=True)), default=0.0)
 
     def top(box: int) -> float:
         # The boxes of a layer have their middles at one height.

@@ -4,8 +4,6 @@ The records behind the squares travel in the page, compressed; its script unpack
 cell. Base64 has no character with a meaning in HTML, so no text of a model or provider is in the source.
 """
 
-import base64
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -15,10 +13,10 @@ from harness.core.cell import AXIS_DEFAULTS
 from harness.core.errors import one_line
 from harness.core.record import Record, encode_record
 from harness.core.verdict import Family
-from harness.report.cell import ReportCell, page_file
+from harness.report.cell import ReportCell, command_of, page_file
 from harness.report.column import Column
-from harness.report.command import command_of
 from harness.report.figures import Share
+from harness.report.page import packed
 from harness.report.tone import SYMBOLS, spoken, tone_of
 from harness.report.view import Report
 from harness.report.worst import least_bits
@@ -126,9 +124,7 @@ class ModelPage(msgspec.Struct, frozen=True, kw_only=True):
             + b"]\n"
             for record in self.records
         )
-        raw = zlib.compress(b"".join(lines), _LEVEL)
-        # Only letters, digits, "+", "/" and "=": there is nothing to escape.
-        return Markup(base64.b64encode(raw).decode("ascii"))  # noqa: S704
+        return packed(b"".join(lines), _LEVEL)
 
 
 def model_pages(report: Report) -> Iterator[ModelPage]:

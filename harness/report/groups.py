@@ -7,8 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from harness.core.verdict import Verdict
-from harness.report.cell import FaultLink, ReportCell
-from harness.report.command import command_of
+from harness.report.cell import FaultLink, ReportCell, command_of
 
 SHOWN_CELLS = 60
 """How many cells of one group are listed."""

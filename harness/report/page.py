@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import zlib
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
@@ -112,6 +113,11 @@ def write_pages(out: Path, pages: Iterable[tuple[str, str]]) -> None:
         for name, text in pages:
             # A page has hashes of its own style and script, so its line ends must not be translated.
             (out / name).write_text(text, encoding="utf-8", newline="\n")
+
+
+def packed(content: bytes, level: int) -> Markup:
+    """Return base64 of zlib, which has only letters, digits, "+", "/" and "=": nothing to escape."""
+    return Markup(base64.b64encode(zlib.compress(content, level)).decode("ascii"))  # noqa: S704
 
 
 def _finalize(value: object) -> object:

@@ -1,6 +1,6 @@
 """The page *Performance*: how fast each model ran in each column."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -122,27 +122,19 @@ def performance_view(report: Report) -> Iterator[Performance]:
 
 
 def _speeds(models: Iterable[Sequence[_Timed]], order: Sequence[Column]) -> Iterable[ColumnSpeed]:
-    measured: Counter[Column] = Counter()
-    compared: Counter[Column] = Counter()
-    fastest: Counter[Column] = Counter()
-    disturbed: Counter[Column] = Counter()
+    counts: dict[Column, Counter[str]] = defaultdict(Counter)
     for timed in models:
+        winner, _ = min(timed, key=lambda pair: pair[1].p50_ms)
+        rivals = len(timed) > 1
         for cell, latency in timed:
-            measured[cell.column] += 1
-            compared[cell.column] += len(timed) > 1
-            disturbed[cell.column] += latency.disturbed
-        if len(timed) > 1:
-            winner, _ = min(timed, key=lambda pair: pair[1].p50_ms)
-            fastest[winner.column] += 1
+            its = counts[cell.column]
+            its["measured"] += 1
+            its["compared"] += rivals
+            its["fastest"] += rivals and cell is winner
+            its["disturbed"] += latency.disturbed
     for column in order:
-        if measured[column]:
-            yield ColumnSpeed(
-                column=column,
-                measured=measured[column],
-                compared=compared[column],
-                fastest=fastest[column],
-                disturbed=disturbed[column],
-            )
+        if column in counts:
+            yield ColumnSpeed(column=column, **counts[column])
 
 
 def _model(name: str, timed: Sequence[_Timed], *, say_threads: bool) -> TimedModel:

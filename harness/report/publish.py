@@ -8,7 +8,6 @@ import msgspec
 from harness.core.collector import without_collector
 from harness.core.errors import Problem, UsageError, valid_names
 from harness.report.badge import badges
-from harness.report.captured import captured_output
 from harness.report.comma_separated import axis_names, write_table
 from harness.report.diff import compare, read_side, refuse_conflicts
 from harness.report.fault_bundle import bundles_for
@@ -19,7 +18,7 @@ from harness.report.junit import to_junit
 from harness.report.markdown import to_markdown
 from harness.report.merge import merge
 from harness.report.operators import documented_operators
-from harness.report.read import RunData, read_run, run_folders
+from harness.report.read import RunData, captured_output, read_run, run_folders
 from harness.report.rows import CellRow, TargetRow, cell_rows, target_rows
 from harness.report.site import write_site
 from harness.report.trend import Results, failing_cells

@@ -1,4 +1,4 @@
-"""Run folders, read back: ``run.json``, ``plan.txt``, ``records.jsonl``, and the faults that triage found."""
+"""Run folders, read back: description, plan, records, captured output, and the faults that triage found."""
 
 import contextlib
 import hashlib
@@ -13,6 +13,9 @@ from harness.core.errors import Problem, UsageError
 from harness.core.fault import FAULTS_FILE, TRIAGE_FOLDER, Fault, decode_faults
 from harness.core.record import SCHEMA, Record, decode_record
 from harness.core.run_info import RunInfo
+
+EDGE_BYTES = 2048
+"""Size of the shown beginning, and of the shown end, of captured output, in bytes."""
 
 _SHOWN_PROBLEMS = 5
 _Part = TypeVar("_Part")
@@ -90,6 +93,31 @@ def read_run(folder: Path, *, compact: bool = False) -> RunData:
         faults=faults,
         damaged_faults=damaged_faults,
     )
+
+
+def captured_output(run_folder: Path, record: Record) -> str:
+    """Return an excerpt of ``artifacts/<digest>/output.txt``; empty if there is none.
+
+    The path comes from a record, so a path out of the run folder (``..``, absolute, a symbolic link) is not
+    followed.
+    """
+    if not record.artifacts:
+        return ""
+    try:
+        root = run_folder.resolve()
+        path = (root / record.artifacts / "output.txt").resolve()
+        if not (path.is_relative_to(root) and path.is_file()):
+            return ""
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            if size <= 2 * EDGE_BYTES:
+                return _text(file.read(2 * EDGE_BYTES))
+            head = file.read(EDGE_BYTES)
+            file.seek(size - EDGE_BYTES)
+            tail = file.read(EDGE_BYTES)
+    except (OSError, ValueError):  # ValueError: a NUL in the path
+        return ""
+    return f"{_text(head)}\n… {size - 2 * EDGE_BYTES:,} bytes left out …\n{_text(tail)}"
 
 
 def _read_info(path: Path) -> RunInfo:
@@ -222,3 +250,7 @@ def _other_schema(where: str, schema: int) -> Problem:
         what=f"schema {schema}, but this version reads schema {SCHEMA}",
         hint="render it with the version of ep-harness that ran it",
     )
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", errors="replace").replace("\r\n", "\n").strip("\n")

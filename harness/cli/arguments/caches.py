@@ -1,22 +1,11 @@
 """Arguments of `golden` and `runtime`, the commands about what is cached."""
 
-from harness.cli.arguments.command import (
-    MATRIX,
-    MODELS,
-    ONE_ARRAY,
-    ONE_OBJECT,
-    Commands,
-    add_age,
-    add_command,
-    add_json,
-    add_path,
-    add_value,
-)
+from harness.cli.arguments import declare
 
 
-def add_golden(commands: Commands) -> None:
+def add_golden(commands: declare.Commands) -> None:
     """Declare the commands of `golden`."""
-    record = add_command(
+    record = declare.command(
         commands,
         "record",
         "compute and keep the goldens of a matrix's models",
@@ -27,14 +16,14 @@ def add_golden(commands: Commands) -> None:
             3: "a model could not be read, or there is no onnxruntime to compute it",
         },
     )
-    add_path(record, "matrix", "MATRIX", MATRIX)
-    add_path(
+    declare.path(record, "matrix", "MATRIX", declare.MATRIX)
+    declare.path(
         record,
         "--out",
         "DIR",
         "also write models, inputs and outputs into a new folder, in ONNX's own layout",
     )
-    verify = add_command(
+    verify = declare.command(
         commands,
         "verify",
         "compute goldens again, and show which outputs changed",
@@ -46,7 +35,7 @@ def add_golden(commands: Commands) -> None:
             3: "a model could not be read, or there is no onnxruntime to compute it",
         },
     )
-    add_path(
+    declare.path(
         verify,
         "what",
         "MATRIX-or-DIR",
@@ -54,7 +43,7 @@ def add_golden(commands: Commands) -> None:
         "wrote; default: the goldens shipped with this package",
         nargs="?",
     )
-    add_value(
+    declare.value(
         verify,
         "--packages",
         "REQUIREMENT",
@@ -62,30 +51,30 @@ def add_golden(commands: Commands) -> None:
         nargs="+",
         default=[],
     )
-    add_value(verify, "--python", "VERSION", "Python for the packages, such as 3.11")
-    add_value(verify, "--target", "NAME", "compute in the runtime of this target of the matrix")
+    declare.value(verify, "--python", "VERSION", "Python for the packages, such as 3.11")
+    declare.value(verify, "--target", "NAME", "compute in the runtime of this target of the matrix")
     for command in (record, verify):
-        add_value(command, "--model", "GLOB", MODELS)
-        add_json(command, ONE_OBJECT)
-    prune = add_command(
+        declare.value(command, "--model", "GLOB", declare.MODELS)
+        declare.json(command, declare.ONE_OBJECT)
+    prune = declare.command(
         commands, "prune", "remove goldens and derived models unused for 30 days", "golden.prune"
     )
-    add_age(prune)
-    add_json(prune, ONE_OBJECT)
+    declare.age(prune)
+    declare.json(prune, declare.ONE_OBJECT)
 
 
-def add_runtime(commands: Commands) -> None:
+def add_runtime(commands: declare.Commands) -> None:
     """Declare the commands of `runtime`."""
-    listing = add_command(commands, "list", "show the environments in the cache", "runtime.list_runtimes")
-    add_json(listing, ONE_ARRAY)
+    listing = declare.command(commands, "list", "show the environments in the cache", "runtime.list_runtimes")
+    declare.json(listing, declare.ONE_ARRAY)
 
-    build = add_command(
+    build = declare.command(
         commands,
         "build",
         "build environments ahead, such as for an offline machine",
         "runtime.build_runtimes",
     )
-    add_value(
+    declare.value(
         build,
         "what",
         "MATRIX-or-REQUIREMENT",
@@ -93,7 +82,9 @@ def add_runtime(commands: Commands) -> None:
         "of all of them",
         nargs="+",
     )
-    add_value(build, "--python", "VERSION", "Python for the requirements, such as 3.11")
+    declare.value(build, "--python", "VERSION", "Python for the requirements, such as 3.11")
 
-    prune = add_command(commands, "prune", "remove environments unused for 30 days", "runtime.prune_runtimes")
-    add_age(prune)
+    prune = declare.command(
+        commands, "prune", "remove environments unused for 30 days", "runtime.prune_runtimes"
+    )
+    declare.age(prune)

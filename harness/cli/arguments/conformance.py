@@ -3,19 +3,7 @@
 import argparse
 import datetime as dt
 
-from harness.cli.arguments.command import (
-    ONE_ARRAY,
-    ONE_OBJECT,
-    Commands,
-    add_command,
-    add_flag,
-    add_json,
-    add_list,
-    add_path,
-    add_place,
-    add_provider_settings,
-    add_value,
-)
+from harness.cli.arguments import declare
 from harness.cli.arguments.values import seed, share
 
 _CODES = {
@@ -25,9 +13,9 @@ _CODES = {
 _LABEL = "label of a profile, such as cnn@1"
 
 
-def add_conform(commands: Commands) -> None:
+def add_conform(commands: declare.Commands) -> None:
     """Declare `conform`."""
-    conform = add_command(
+    conform = declare.command(
         commands,
         "conform",
         "run a conformance profile, and make a submission of the result",
@@ -39,28 +27,28 @@ def add_conform(commands: Commands) -> None:
             3: "no complete run, or a submission that would be refused",
         },
     )
-    add_value(conform, "--profile", "NAME@N", "such as cnn@1; `ep-harness profiles list`", required=True)
+    declare.value(conform, "--profile", "NAME@N", "such as cnn@1; `ep-harness profiles list`", required=True)
     add_target(conform, required=True)
-    add_list(
+    declare.repeated(
         conform,
         "--claim",
         "FEATURE",
         "extended feature that the product has, such as float16; may be repeated",
         dest="claims",
     )
-    add_value(conform, "--vendor", "V", "who answers for the submission", default="")
-    add_value(conform, "--product", "P", "default: the provider's name", default="")
-    add_value(conform, "--contact", "C", "address or URL for questions", default="")
-    add_path(conform, "--waivers", "FILE", "TOML: your words about cases that do not pass")
+    declare.value(conform, "--vendor", "V", "who answers for the submission", default="")
+    declare.value(conform, "--product", "P", "default: the provider's name", default="")
+    declare.value(conform, "--contact", "C", "address or URL for questions", default="")
+    declare.path(conform, "--waivers", "FILE", "TOML: your words about cases that do not pass")
     signature = conform.add_mutually_exclusive_group()
-    add_path(signature, "--sign", "KEY", "sign with a key of OpenSSH", dest="key")
-    add_flag(signature, "--sigstore", "sign by sigstore; needs a network", dest="by_sigstore")
-    add_path(conform, "--out", "DIR", "default: runs/conform-<profile>-<target>-<time>")
+    declare.path(signature, "--sign", "KEY", "sign with a key of OpenSSH", dest="key")
+    declare.flag(signature, "--sigstore", "sign by sigstore; needs a network", dest="by_sigstore")
+    declare.path(conform, "--out", "DIR", "default: runs/conform-<profile>-<target>-<time>")
 
 
 def add_target(command: argparse.ArgumentParser, *, required: bool) -> None:
     """Declare the arguments that name one target."""
-    add_value(
+    declare.value(
         command,
         "--target",
         "PROVIDER",
@@ -68,14 +56,14 @@ def add_target(command: argparse.ArgumentParser, *, required: bool) -> None:
         required=required,
         dest="provider",
     )
-    add_path(command, "--matrix", "FILE", "matrix file that has the target")
-    add_provider_settings(command)
-    add_place(command, "{}")
+    declare.path(command, "--matrix", "FILE", "matrix file that has the target")
+    declare.provider_settings(command)
+    declare.place(command, "{}")
 
 
-def add_verify(commands: Commands) -> None:
+def add_verify(commands: declare.Commands) -> None:
     """Declare `verify`."""
-    verify = add_command(
+    verify = declare.command(
         commands,
         "verify",
         "check submissions of a profile, without a network",
@@ -86,16 +74,16 @@ def add_verify(commands: Commands) -> None:
             2: "an argument is wrong",
         },
     )
-    add_path(
+    declare.path(
         verify,
         "submissions",
         "SUBMISSION",
         "folder or zip of a submission, or a folder of submissions; several are compared for copies",
         nargs="+",
     )
-    add_path(verify, "--signers", "FILE", "allowed signers, as ssh-keygen reads them")
-    add_path(verify, "--markdown", "FILE", "also write a comment for a pull request")
-    add_value(
+    declare.path(verify, "--signers", "FILE", "allowed signers, as ssh-keygen reads them")
+    declare.path(verify, "--markdown", "FILE", "also write a comment for a pull request")
+    declare.value(
         verify,
         "--rerun",
         "P%",
@@ -103,14 +91,14 @@ def add_verify(commands: Commands) -> None:
         type=share,
         dest="share",
     )
-    add_value(verify, "--seed", "N", "draws the cases of --rerun; default: any", type=seed)
+    declare.value(verify, "--seed", "N", "draws the cases of --rerun; default: any", type=seed)
     add_target(verify, required=False)
-    add_json(verify, ONE_ARRAY)
+    declare.json(verify, declare.ONE_ARRAY)
 
 
-def add_publication(commands: Commands) -> None:
+def add_publication(commands: declare.Commands) -> None:
     """Declare `publish`."""
-    publish = add_command(
+    publish = declare.command(
         commands,
         "publish",
         "write a static site of conformance submissions",
@@ -121,28 +109,30 @@ def add_publication(commands: Commands) -> None:
             2: "an argument is wrong, or there is no submission",
         },
     )
-    add_path(publish, "submissions", "SUBMISSIONS", "folder of submissions: folders or zips")
-    add_path(publish, "--out", "DIR", "folder of the site", required=True)
-    add_value(publish, "--title", "TEXT", "headline of the site", default="Execution provider conformance")
-    add_value(
+    declare.path(publish, "submissions", "SUBMISSIONS", "folder of submissions: folders or zips")
+    declare.path(publish, "--out", "DIR", "folder of the site", required=True)
+    declare.value(
+        publish, "--title", "TEXT", "headline of the site", default="Execution provider conformance"
+    )
+    declare.value(
         publish,
         "--day",
         "YYYY-MM-DD",
         "day on which waivers count or not; default: today",
         type=dt.date.fromisoformat,
     )
-    add_path(publish, "--signers", "FILE", "allowed signers, as ssh-keygen reads them; see `verify`")
+    declare.path(publish, "--signers", "FILE", "allowed signers, as ssh-keygen reads them; see `verify`")
 
 
-def add_profiles(commands: Commands) -> None:
+def add_profiles(commands: declare.Commands) -> None:
     """Declare the commands of `profiles`."""
-    listed = add_command(commands, "list", "list the profiles", "profiles.list_profiles", _CODES)
-    add_json(listed, ONE_ARRAY)
-    shown = add_command(commands, "show", "show a profile with its cases", "profiles.show", _CODES)
-    add_value(shown, "label", "PROFILE", _LABEL)
-    add_json(shown, ONE_OBJECT)
-    export = add_command(
+    listed = declare.command(commands, "list", "list the profiles", "profiles.list_profiles", _CODES)
+    declare.json(listed, declare.ONE_ARRAY)
+    shown = declare.command(commands, "show", "show a profile with its cases", "profiles.show", _CODES)
+    declare.value(shown, "label", "PROFILE", _LABEL)
+    declare.json(shown, declare.ONE_OBJECT)
+    export = declare.command(
         commands, "export", "check the archive of a profile, and copy it", "profiles.export", _CODES
     )
-    add_value(export, "label", "PROFILE", _LABEL)
-    add_path(export, "--out", "FILE", "a new file", required=True)
+    declare.value(export, "label", "PROFILE", _LABEL)
+    declare.path(export, "--out", "FILE", "a new file", required=True)

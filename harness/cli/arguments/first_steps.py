@@ -2,38 +2,26 @@
 
 from pathlib import Path
 
-from harness.cli.arguments.command import (
-    MODELS,
-    ONE_ARRAY,
-    Commands,
-    add_command,
-    add_json,
-    add_list,
-    add_no_report,
-    add_path,
-    add_place,
-    add_provider_settings,
-    add_value,
-)
+from harness.cli.arguments import declare
 
 
-def add_first_steps(commands: Commands) -> None:
+def add_first_steps(commands: declare.Commands) -> None:
     """Declare `doctor`, `check` and `init`."""
     _add_doctor(commands)
     _add_check(commands)
     _add_init(commands)
 
 
-def _add_doctor(commands: Commands) -> None:
-    doctor = add_command(
+def _add_doctor(commands: declare.Commands) -> None:
+    doctor = declare.command(
         commands, "doctor", "show which providers work here, why others do not, what to do", "doctor.doctor"
     )
-    add_path(doctor, "matrix", "MATRIX", "matrix file whose targets to try as well", nargs="?")
-    add_json(doctor, f"{ONE_ARRAY}, with versions and devices")
+    declare.path(doctor, "matrix", "MATRIX", "matrix file whose targets to try as well", nargs="?")
+    declare.json(doctor, f"{declare.ONE_ARRAY}, with versions and devices")
 
 
-def _add_check(commands: Commands) -> None:
-    check = add_command(
+def _add_check(commands: declare.Commands) -> None:
+    check = declare.command(
         commands,
         "check",
         "test a provider, or a folder of models, without a matrix file",
@@ -45,14 +33,14 @@ def _add_check(commands: Commands) -> None:
             3: "the provider cannot be used, cells are missing, or none was judged",
         },
     )
-    add_value(
+    declare.value(
         check,
         "what",
         "PROVIDER-or-FOLDER",
         "exact name, such as QNNExecutionProvider; or a folder of models, in which those that generate "
         "text do so",
     )
-    add_value(
+    declare.value(
         check,
         "provider",
         "PROVIDER",
@@ -60,20 +48,24 @@ def _add_check(commands: Commands) -> None:
         nargs="?",
         default="",
     )
-    add_provider_settings(check)
-    add_place(check, "test {}; PROVIDER may then be a name such as webgpu", ", with SwiftShader of Chromium")
-    add_list(
+    declare.provider_settings(check)
+    declare.place(
+        check, "test {}; PROVIDER may then be a name such as webgpu", ", with SwiftShader of Chromium"
+    )
+    declare.repeated(
         check,
         "--suite",
         "S",
         "default: onnx-node, and none beside a folder; `ep-harness list --suites` names all",
         dest="suites",
     )
-    add_value(check, "--model", "GLOB", MODELS)
-    add_path(check, "--out", "DIR", "run folder; default: runs/check-<provider>-<time>")
-    add_no_report(check)
+    declare.value(check, "--model", "GLOB", declare.MODELS)
+    declare.path(check, "--out", "DIR", "run folder; default: runs/check-<provider>-<time>")
+    declare.no_report(check)
 
 
-def _add_init(commands: Commands) -> None:
-    init = add_command(commands, "init", "write a matrix file for the providers that work here", "init.init")
-    add_path(init, "--out", "FILE", "default: matrix.toml", default=Path("matrix.toml"))
+def _add_init(commands: declare.Commands) -> None:
+    init = declare.command(
+        commands, "init", "write a matrix file for the providers that work here", "init.init"
+    )
+    declare.path(init, "--out", "FILE", "default: matrix.toml", default=Path("matrix.toml"))

@@ -2,20 +2,13 @@
 
 import argparse
 
-from harness.cli.arguments.command import (
-    Commands,
-    add_command,
-    add_no_report,
-    add_path,
-    add_provider_settings,
-    add_value,
-)
+from harness.cli.arguments import declare
 from harness.cli.arguments.values import count, duration_s
 
 
-def add_fuzz(commands: Commands) -> None:
+def add_fuzz(commands: declare.Commands) -> None:
     """Declare `fuzz`."""
-    fuzz = add_command(
+    fuzz = declare.command(
         commands,
         "fuzz",
         "generate models until a provider gives a wrong answer",
@@ -28,22 +21,22 @@ def add_fuzz(commands: Commands) -> None:
             130: "ended by Ctrl-C; what was found is kept",
         },
     )
-    add_value(
+    declare.value(
         fuzz,
         "targets",
         "TARGET",
         "exact name of a provider, such as CPUExecutionProvider, or a matrix file, whose targets count",
         nargs="+",
     )
-    add_value(fuzz, "--target", "GLOB", "of matrix files, only these targets")
-    add_provider_settings(fuzz)
-    add_value(
+    declare.value(fuzz, "--target", "GLOB", "of matrix files, only these targets")
+    declare.provider_settings(fuzz)
+    declare.value(
         fuzz, "--for", "TIME", "such as 8h; default: 10m", type=duration_s, dest="seconds", default=600.0
     )
-    add_value(fuzz, "--models", "N", "end after so many models", type=count, dest="stop")
-    add_value(fuzz, "--seed", "N", "of the models; default: 0", type=_seed, default=0)
-    add_value(fuzz, "--ops", "GLOBS", "only these operators, such as Conv,Reduce*", dest="operators")
-    add_value(
+    declare.value(fuzz, "--models", "N", "end after so many models", type=count, dest="stop")
+    declare.value(fuzz, "--seed", "N", "of the models; default: 0", type=_seed, default=0)
+    declare.value(fuzz, "--ops", "GLOBS", "only these operators, such as Conv,Reduce*", dest="operators")
+    declare.value(
         fuzz,
         "--triage",
         "TIME",
@@ -53,9 +46,9 @@ def add_fuzz(commands: Commands) -> None:
         default=600.0,
     )
     where = fuzz.add_mutually_exclusive_group()
-    add_path(where, "--out", "DIR", "run folder; default: runs/fuzz-<time>")
-    add_path(where, "--resume", "DIR", "go on in this run folder")
-    add_no_report(fuzz)
+    declare.path(where, "--out", "DIR", "run folder; default: runs/fuzz-<time>")
+    declare.path(where, "--resume", "DIR", "go on in this run folder")
+    declare.no_report(fuzz)
 
 
 def _seed(text: str) -> int:

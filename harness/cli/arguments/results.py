@@ -3,25 +3,16 @@
 import argparse
 from pathlib import Path
 
-from harness.cli.arguments.command import (
-    ONE_OBJECT,
-    RUN,
-    Commands,
-    add_command,
-    add_flag,
-    add_json,
-    add_path,
-    add_value,
-)
+from harness.cli.arguments import declare
 
 RUNS = "folder of successive runs, each a run folder or a folder of its shards"
 
 
-def add_results(commands: Commands) -> None:
+def add_results(commands: declare.Commands) -> None:
     """Declare `report`, `diff`, `gate` and `judge`."""
     _add_report(commands)
-    diff = add_command(commands, "diff", "compare two runs cell by cell", "results.diff")
-    gate = add_command(
+    diff = declare.command(commands, "diff", "compare two runs cell by cell", "results.diff")
+    gate = declare.command(
         commands,
         "gate",
         "compare two runs for CI: exit code 1 if a policy is violated",
@@ -33,8 +24,8 @@ def add_results(commands: Commands) -> None:
         },
     )
     for command in (diff, gate):
-        add_path(command, "old", "OLD", RUN)
-        add_path(command, "new", "NEW", "the run to compare with it; same form")
+        declare.path(command, "old", "OLD", declare.RUN)
+        declare.path(command, "new", "NEW", "the run to compare with it; same form")
     how = diff.add_mutually_exclusive_group()
     how.add_argument(
         "--format",
@@ -43,31 +34,33 @@ def add_results(commands: Commands) -> None:
         default="text",
         help="default: text",
     )
-    add_json(how, ONE_OBJECT)
-    add_path(gate, "--policy", "FILE", "TOML; default: nothing may get worse")
+    declare.json(how, declare.ONE_OBJECT)
+    declare.path(gate, "--policy", "FILE", "TOML; default: nothing may get worse")
     how = gate.add_mutually_exclusive_group()
-    add_flag(how, "--github", "print annotations, as on GitHub's runners by default")
-    add_json(how, ONE_OBJECT)
+    declare.flag(how, "--github", "print annotations, as on GitHub's runners by default")
+    declare.json(how, declare.ONE_OBJECT)
 
-    judge = add_command(commands, "judge", "judge a finished run again, with other tolerances", "judge.judge")
-    add_path(judge, "run", "RUN", "run folder; it is not changed")
-    add_value(
+    judge = declare.command(
+        commands, "judge", "judge a finished run again, with other tolerances", "judge.judge"
+    )
+    declare.path(judge, "run", "RUN", "run folder; it is not changed")
+    declare.value(
         judge,
         "--policy",
         "FILE",
         "file of [[tolerance]] entries, or a shipped one: calibrated, polygraphy",
         required=True,
     )
-    add_path(judge, "--out", "DIR", "write the judged run into a new folder")
+    declare.path(judge, "--out", "DIR", "write the judged run into a new folder")
 
 
-def _add_report(commands: Commands) -> None:
-    report = add_command(
+def _add_report(commands: declare.Commands) -> None:
+    report = declare.command(
         commands, "report", "write a report of finished runs: HTML, Markdown, CSV, ...", "results.report"
     )
-    add_path(report, "runs", "RUN", RUN, nargs="+")
-    add_path(report, "--out", "DIR", "folder of the report", required=True)
-    add_value(
+    declare.path(report, "runs", "RUN", declare.RUN, nargs="+")
+    declare.path(report, "--out", "DIR", "folder of the report", required=True)
+    declare.value(
         report,
         "--format",
         "F,F",
@@ -75,10 +68,10 @@ def _add_report(commands: Commands) -> None:
         dest="formats",
         default="html",
     )
-    add_path(report, "--templates", "DIR", "HTML templates that replace shipped ones")
-    add_path(report, "--baseline", "RUN", "show changes since this run (HTML)")
-    add_path(report, "--history", "FILE", "show since when faults are there (HTML)")
-    add_flag(
+    declare.path(report, "--templates", "DIR", "HTML templates that replace shipped ones")
+    declare.path(report, "--baseline", "RUN", "show changes since this run (HTML)")
+    declare.path(report, "--history", "FILE", "show since when faults are there (HTML)")
+    declare.flag(
         report,
         "--over-time",
         "RUN is a folder of successive runs: the newest in full, and the trends of all; default: if "
@@ -87,13 +80,13 @@ def _add_report(commands: Commands) -> None:
     _add_store(report)
 
 
-def add_query(commands: Commands) -> None:
+def add_query(commands: declare.Commands) -> None:
     """Declare `query`."""
-    query = add_command(
+    query = declare.command(
         commands, "query", "answer an SQL query about the results of many runs", "query.query"
     )
-    add_path(query, "runs", "RUNS", RUNS)
-    add_value(
+    declare.path(query, "runs", "RUNS", RUNS)
+    declare.value(
         query, "sql", "SQL", "one SELECT, in the SQL of DuckDB; views: records, runs, targets, environments"
     )
     query.add_argument(
@@ -103,32 +96,34 @@ def add_query(commands: Commands) -> None:
         default="table",
         help="default: table",
     )
-    add_path(query, "--out", "FILE", "write a file instead of printing")
+    declare.path(query, "--out", "FILE", "write a file instead of printing")
     _add_store(query)
 
 
 def _add_store(command: argparse.ArgumentParser) -> None:
-    add_path(command, "--store", "DIR", "folder that keeps what was read of the runs; default: in the cache")
+    declare.path(
+        command, "--store", "DIR", "folder that keeps what was read of the runs; default: in the cache"
+    )
 
 
-def add_history(commands: Commands) -> None:
+def add_history(commands: declare.Commands) -> None:
     """Declare the commands of `history`."""
-    add = add_command(commands, "add", "add runs; runs that are already there stay", "history.add")
-    add_path(add, "runs", "RUN", RUN, nargs="+")
+    add = declare.command(commands, "add", "add runs; runs that are already there stay", "history.add")
+    declare.path(add, "runs", "RUN", declare.RUN, nargs="+")
 
-    show = add_command(
+    show = declare.command(
         commands, "show", "show trends, errors near their limit, and failing cells", "history.show"
     )
-    add_path(show, "runs", "RUNS", f"{RUNS}; default: the database of --db", nargs="?")
+    declare.path(show, "runs", "RUNS", f"{RUNS}; default: the database of --db", nargs="?")
     which = show.add_mutually_exclusive_group()
-    add_value(which, "--target", "GLOB", "only these targets")
-    add_value(which, "--cell", "ID", "every result of one cell")
+    declare.value(which, "--target", "GLOB", "only these targets")
+    declare.value(which, "--cell", "ID", "every result of one cell")
     how = show.add_mutually_exclusive_group()
-    add_path(how, "--out", "DIR", "write a page with charts into this folder")
-    add_json(how, ONE_OBJECT)
+    declare.path(how, "--out", "DIR", "write a page with charts into this folder")
+    declare.json(how, declare.ONE_OBJECT)
     _add_store(show)
     for command in (add, show):
-        add_path(
+        declare.path(
             command,
             "--db",
             "FILE",

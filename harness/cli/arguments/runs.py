@@ -1,32 +1,21 @@
 """Arguments of `list` and `run`."""
 
-from harness.cli.arguments.command import (
-    MATRIX,
-    ONE_ARRAY,
-    Commands,
-    add_command,
-    add_flag,
-    add_json,
-    add_no_report,
-    add_path,
-    add_selection,
-    add_value,
-)
+from harness.cli.arguments import declare
 from harness.cli.arguments.values import duration_s
 
 
-def add_runs(commands: Commands) -> None:
+def add_runs(commands: declare.Commands) -> None:
     """Declare `list` and `run`."""
-    listing = add_command(
+    listing = declare.command(
         commands, "list", "show the plan of a matrix, or the built-in suites", "listing.listing"
     )
-    add_path(listing, "matrix", "MATRIX", MATRIX, nargs="?")
-    add_flag(listing, "--suites", "show the built-in suites instead")
-    add_json(listing, ONE_ARRAY)
-    add_flag(listing, "--count", "show only the number of cells of each target")
-    add_selection(listing)
+    declare.path(listing, "matrix", "MATRIX", declare.MATRIX, nargs="?")
+    declare.flag(listing, "--suites", "show the built-in suites instead")
+    declare.json(listing, declare.ONE_ARRAY)
+    declare.flag(listing, "--count", "show only the number of cells of each target")
+    declare.selection(listing)
 
-    run = add_command(
+    run = declare.command(
         commands,
         "run",
         "run a matrix: live progress, records, report",
@@ -38,7 +27,7 @@ def add_runs(commands: Commands) -> None:
             3: "a required target is unavailable, cells are missing, or none was judged",
         },
     )
-    add_path(run, "matrix", "MATRIX", MATRIX)
+    declare.path(run, "matrix", "MATRIX", declare.MATRIX)
     run.add_argument(
         "--triage",
         action="store_const",
@@ -46,7 +35,7 @@ def add_runs(commands: Commands) -> None:
         dest="triage_budget_s",
         help="after the last cell, explain failing ones for 10 minutes at most",
     )
-    add_value(
+    declare.value(
         run,
         "--triage-budget",
         "TIME",
@@ -55,7 +44,7 @@ def add_runs(commands: Commands) -> None:
         dest="triage_budget_s",
     )
     folder = run.add_mutually_exclusive_group()
-    add_path(folder, "--out", "DIR", "run folder; default: runs/<matrix>-<time>")
-    add_path(folder, "--resume", "DIR", "continue an interrupted run")
-    add_selection(run)
-    add_no_report(run)
+    declare.path(folder, "--out", "DIR", "run folder; default: runs/<matrix>-<time>")
+    declare.path(folder, "--resume", "DIR", "continue an interrupted run")
+    declare.selection(run)
+    declare.no_report(run)

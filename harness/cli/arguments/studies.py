@@ -1,22 +1,14 @@
 """Arguments of `levels` and `advise`, the commands about one model."""
 
-from harness.cli.arguments.command import (
-    ONE_OBJECT,
-    Commands,
-    add_command,
-    add_json,
-    add_path,
-    add_provider_settings,
-    add_value,
-)
+from harness.cli.arguments import declare
 
 
-def add_studies(commands: Commands) -> None:
+def add_studies(commands: declare.Commands) -> None:
     """Declare `levels` and `advise`."""
-    levels = add_command(
+    levels = declare.command(
         commands, "levels", "show what each graph optimization level does to a model", "levels.levels"
     )
-    advise = add_command(
+    advise = declare.command(
         commands,
         "advise",
         "find the fastest configuration that passes, for one model",
@@ -25,10 +17,10 @@ def add_studies(commands: Commands) -> None:
     )
     for command in (levels, advise):
         folders = "; or a folder of onnxruntime-genai" if command is advise else ""
-        add_value(
+        declare.value(
             command, "model", "MODEL", f".onnx file, or suite/model such as zoo/vit-small-op17{folders}"
         )
-        add_value(
+        declare.value(
             command,
             "provider",
             "MATRIX-or-PROVIDER",
@@ -36,8 +28,10 @@ def add_studies(commands: Commands) -> None:
             nargs="?",
             default="",
         )
-        add_provider_settings(command)
-    add_path(levels, "--out", "DIR", "also write a page into this folder")
-    add_json(levels, f"{ONE_OBJECT} in place of the tables")
-    add_value(advise, "--budget", "S", "seconds; default: 120", type=float, dest="budget_s", default=120.0)
-    add_json(advise, f"{ONE_OBJECT}, with every record")
+        declare.provider_settings(command)
+    declare.path(levels, "--out", "DIR", "also write a page into this folder")
+    declare.json(levels, f"{declare.ONE_OBJECT} in place of the tables")
+    declare.value(
+        advise, "--budget", "S", "seconds; default: 120", type=float, dest="budget_s", default=120.0
+    )
+    declare.json(advise, f"{declare.ONE_OBJECT}, with every record")

@@ -1,21 +1,12 @@
 """Arguments of `triage` and `replay`."""
 
-from harness.cli.arguments.command import (
-    ONE_OBJECT,
-    Commands,
-    add_command,
-    add_flag,
-    add_json,
-    add_path,
-    add_provider_settings,
-    add_value,
-)
+from harness.cli.arguments import declare
 from harness.cli.arguments.values import count, duration_s
 
 
-def add_triage(commands: Commands) -> None:
+def add_triage(commands: declare.Commands) -> None:
     """Declare `triage` and `replay`."""
-    triage = add_command(
+    triage = declare.command(
         commands,
         "triage",
         "explain failing cells: guilty node, minimal model, sentence",
@@ -26,18 +17,20 @@ def add_triage(commands: Commands) -> None:
             3: "a failure is not explained: it did not appear again, or time ran out",
         },
     )
-    add_path(triage, "run", "RUN", "run folder")
-    add_value(triage, "cells", "CELL", "ids of cells; default: one of each group of failures", nargs="*")
-    add_value(triage, "--jobs", "N", "targets at once; default: processors", type=count)
-    add_value(triage, "--budget", "TIME", "such as 10m; default: no limit", type=duration_s, dest="budget_s")
-    add_path(triage, "--out", "DIR", "default: the folder triage of the run")
-    add_path(
+    declare.path(triage, "run", "RUN", "run folder")
+    declare.value(triage, "cells", "CELL", "ids of cells; default: one of each group of failures", nargs="*")
+    declare.value(triage, "--jobs", "N", "targets at once; default: processors", type=count)
+    declare.value(
+        triage, "--budget", "TIME", "such as 10m; default: no limit", type=duration_s, dest="budget_s"
+    )
+    declare.path(triage, "--out", "DIR", "default: the folder triage of the run")
+    declare.path(
         triage, "--write-expect", "FILE", "write [[expect]] entries for unexpected cells that are explained"
     )
-    add_flag(triage, "--resume", "continue an interrupted triage")
-    add_flag(triage, "--keep-weights", "keep initializers; default: random numbers of their range")
+    declare.flag(triage, "--resume", "continue an interrupted triage")
+    declare.flag(triage, "--keep-weights", "keep initializers; default: random numbers of their range")
 
-    replay = add_command(
+    replay = declare.command(
         commands,
         "replay",
         "judge the fault of a bundle here, without running its script",
@@ -49,9 +42,11 @@ def add_triage(commands: Commands) -> None:
             3: "it cannot be judged here, or it fails in another way",
         },
     )
-    add_path(replay, "bundle", "BUNDLE", "folder or .zip")
+    declare.path(replay, "bundle", "BUNDLE", "folder or .zip")
     where = replay.add_mutually_exclusive_group()
-    add_value(where, "--target", "MATRIX:NAME", "a target of a matrix file; default: the bundle's own target")
-    add_value(where, "--provider", "PROVIDER", "exact name, such as QNNExecutionProvider")
-    add_provider_settings(replay)
-    add_json(replay, ONE_OBJECT)
+    declare.value(
+        where, "--target", "MATRIX:NAME", "a target of a matrix file; default: the bundle's own target"
+    )
+    declare.value(where, "--provider", "PROVIDER", "exact name, such as QNNExecutionProvider")
+    declare.provider_settings(replay)
+    declare.json(replay, declare.ONE_OBJECT)

@@ -16,7 +16,7 @@ ONE_OBJECT = "print one JSON object"
 ONE_ARRAY = "print one JSON array"
 
 
-def add_command(
+def command(
     commands: "Commands", name: str, summary: str, call: str, exit_codes: dict[int, str] | None = None
 ) -> argparse.ArgumentParser:
     """Declare a command.
@@ -25,53 +25,53 @@ def add_command(
     ``call`` is the ``module.function`` that runs it.
     """
     meanings = "\n".join(f"  {code}  {meaning}" for code, meaning in (exit_codes or {}).items())
-    command = commands.add_parser(
+    declared = commands.add_parser(
         name,
         help=summary,
         description=_sentence(summary),
         epilog=meanings and f"exit codes:\n{meanings}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    command.set_defaults(call=call)
-    command.register("action", None, _Once)
-    return command
+    declared.set_defaults(call=call)
+    declared.register("action", None, _Once)
+    return declared
 
 
-def add_group(commands: "Commands", name: str, summary: str) -> "Commands":
+def group(commands: "Commands", name: str, summary: str) -> "Commands":
     """Declare a command that consists of further commands."""
-    group = commands.add_parser(name, help=summary, description=_sentence(summary))
-    return group.add_subparsers(required=True, metavar="COMMAND")
+    declared = commands.add_parser(name, help=summary, description=_sentence(summary))
+    return declared.add_subparsers(required=True, metavar="COMMAND")
 
 
-def add_value(command: argparse._ActionsContainer, name: str, metavar: str, text: str, **how: Any) -> None:
+def value(command: argparse._ActionsContainer, name: str, metavar: str, text: str, **how: Any) -> None:
     """Declare an argument with a value; ``how`` are further arguments of ``add_argument``."""
     command.add_argument(name, metavar=metavar, help=text, **how)
 
 
-def add_path(command: argparse._ActionsContainer, name: str, metavar: str, text: str, **how: Any) -> None:
+def path(command: argparse._ActionsContainer, name: str, metavar: str, text: str, **how: Any) -> None:
     """Declare an argument that is a path."""
-    add_value(command, name, metavar, text, type=Path, **how)
+    value(command, name, metavar, text, type=Path, **how)
 
 
-def add_list(command: argparse._ActionsContainer, name: str, metavar: str, text: str, **how: Any) -> None:
+def repeated(command: argparse._ActionsContainer, name: str, metavar: str, text: str, **how: Any) -> None:
     """Declare an option that may be repeated; its values are a list."""
-    add_value(command, name, metavar, text, action="append", default=[], **how)
+    value(command, name, metavar, text, action="append", default=[], **how)
 
 
-def add_flag(command: argparse._ActionsContainer, name: str, text: str, **how: Any) -> None:
+def flag(command: argparse._ActionsContainer, name: str, text: str, **how: Any) -> None:
     """Declare an option without a value."""
     command.add_argument(name, action="store_true", help=text, **how)
 
 
-def add_json(command: argparse._ActionsContainer, text: str) -> None:
+def json(command: argparse._ActionsContainer, text: str) -> None:
     """Declare ``--json``, as ``as_json``."""
-    add_flag(command, "--json", text, dest="as_json")
+    flag(command, "--json", text, dest="as_json")
 
 
-def add_age(command: argparse.ArgumentParser) -> None:
+def age(command: argparse.ArgumentParser) -> None:
     """Declare how old the removed entries of a cache are, as ``older_than_days``."""
     which = command.add_mutually_exclusive_group()
-    add_value(
+    value(
         which,
         "--older-than",
         "DAYS",
@@ -85,9 +85,9 @@ def add_age(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_options(command: argparse.ArgumentParser) -> None:
+def options(command: argparse.ArgumentParser) -> None:
     """Declare ``--option``, as a list ``options``."""
-    add_list(
+    repeated(
         command,
         "--option",
         "K=V",
@@ -96,36 +96,36 @@ def add_options(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_provider_settings(command: argparse.ArgumentParser) -> None:
+def provider_settings(command: argparse.ArgumentParser) -> None:
     """Declare ``--plugin``, ``--option`` and ``--device``."""
-    add_value(command, "--plugin", "PACKAGE-OR-PATH", "plugin EP: its package or library")
-    add_options(command)
-    add_list(command, "--device", "K=V", "only devices with this property, such as type=NPU; may be repeated")
+    value(command, "--plugin", "PACKAGE-OR-PATH", "plugin EP: its package or library")
+    options(command)
+    repeated(command, "--device", "K=V", "only devices with this property, such as type=NPU; may be repeated")
 
 
-def add_place(command: argparse.ArgumentParser, text: str, where: str = "") -> None:
+def place(command: argparse.ArgumentParser, text: str, where: str = "") -> None:
     """Declare ``--browser``, ``--node`` and ``--software-gpu``; ``{}`` in a text stands for the place."""
-    group = command.add_mutually_exclusive_group()
+    either = command.add_mutually_exclusive_group()
     for name, what in (("browser", "onnxruntime-web in a browser"), ("node", "onnxruntime-node in Node.js")):
         told = text.format(what)
-        group.add_argument(f"--{name}", action="store_const", const=name, dest="place", help=told)
-    add_flag(command, "--software-gpu", f"with --browser: compute WebGPU on the processor{where}")
+        either.add_argument(f"--{name}", action="store_const", const=name, dest="place", help=told)
+    flag(command, "--software-gpu", f"with --browser: compute WebGPU on the processor{where}")
 
 
-def add_selection(command: argparse.ArgumentParser) -> None:
+def selection(command: argparse.ArgumentParser) -> None:
     """Declare the arguments that select cells; see ``harness.cli.selection``."""
-    add_value(command, "--target", "GLOB", "only these targets")
-    add_value(command, "--model", "GLOB", MODELS)
-    add_value(
+    value(command, "--target", "GLOB", "only these targets")
+    value(command, "--model", "GLOB", MODELS)
+    value(
         command,
         "--shard",
         "I/N",
         "only the I-th of N shares, for N machines; auto: as Slurm, Kubernetes or CI number them",
     )
-    add_path(command, "--durations", "RUN", "with --shard: an earlier run, to make shares equally long")
+    path(command, "--durations", "RUN", "with --shard: an earlier run, to make shares equally long")
 
 
-def add_no_report(command: argparse.ArgumentParser) -> None:
+def no_report(command: argparse.ArgumentParser) -> None:
     """Declare ``--no-report``, as ``with_report``."""
     command.add_argument("--no-report", action="store_false", dest="with_report", help="write no HTML report")
 
