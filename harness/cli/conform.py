@@ -7,8 +7,7 @@ from typing import Any
 
 import msgspec
 
-from harness.cli.conform_matrix import write_matrix
-from harness.cli.conform_target import Wanted, wanted_here, wanted_of_matrix, wanted_of_request
+from harness.cli.conform_matrix import Wanted, wanted_here, wanted_of_matrix, wanted_of_request, write_matrix
 from harness.cli.conform_text import summary, verified
 from harness.cli.output import print_lines
 from harness.cli.run import default_folder, run

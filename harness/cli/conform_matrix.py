@@ -4,15 +4,103 @@ import glob
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-from harness.cli.conform_target import Wanted
+import msgspec
+
+from harness.catalog.catalog import find_provider
 from harness.cli.matrix_text import toml, write_new
-from harness.cli.targets import naming_arguments
+from harness.cli.output import notify
+from harness.cli.targets import Request, in_its_place, naming_arguments
+from harness.core.errors import Problem, UsageError, valid_names
 from harness.core.scenario import PLAIN
 from harness.corpus.suites import PROFILE
-from harness.plan.matrix import matrix_from
+from harness.plan.matrix import load_matrix, matrix_from
+from harness.plan.target import Target
 from harness.profiles.profile import Profile
 from harness.profiles.suite import suite_name
+
+_WRITTEN = ("name", "provider", "axes", "required")
+"""Keys of a target that are not copied: a profile has its own axes."""
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """The target of a conformance run.
+
+    Attributes:
+        lines: Its table in a matrix file.
+    """
+
+    name: str
+    provider: str
+    lines: tuple[str, ...]
+
+
+def wanted_of_request(request: Request) -> Wanted:
+    """Return the target of a provider named on the command line."""
+    request = in_its_place(request)
+    text = request.matrix_text()
+    return Wanted(
+        name=request.name,
+        provider=request.provider,
+        lines=tuple(text[text.index("[[target]]") :].rstrip().splitlines()),
+    )
+
+
+def wanted_of_matrix(name: str, file: Path) -> Wanted:
+    """Return a target of a matrix file, without its axes: a profile has its own."""
+    targets = {target.name: target for target in load_matrix(file).targets}
+    if name not in targets:
+        what = f"{file} has no target {name!r}"
+        raise UsageError(Problem(where="--target", what=what, hint=valid_names(name, targets)))
+    target = targets[name]
+    if target.places is not None:
+        hint = "name a target with one runtime: all cases of a submission are of one device"
+        raise UsageError(Problem(where="--target", what=f"{name!r} has several places", hint=hint))
+    return Wanted(name=name, provider=target.provider[0], lines=tuple(_target_lines(target)))
+
+
+def wanted_here(request: Request) -> Wanted:
+    """Return a provider with the settings by which it computes something here, as `doctor` finds them.
+
+    Where it computes nothing, as it is: the run then tells why.
+    """
+    known = find_provider(request.provider)
+    if known is None or known.name != request.provider or not (known.probes or known.plugin_packages):
+        return wanted_of_request(request)
+    from harness.studies.doctor import examine_provider  # an engine takes 0.2 s to import
+
+    row = examine_provider(request.provider, notify)
+    if row is None or not row.computes:
+        return wanted_of_request(request)
+    options = [f"{key}={value}" for key, value in row.options.items()]
+    wanted = wanted_of_request(msgspec.structs.replace(request, plugin=row.plugin, options=options))
+    lines = (*wanted.lines, f"env      = {toml(row.env)}") if row.env else wanted.lines
+    return msgspec.structs.replace(wanted, lines=lines)
+
+
+def _target_lines(target: Target) -> Iterator[str]:
+    """Yield the table of a target: its values that are no defaults, with paths as absolute ones."""
+    yield "[[target]]"
+    yield f"name = {toml(target.name)}"
+    yield f"provider = {toml(target.provider)}"
+    for key, value in _changed(target).items():
+        if key not in _WRITTEN:
+            yield f"{key} = {toml(value)}"
+    yield "required = true"
+
+
+def _changed(struct: msgspec.Struct) -> dict[str, Any]:
+    """Return the fields of a struct that differ from their defaults, nested ones likewise."""
+    plain: dict[str, Any] = {}
+    for field in msgspec.structs.fields(type(struct)):
+        value = getattr(struct, field.name)
+        default = field.default if field.default is not msgspec.NODEFAULT else None
+        if field.default_factory is not msgspec.NODEFAULT:
+            default = field.default_factory()
+        if value is not None and value != default:
+            plain[field.name] = _changed(value) if isinstance(value, msgspec.Struct) else value
+    return plain
 
 
 def matrix_text(profile: Profile, wanted: Wanted, without: Sequence[str] = ()) -> str:

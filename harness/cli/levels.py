@@ -121,11 +121,8 @@ def _told(change: Change) -> str:
 def _targets(found: Levels) -> Iterator[str]:
     yield from _TARGETS.heading("run by", found.steps)
     for target in found.targets:
-        version = (
-            f" (onnxruntime {target.onnxruntime})"
-            if target.onnxruntime not in {"", found.onnxruntime}
-            else ""
-        )
+        other = target.onnxruntime not in {"", found.onnxruntime}
+        version = f" (onnxruntime {target.onnxruntime})" if other else ""
         yield one_line(visible(target.target), 50) + version
         yield _TARGETS.row("  nodes", [_nodes(share) for share in target.shares])
         yield _TARGETS.row("  partitions", [_partitions(share) for share in target.shares])

@@ -43,10 +43,8 @@ def report(
     side_by_side = baseline is not None or history is not None
     if months["over_time"] or (not side_by_side and is_over_time(runs)):
         if len(runs) != 1 or side_by_side:
-            what, hint = (
-                "it takes one folder of runs, which is its own history",
-                "drop --baseline and --history",
-            )
+            what = "it takes one folder of runs, which is its own history"
+            hint = "drop --baseline and --history"
             raise UsageError(Problem(where="--over-time", what=what, hint=hint))
         written = report_over_time(runs[0], out, names, store=months["store"], templates=templates)
     else:

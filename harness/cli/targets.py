@@ -154,7 +154,9 @@ def wanted_matrix(request: Request) -> Matrix:
             return matrix_from(tomllib.loads(request.matrix_text()), file)
     request.refuse_settings("name PROVIDER after the model")
     if request.provider:
-        return _with_own_axes(load_matrix(Path(request.provider)))
+        matrix = load_matrix(Path(request.provider))
+        targets = tuple(msgspec.structs.replace(one, axes=matrix.axes | one.axes) for one in matrix.targets)
+        return msgspec.structs.replace(matrix, axes={}, targets=targets)
     notify("looking for providers that work here; name a provider or a matrix file to skip this ...")
     text = "\n".join(matrix_of(examine_here(HERE), "\n".join(request.models.lines())))
     return matrix_from(tomllib.loads(text), Path(HERE))
@@ -176,13 +178,6 @@ def _as_argument(problem: Problem, file: Path) -> Problem:
             where = argument + where.removeprefix(key)
             break
     return msgspec.structs.replace(problem, where=where)
-
-
-def _with_own_axes(matrix: Matrix) -> Matrix:
-    targets = tuple(
-        msgspec.structs.replace(target, axes=matrix.axes | target.axes) for target in matrix.targets
-    )
-    return msgspec.structs.replace(matrix, axes={}, targets=targets)
 
 
 def pairs_of(flag: str, given: Sequence[str]) -> dict[str, str]:

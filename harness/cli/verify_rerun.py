@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 
 from harness.cli.conform import Asked, finished_run, wanted_of
-from harness.cli.conform_matrix import write_matrix
-from harness.cli.conform_target import Wanted
+from harness.cli.conform_matrix import Wanted, write_matrix
 from harness.cli.run import run
 from harness.conformance.environment import environment_of
 from harness.conformance.scrub import scrubbed

@@ -38,11 +38,7 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def gather(
-    folder: Path,
-    *,
-    now: dt.datetime,
-    signers: Path | None = None,
-    profiles: Path | None = None,
+    folder: Path, *, now: dt.datetime, signers: Path | None = None, profiles: Path | None = None
 ) -> Gathered:
     """Verify every submission directly in a folder: folders with a statement, and zips.
 

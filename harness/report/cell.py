@@ -61,15 +61,17 @@ def placed(records: Sequence[tuple[Path, Record]], fault_of: FaultOf) -> tuple[R
     hrefs = _hrefs(record for _, record in ordered)
     # A run has many cells and few columns: equal ones become one object.
     known: dict[Column, Column] = {}
-    cells = []
-    for index, (folder, record) in enumerate(ordered):
-        column = column_of(record)
-        column = known.setdefault(column, column)
-        fault = fault_of(folder, record)
-        cells.append(
-            ReportCell(record=record, column=column, folder=folder, href=hrefs.get(index, ""), fault=fault)
+    return tuple(
+        ReportCell(
+            record=record,
+            column=known.setdefault(column, column),
+            folder=folder,
+            href=hrefs.get(index, ""),
+            fault=fault_of(folder, record),
         )
-    return tuple(cells)
+        for index, (folder, record) in enumerate(ordered)
+        for column in [column_of(record)]
+    )
 
 
 def details_rank(record: Record) -> int | None:

@@ -51,12 +51,7 @@ _MEANINGS = {
     Kind.GONE: "had a result, and has none now",
 }
 
-_RANKS = {
-    Family.FAILED: 0,
-    Family.UNSUPPORTED: 1,
-    Family.UNTESTED: 2,
-    Family.PASSED: 3,
-}
+_RANKS = {Family.FAILED: 0, Family.UNSUPPORTED: 1, Family.UNTESTED: 2, Family.PASSED: 3}
 """Higher is better. Families without a rank are no result."""
 
 

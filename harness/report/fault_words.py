@@ -34,6 +34,8 @@ _VARIED = {
     "values": "input values",
 }
 
+_WEIGHTS = {"kept": "as in the model", "random": "replaced by random numbers", "single": "one value in each"}
+
 
 class ConditionRow(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that was tried of one kind, as values in words.
@@ -132,13 +134,8 @@ def reduced(model: ReducedModel) -> Iterator[tuple[str, str]]:
     nodes = f"{len(model.nodes):,} of {plural(model.nodes_before, 'node')}"
     nbytes = f"{model.bytes:,} of {model.bytes_before:,} bytes"
     yield "Minimal model", f"{nodes}, {nbytes}" + (f"; opset {_listed(opsets)}" if opsets else "")
-    weights = {
-        "kept": "as in the model",
-        "random": "replaced by random numbers",
-        "single": "one value in each",
-    }
     if any(tensor.role == "initializer" for tensor in model.tensors):
-        yield "Its weights", weights[model.weights]
+        yield "Its weights", _WEIGHTS[model.weights]
     if not model.complete:
         yield "Reduction", "not finished: time ran out, a smaller model may fail too"
 

@@ -37,8 +37,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = 0
     other_measure: Annotated[
-        Count,
-        Meta(description="Cells with another verdict under another tolerance, golden or model."),
+        Count, Meta(description="Cells with another verdict under another tolerance, golden or model.")
     ] = 0
     not_run: Annotated[Count, Meta(description="Planned cells of the new run without a result.")] = 0
     required_unavailable: Annotated[

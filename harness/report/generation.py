@@ -174,9 +174,7 @@ def generation_pages(report: Report) -> Iterator[GenerationPage]:
         )
 
 
-def _parts(
-    models: Sequence[tuple[str, list[ReportCell]]],
-) -> Iterator[list[tuple[str, list[ReportCell]]]]:
+def _parts(models: Sequence[tuple[str, list[ReportCell]]]) -> Iterator[list[tuple[str, list[ReportCell]]]]:
     """Yield the models of each file; a model is never split."""
     part: list[tuple[str, list[ReportCell]]] = []
     count = 0

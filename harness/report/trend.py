@@ -126,10 +126,7 @@ class _Book:
         for (matrix, label, target), points in sorted(found.items()):
             ordered = sorted(points, key=lambda point: self._order[point["run"].id])
             yield Series(
-                matrix=matrix,
-                label=label,
-                target=target,
-                points=tuple(self._with_changes(ordered, target)),
+                matrix=matrix, label=label, target=target, points=tuple(self._with_changes(ordered, target))
             )
 
     def _with_changes(self, points: Sequence[dict[str, Any]], target: str) -> Iterator[TrendPoint]:

@@ -6,10 +6,7 @@ import datetime as dt
 from harness.cli.arguments import declare
 from harness.cli.arguments.values import seed, share
 
-_CODES = {
-    0: "always, unless an argument is wrong",
-    2: "an argument is wrong, or a profile is altered",
-}
+_CODES = {0: "always, unless an argument is wrong", 2: "an argument is wrong, or a profile is altered"}
 _LABEL = "label of a profile, such as cnn@1"
 
 

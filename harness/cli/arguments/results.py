@@ -28,11 +28,7 @@ def add_results(commands: declare.Commands) -> None:
         declare.path(command, "new", "NEW", "the run to compare with it; same form")
     how = diff.add_mutually_exclusive_group()
     how.add_argument(
-        "--format",
-        dest="style",
-        choices=("text", "markdown", "github"),
-        default="text",
-        help="default: text",
+        "--format", dest="style", choices=("text", "markdown", "github"), default="text", help="default: text"
     )
     declare.json(how, declare.ONE_OBJECT)
     declare.path(gate, "--policy", "FILE", "TOML; default: nothing may get worse")

@@ -47,6 +47,6 @@ def add_triage(commands: declare.Commands) -> None:
     declare.value(
         where, "--target", "MATRIX:NAME", "a target of a matrix file; default: the bundle's own target"
     )
-    declare.value(where, "--provider", "PROVIDER", "exact name, such as QNNExecutionProvider")
+    declare.value(where, "--provider", "PROVIDER", "exact name, such as QNNExecutionProvider", default="")
     declare.provider_settings(replay)
     declare.json(replay, declare.ONE_OBJECT)
