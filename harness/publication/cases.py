@@ -13,7 +13,6 @@ from harness.profiles.profile import Profile, ProfileCase
 from harness.publication.entry import Entry
 from harness.publication.lines import Line
 from harness.publication.operators import Reach, reach_of
-from harness.report.figures import Share
 from harness.report.page import packed
 from harness.report.tone import SYMBOLS, spoken, tone
 
@@ -122,11 +121,6 @@ def archive_of(profile: Profile, lines: Iterable[Line]) -> Markup:
         "submissions": submissions,
     }
     return packed(msgspec.json.encode(told), 9)
-
-
-def share_of(totals: Totals) -> Share:
-    """Return the passed cases of a feature."""
-    return Share(totals.passed, totals.cases)
 
 
 def _text(text: str) -> str:

@@ -165,7 +165,7 @@ def compare(old: MergedRun, new: MergedRun, *, names: tuple[str, str]) -> Diff:
         if (change := _change(before.get(cell), after.get(cell), likeness))
     ]
     compared = sum(_ranked(record) and _ranked(after.get(cell)) for cell, record in before.items())
-    both = sum(change.kind not in (Kind.NEW, Kind.GONE) for change in found if _both_ranked(change))
+    changed = sum(_ranked(before.get(one.cell)) and _ranked(after.get(one.cell)) for one in found)
     kinds = Counter(change.kind for change in found)
     unavailable = {record.target for _, record in new.records if record.verdict is Verdict.UNAVAILABLE}
     return Diff(
@@ -176,7 +176,7 @@ def compare(old: MergedRun, new: MergedRun, *, names: tuple[str, str]) -> Diff:
         new_not_run=_not_run(new),
         required_unavailable=tuple(sorted(unavailable & new.required)),
         compared=compared,
-        unchanged=compared - both,
+        unchanged=compared - changed,
         kinds={kind: kinds[kind] for kind in order},
         flows=tuple(_flows(before, after)),
         changes=tuple(sorted(found, key=lambda change: order.index(change.kind))),
@@ -238,10 +238,6 @@ def _kind(old: Record, new: Record, measure: tuple[str, ...], facts: tuple[str, 
 
 def _ranked(record: Record | None) -> bool:
     return record is not None and record.verdict.family in _RANKS
-
-
-def _both_ranked(change: Change) -> bool:
-    return all(verdict is not None and verdict.family in _RANKS for verdict in (change.before, change.after))
 
 
 def _rank(record: Record) -> tuple[int, bool]:

@@ -1,7 +1,6 @@
 """The page *Faults*: what triage found out about failing cells, each cause once."""
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import ClassVar
 
 import msgspec
 
@@ -61,8 +60,6 @@ class FaultsPage(msgspec.Struct, frozen=True, kw_only=True):
     unknown: int
     explained: int
     failed: int
-
-    shown_cells: ClassVar = SHOWN_CELLS
 
 
 def fault_pages(report: Report) -> Iterator[FaultsPage]:

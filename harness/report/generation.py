@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
 
 import msgspec
 
@@ -10,7 +9,7 @@ from harness.core.errors import one_line
 from harness.core.generated import Generated, Generation
 from harness.core.verdict import Family
 from harness.report.cell import REASON_CHARS, ReportCell, page_file
-from harness.report.chosen_text import SHOWN_TOKENS, Text, cpu_text, texts
+from harness.report.chosen_text import Text, cpu_text, texts
 from harness.report.column import Column
 from harness.report.figures import brief, multiple, percentage, ratio
 from harness.report.kl_curve import KlCurve, kl_curve
@@ -132,8 +131,6 @@ class GenerationPage(msgspec.Struct, frozen=True, kw_only=True):
     cells: int
     failed: int
     left_out: int
-
-    shown_tokens: ClassVar = SHOWN_TOKENS
 
 
 def generation_pages(report: Report) -> Iterator[GenerationPage]:

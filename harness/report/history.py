@@ -84,15 +84,11 @@ class History:
         with self._reporting():
             yield from self.database.execute(sql, values)
 
-    def close(self) -> None:
-        """Close the file."""
-        self.database.close()
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self.database.close()
 
     def add(self, path: Path) -> bool:
         """Add a run, or a folder of runs as one; return False if the history already has it.

@@ -104,10 +104,6 @@ def _read_all(paths: Sequence[Path]) -> list[RunData]:
     return runs
 
 
-def _html(content: Content, out: Path) -> Path:
-    return write_site(content.report, out, templates=content.templates)
-
-
 def _markdown(content: Content, out: Path) -> Path:
     path = out / "report.md"
     path.write_text(to_markdown(content.report, content.targets), encoding="utf-8", newline="\n")
@@ -147,7 +143,7 @@ def _badge(content: Content, out: Path) -> Path:
 
 
 FORMATS: dict[str, Callable[[Content, Path], Path]] = {
-    "html": _html,
+    "html": lambda content, out: write_site(content.report, out, templates=content.templates),
     "markdown": _markdown,
     "csv": _csv,
     "json": _json,
