@@ -1,4 +1,7 @@
-"""`ep-harness advise`: find the fastest configuration that passes, for one model on this machine."""
+"""`ep-harness advise`: find the fastest configuration that passes, for one model on this machine.
+
+For a folder of onnxruntime-genai it adds the speed of generated text, shared buffers, and more code.
+"""
 
 import math
 import time
@@ -8,22 +11,36 @@ from typing import Any
 
 import msgspec
 
-from harness.cli.advise_text import TextAdvice, as_plain, text_advice, text_lines, without_sharing
-from harness.cli.output import notify, print_json, print_lines, wrapped
+from harness.cli.output import notify, print_result, wrapped
 from harness.cli.targets import Request, Tested, wanted_matrix
 from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError, one_line
 from harness.core.facts import CPU_PROVIDER as CPU
+from harness.core.generated import GenerationSpeed
 from harness.core.record import Record
 from harness.core.text import visible
 from harness.core.verdict import Verdict
+from harness.core.ways import WAYS
+from harness.corpus.case import load_case
+from harness.corpus.decoder import Decoder, decoder_of
 from harness.corpus.suites import Suite, open_model
 from harness.plan.matrix import Matrix
 from harness.plan.target import Target
+from harness.report.figures import ratio
 from harness.run.summary import WIDTH
 from harness.studies.advise import Advice, Tried, advise
 from harness.studies.candidates import GENERATE
+from harness.studies.decode_code import decode_code
 from harness.studies.decoders import genai_suite
+from harness.studies.genai_code import genai_code
 from harness.studies.session_code import session_code
+from harness.studies.sharing import SHARED, Sharing, shares_buffer, with_ways
+
+_SHARING = {
+    "right": "gives the right results",
+    "wrong": "gives WRONG results",
+    "declined": "is not possible",
+    "unknown": "was not tried",
+}
 
 _FOR_SHARING = 0.1
 """Share of the time in which the winner is tried with a shared buffer."""
@@ -32,14 +49,27 @@ SHOWN = 20
 """Lines of one kind at most; --json has all."""
 
 
+class TextAdvice(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known about the winner besides its place in the ranking.
+
+    Attributes:
+        speed: How fast it generates text; None if it was not measured.
+        sharing: Whether past and present may share one buffer.
+        decode_code: Generates text with the session of onnxruntime.
+        genai_code: Makes the model of onnxruntime-genai.
+    """
+
+    speed: GenerationSpeed | None
+    sharing: Sharing
+    decode_code: str
+    genai_code: str
+
+
 def advise_on(model: str, *, budget_s: float, as_json: bool, **request: Any) -> int:
     """Print a ranking, why other configurations are rejected, and Python code for the winner.
 
     Returns:
         0; 1 if nothing passes; 130 if interrupted, after printing the results so far.
-
-    Raises:
-        UsageError: An argument is wrong, or the model cannot be read.
     """
     until = time.monotonic() + budget_s
     if not 0 < budget_s < math.inf:
@@ -51,10 +81,8 @@ def advise_on(model: str, *, budget_s: float, as_json: bool, **request: Any) -> 
     names = ", ".join(target.name for target in matrix.targets)
     notify(f"trying       {one_line(visible(names), 200)}; at most {max(until - time.monotonic(), 0):.0f} s")
     found, text = _advise(suite, matrix, folder, until)
-    if as_json:
-        print_json(_as_json(found, suite) | ({} if text is None else {"text": as_plain(text)}))
-    else:
-        print_lines(_page(found, suite, model, text))
+    told = _as_json(found, suite) | ({} if text is None else {"text": text})
+    print_result(told, _page(found, suite, model, text), as_json=as_json)
     if found.stopped_by == "interrupt":
         return EXIT_INTERRUPTED
     return EXIT_OK if found.ranked else EXIT_UNEXPECTED
@@ -67,16 +95,67 @@ def _advise(
     if folder is None:
         return advise(suite, matrix, until=until, notify=notify, show=show_tried), None
     search_until = until - _FOR_SHARING * max(until - time.monotonic(), 0.0)
-    unshared = without_sharing(matrix)
+    unshared = _without_sharing(matrix)
     found = advise(suite, unshared, until=search_until, notify=notify, show=show_tried, scenario=GENERATE)
     winner = found.winner
-    return found, None if winner is None else text_advice(found, winner, suite, matrix, folder, notify)
+    return found, None if winner is None else _text_advice(found, winner, suite, matrix, folder)
 
 
 def show_tried(one: Tried) -> None:
     """Print one result of the running search."""
     what = f"{one.p50_ms:.4g} ms" if one.p50_ms is not None else one.fell_out
     notify("tried        " + one_line(visible(f"{one.candidate.name}: {what}"), WIDTH - 13))
+
+
+def _without_sharing(matrix: Matrix) -> Matrix:
+    """Return a matrix whose decoders do not share buffers: that is asked about the winner only.
+
+    A configuration that is wrong with a shared buffer may be right without.
+    """
+    wanted = [way for way in matrix.scenarios.generate.ways if way != SHARED]
+    return with_ways(matrix, wanted or [way for way in WAYS if way != SHARED])
+
+
+def _text_advice(found: Advice, winner: Tried, suite: Suite, matrix: Matrix, folder: Path) -> TextAdvice:
+    """Return what is to be known about the winner.
+
+    Raises:
+        ModelError: The model has been changed meanwhile.
+    """
+    (model,) = suite.models()
+    target = found.targets[winner.candidate.target]
+    if found.stopped_by == "interrupt":
+        sharing = Sharing(state="unknown", reason="interrupted")
+    else:
+        notify("trying       the winner with past and present in one buffer")
+        sharing = shares_buffer(suite, matrix, target, winner.candidate, notify)
+    case = load_case(suite, model, matrix.models.dimensions)
+    decoder = decoder_of(case)
+    cell = winner.candidate.cell(suite.name, model, GENERATE)
+    generation = winner.record.generation
+    return TextAdvice(
+        speed=generation.speed if generation else None,
+        sharing=sharing,
+        decode_code=decode_code(case, decoder) if isinstance(decoder, Decoder) else "",
+        genai_code=genai_code(target, cell, folder.absolute(), shares=sharing.state == "right"),
+    )
+
+
+def _text_lines(text: TextAdvice) -> Iterator[str]:
+    """Yield the speed of the winner, and what is known about a shared buffer."""
+    if text.speed is not None:
+        yield from wrapped(f"speed: {'; '.join(_speed(text.speed))}")
+    reason = f": {one_line(visible(text.sharing.reason), 300)}" if text.sharing.reason else ""
+    yield from wrapped(f"one buffer for past and present {_SHARING[text.sharing.state]}{reason}")
+
+
+def _speed(speed: GenerationSpeed) -> Iterator[str]:
+    for length, ms in sorted(speed.first_token_ms.items())[-1:]:
+        yield f"first token {ms:.4g} ms after a prompt of {length:,}"
+    for rows, rate in sorted(speed.tokens_per_s.items()):
+        yield f"{ratio(rate)} tokens/s" + (f" with a batch of {rows:,}" if rows > 1 else "")
+    if speed.cache_mib is not None:
+        yield f"cache {speed.cache_mib:.4g} MiB"
 
 
 def _page(found: Advice, suite: Suite, model: str, text: TextAdvice | None) -> Iterator[str]:
@@ -96,7 +175,7 @@ def _page(found: Advice, suite: Suite, model: str, text: TextAdvice | None) -> I
     )
     yield from wrapped(f"winner: {one_line(visible(winner.candidate.name), 300)}{why}")
     if text is not None:
-        yield from text_lines(text)
+        yield from _text_lines(text)
     yield ""
     yield _code(found, winner, suite)
     if text is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.agent_check.bench import Setup
 from harness.agent_check.check import Check
 from harness.agent_check.run import CHECKS, Checked, run_checks
-from harness.cli.output import print_json, print_lines, wrapped
+from harness.cli.output import print_lines, print_result, wrapped
 from harness.cli.targets import pairs_of
 from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError, one_line
 
@@ -27,11 +27,7 @@ def agent_check(
     *,
     as_json: bool,
 ) -> int:
-    """Run the checks, and show each as it ends.
-
-    Raises:
-        UsageError: There is no such program, or no check is selected.
-    """
+    """Run the checks, and show each as it ends."""
     program = shutil.which(command[0])
     if program is None:
         problem = f"there is no program {command[0]!r}"
@@ -54,10 +50,7 @@ def agent_check(
                 print_lines([*([one.check.group] if one.check.group != group else []), *_lines(one)])
             group = one.check.group
     failed = [one for one in checked if one.state == "failed"]
-    if as_json:
-        print_json([_row(one) for one in checked])
-    else:
-        print_lines(_summary(checked, len(selected)))
+    print_result([_row(one) for one in checked], _summary(checked, len(selected)), as_json=as_json)
     return EXIT_UNEXPECTED if failed else EXIT_OK
 
 

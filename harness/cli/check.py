@@ -12,7 +12,7 @@ from harness.cli.matrix_text import matrix_of, write_new
 from harness.cli.output import notify
 from harness.cli.run import default_folder, run
 from harness.cli.selection import Selection
-from harness.cli.targets import GENERATE, HERE, Request, Tested, as_arguments, in_its_place
+from harness.cli.targets import GENERATE, HERE, Request, Tested, in_its_place, naming_arguments
 from harness.core.errors import Problem, UsageError
 from harness.corpus.suites import open_folder
 from harness.engine.prepare import open_suites
@@ -38,20 +38,8 @@ def check(
     With that file the run can be resumed, and extended. Models that generate text with a cache play the
     scenario ``generate``: those of the suite of this name, and those of a folder.
 
-    Args:
-        what: A provider's exact name, or a folder of models.
-        provider: After a folder, a provider's exact name; empty for all that work here.
-        suites: Names of suites.
-        model: Glob on the models.
-        out: The run folder.
-        with_report: Whether to write the report.
-        request: Further fields of ``Request``.
-
     Returns:
         As ``run``; a provider that cannot be used counts as an unavailable required target.
-
-    Raises:
-        UsageError: An argument is wrong, or the run folder cannot be written.
     """
     folder, named = (what, provider) if _is_folder(what, provider) else ("", what)
     wanted = in_its_place(Request(provider=named, models=_tested(suites, folder), **request))
@@ -59,11 +47,9 @@ def check(
     run_folder = out or default_folder(PurePath(f"check-{name}.toml"))
     content = _matrix_text(wanted)
     file = run_folder / "matrix.toml"
-    try:
+    with naming_arguments(file):
         matrix = matrix_from(tomllib.loads(content), file)
         opened = open_suites(matrix)
-    except UsageError as error:
-        raise as_arguments(error, file) from error
     plan = expand(matrix, {suite: each.models() for suite, each in opened.items()})
     Selection(model=model).of(plan)  # refuses a glob that matches nothing, before anything is written
     write_new(file, content)
@@ -71,11 +57,7 @@ def check(
 
 
 def _is_folder(what: str, provider: str) -> bool:
-    """Return whether the first argument is a folder of models.
-
-    Raises:
-        UsageError: It can only be one, and there is none.
-    """
+    """Return whether the first argument is a folder of models."""
     if Path(what).is_dir():
         return True
     if provider or Path(what).name != what or Path(what).suffix == ".onnx":

@@ -7,13 +7,11 @@ from typing import Any
 
 import msgspec
 
-from harness.cli.conform_matrix import write_matrix
-from harness.cli.conform_target import Wanted, wanted_here, wanted_of_matrix, wanted_of_request
+from harness.cli.conform_matrix import Wanted, wanted_here, wanted_of_matrix, wanted_of_request, write_matrix
 from harness.cli.conform_text import summary, verified
 from harness.cli.output import print_lines
-from harness.cli.run import default_folder, run_and_tell
+from harness.cli.run import default_folder, run
 from harness.cli.targets import Request
-from harness.cli.web import Place
 from harness.conformance.level import case_label
 from harness.conformance.submission import Level
 from harness.conformance.submit import (
@@ -43,29 +41,18 @@ from harness.profiles.suite import open_profile
 from harness.run.run_folder import RECORDS
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """The arguments of the command, but for its folder.
+class Asked(Request, frozen=True, kw_only=True):
+    """The arguments of the command, but for its folder; ``provider`` is a target's name with a matrix.
 
     Attributes:
-        profile: Label of a profile.
-        target: Name of a provider, or of a target of ``matrix``.
         matrix: A matrix file; None for a provider.
-        plugin: As in ``Request``, like the next ones.
         claims: Features that the product claims.
         vendor: As in ``Claim``, like the next ones.
-        waivers: File of waivers.
         key: A private key of OpenSSH to sign with.
-        by_sigstore: Whether to sign by sigstore.
     """
 
     profile: str
-    target: str
     matrix: Path | None = None
-    plugin: str | None = None
-    options: Sequence[str] = ()
-    device: Sequence[str] = ()
-    place: Place | None = None
-    software_gpu: bool = False
     claims: Sequence[str] = ()
     vendor: str = ""
     product: str = ""
@@ -80,16 +67,9 @@ def conform(*, out: Path | None, **asked: Any) -> int:
 
     An interrupted run gives a submission as well: its open cases are named.
 
-    Args:
-        out: Folder of run and submission.
-        asked: Fields of ``Asked``.
-
     Returns:
         0 conformant, 1 partial or not, 3 the target cannot be used, the run is incomplete, or the submission
         would be refused.
-
-    Raises:
-        UsageError: An argument is wrong, or something cannot be written or signed.
     """
     wishes = Asked(**asked)
     profile = load_profile(wishes.profile)
@@ -103,7 +83,7 @@ def conform(*, out: Path | None, **asked: Any) -> int:
         raise UsageError(Problem(where=str(folder), what=what, hint="choose another folder: --out"))
     file = write_matrix(profile, wanted, home / "run")
     told: list[str] = []
-    code = run_and_tell(file, told, out=home / "run", resume=None, with_report=False)
+    code = run(file, out=home / "run", resume=None, with_report=False, told=told)
     finished = finished_run(wanted, home / "run", told)
     now = dt.datetime.now(dt.UTC)
     submission = submission_of(claim, finished, now)
@@ -145,7 +125,7 @@ def _claim(asked: Asked, profile: Profile) -> Claim:
 
 def _words(asked: Asked) -> Iterator[str]:
     """Yield the arguments that decide the result, in one order."""
-    yield from ("--profile", asked.profile, "--target", asked.target)
+    yield from ("--profile", asked.profile, "--target", asked.provider)
     single = {"--matrix": asked.matrix, "--plugin": asked.plugin}
     for flag, one in single.items():
         if one is not None:
@@ -162,28 +142,14 @@ def _words(asked: Asked) -> Iterator[str]:
 
 
 def wanted_of(asked: Asked) -> Wanted:
-    """Return the target that the arguments ask for.
-
-    Raises:
-        UsageError: An argument is wrong.
-    """
+    """Return the target that the arguments ask for."""
+    has_settings = any((asked.plugin, asked.options, asked.device, asked.place, asked.software_gpu))
     if asked.matrix is not None:
-        settings = (asked.plugin, asked.options, asked.device, asked.place)
-        if any(settings) or asked.software_gpu:
+        if has_settings:
             what = "the target of a matrix file has its own plugin, options, device and runtime"
             raise UsageError(Problem(where="--matrix", what=what, hint="change the file, or leave it out"))
-        return wanted_of_matrix(asked.target, asked.matrix)
-    request = Request(
-        provider=asked.target,
-        plugin=asked.plugin,
-        options=asked.options,
-        device=asked.device,
-        place=asked.place,
-        software_gpu=asked.software_gpu,
-    )
-    if asked.plugin or asked.options or asked.device or asked.place or asked.software_gpu:
-        return wanted_of_request(request)
-    return wanted_here(request)
+        return wanted_of_matrix(asked.provider, asked.matrix)
+    return wanted_of_request(asked) if has_settings else wanted_here(asked)
 
 
 def finished_run(wanted: Wanted, folder: Path, told: Sequence[str]) -> Finished:

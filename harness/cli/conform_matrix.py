@@ -4,33 +4,117 @@ import glob
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-from harness.cli.conform_target import Wanted
-from harness.cli.matrix_text import list_of, quoted, write_new
-from harness.cli.targets import as_arguments
-from harness.core.errors import UsageError
+import msgspec
+
+from harness.catalog.catalog import find_provider
+from harness.cli.matrix_text import toml, write_new
+from harness.cli.output import notify
+from harness.cli.targets import Request, in_its_place, naming_arguments
+from harness.core.errors import Problem, UsageError, valid_names
 from harness.core.scenario import PLAIN
 from harness.corpus.suites import PROFILE
-from harness.plan.matrix import matrix_from
+from harness.plan.matrix import load_matrix, matrix_from
+from harness.plan.target import Target
 from harness.profiles.profile import Profile
 from harness.profiles.suite import suite_name
 
+_WRITTEN = ("name", "provider", "axes", "required")
+"""Keys of a target that are not copied: a profile has its own axes."""
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """The target of a conformance run.
+
+    Attributes:
+        lines: Its table in a matrix file.
+    """
+
+    name: str
+    provider: str
+    lines: tuple[str, ...]
+
+
+def wanted_of_request(request: Request) -> Wanted:
+    """Return the target of a provider named on the command line."""
+    request = in_its_place(request)
+    text = request.matrix_text()
+    return Wanted(
+        name=request.name,
+        provider=request.provider,
+        lines=tuple(text[text.index("[[target]]") :].rstrip().splitlines()),
+    )
+
+
+def wanted_of_matrix(name: str, file: Path) -> Wanted:
+    """Return a target of a matrix file, without its axes: a profile has its own."""
+    targets = {target.name: target for target in load_matrix(file).targets}
+    if name not in targets:
+        what = f"{file} has no target {name!r}"
+        raise UsageError(Problem(where="--target", what=what, hint=valid_names(name, targets)))
+    target = targets[name]
+    if target.places is not None:
+        hint = "name a target with one runtime: all cases of a submission are of one device"
+        raise UsageError(Problem(where="--target", what=f"{name!r} has several places", hint=hint))
+    return Wanted(name=name, provider=target.provider[0], lines=tuple(_target_lines(target)))
+
+
+def wanted_here(request: Request) -> Wanted:
+    """Return a provider with the settings by which it computes something here, as `doctor` finds them.
+
+    Where it computes nothing, as it is: the run then tells why.
+    """
+    known = find_provider(request.provider)
+    if known is None or known.name != request.provider or not (known.probes or known.plugin_packages):
+        return wanted_of_request(request)
+    from harness.studies.doctor import examine_provider  # an engine takes 0.2 s to import
+
+    row = examine_provider(request.provider, notify)
+    if row is None or not row.computes:
+        return wanted_of_request(request)
+    options = [f"{key}={value}" for key, value in row.options.items()]
+    wanted = wanted_of_request(msgspec.structs.replace(request, plugin=row.plugin, options=options))
+    lines = (*wanted.lines, f"env      = {toml(row.env)}") if row.env else wanted.lines
+    return msgspec.structs.replace(wanted, lines=lines)
+
+
+def _target_lines(target: Target) -> Iterator[str]:
+    """Yield the table of a target: its values that are no defaults, with paths as absolute ones."""
+    yield "[[target]]"
+    yield f"name = {toml(target.name)}"
+    yield f"provider = {toml(target.provider)}"
+    for key, value in _changed(target).items():
+        if key not in _WRITTEN:
+            yield f"{key} = {toml(value)}"
+    yield "required = true"
+
+
+def _changed(struct: msgspec.Struct) -> dict[str, Any]:
+    """Return the fields of a struct that differ from their defaults, nested ones likewise."""
+    plain: dict[str, Any] = {}
+    for field in msgspec.structs.fields(type(struct)):
+        value = getattr(struct, field.name)
+        default = field.default if field.default is not msgspec.NODEFAULT else None
+        if field.default_factory is not msgspec.NODEFAULT:
+            default = field.default_factory()
+        if value is not None and value != default:
+            plain[field.name] = _changed(value) if isinstance(value, msgspec.Struct) else value
+    return plain
+
 
 def matrix_text(profile: Profile, wanted: Wanted, without: Sequence[str] = ()) -> str:
-    """Return the matrix of a profile on a target: the cases of the profile, and no others.
+    """Return the matrix of a profile, or of some of its cases, on a target: these cases, and no others.
 
-    Args:
-        profile: The profile; with some of its cases for a part of it.
-        wanted: The target.
-        without: Models of the archive that none of these cases is about.
+    ``without`` are models of the archive that none of these cases is about.
     """
     lines = [
         "# Written by `ep-harness conform`. Every key: docs/reference/matrix.md.",
         "schema = 1",
         "",
         "[models]",
-        f"suites = {list_of([PROFILE + profile.label])}",
-        *_left_out(profile, without),
+        f"suites = {toml([PROFILE + profile.label])}",
+        *([f"exclude = {_models(profile, without)}"] if without else []),
         "",
         *_scenarios(profile),
         *wanted.lines,
@@ -40,23 +124,16 @@ def matrix_text(profile: Profile, wanted: Wanted, without: Sequence[str] = ()) -
 
 
 def write_matrix(profile: Profile, wanted: Wanted, folder: Path, without: Sequence[str] = ()) -> Path:
-    """Write the matrix of a run, after a check of it; arguments as for ``matrix_text``.
-
-    Raises:
-        UsageError: A setting of the target is wrong, or the file cannot be written.
-    """
+    """Write the matrix of a run, after a check of it; arguments as for ``matrix_text``."""
     content, file = matrix_text(profile, wanted, without), folder / "matrix.toml"
-    try:
+    with naming_arguments(file):
         matrix_from(tomllib.loads(content), file)
-    except UsageError as error:
-        raise as_arguments(error, file) from error
     write_new(file, content)
     return file
 
 
-def _left_out(profile: Profile, models: Sequence[str]) -> Iterator[str]:
-    if models:
-        yield f"exclude = {list_of(glob.escape(f'{suite_name(profile)}/{model}') for model in models)}"
+def _models(profile: Profile, names: Sequence[str]) -> str:
+    return toml(glob.escape(f"{suite_name(profile)}/{name}") for name in names)
 
 
 def _scenarios(profile: Profile) -> Iterator[str]:
@@ -66,11 +143,11 @@ def _scenarios(profile: Profile) -> Iterator[str]:
     scenarios = sorted({scenario for _, scenario in keys}, key=lambda each: (each != PLAIN, each))
     if scenarios == [PLAIN]:
         return
-    yield from ("[axes]", f"scenario = {list_of(scenarios)}", "")
+    yield from ("[axes]", f"scenario = {toml(scenarios)}", "")
     for scenario in scenarios:
         left_out = [model for model in models if (model, scenario) not in keys]
         if left_out:
             yield "[[exclude]]"
-            yield f"scenario = {quoted(scenario)}"
-            yield f"model    = {list_of(glob.escape(f'{suite_name(profile)}/{model}') for model in left_out)}"
+            yield f"scenario = {toml(scenario)}"
+            yield f"model    = {_models(profile, left_out)}"
             yield ""

@@ -23,11 +23,7 @@ _MEANINGS = {
     Level.NOT: "a required case failed, or has no verdict",
 }
 
-_WORDS = {
-    Standing.FAILED: "failed",
-    Standing.OPEN: "open",
-    Standing.MISSING: "missing",
-}
+_GRAVEST = (Standing.FAILED, Standing.OPEN, Standing.MISSING)
 """Standings that keep a product from being conformant, the gravest first."""
 
 _WIDTH = 12
@@ -43,14 +39,7 @@ def verified(folder: Path) -> str:
 
 
 def summary(submission: Submission, folder: Path, outcome: str, today: dt.date) -> Iterator[str]:
-    """Yield the last lines of the command, within 80 columns but for paths.
-
-    Args:
-        submission: What was written.
-        folder: Where.
-        outcome: What its verification finds.
-        today: Decides which waivers have expired.
-    """
+    """Yield the last lines of the command, in 80 columns but for paths; ``outcome`` is of ``verified``."""
     statement, result = submission.statement, submission.result
     level = statement.level
     shown = "not conformant" if level is Level.NOT else str(level)
@@ -58,10 +47,10 @@ def summary(submission: Submission, folder: Path, outcome: str, today: dt.date) 
     yield ""
     yield from _table(statement.features, statement.claims)
     yield ""
-    for standing, word in _WORDS.items():
+    for standing in _GRAVEST:
         names = _named([f"{one.label} ({one.verdict})" for one in result.required(standing)])
         for number, line in enumerate(names):
-            yield from wrapped(line, f"{'' if number else word:<{_WIDTH}} ")
+            yield from wrapped(line, f"{'' if number else standing.value:<{_WIDTH}} ")
     for waiver in statement.waivers:
         expired = "expired" if waiver.expires <= today else f"until {waiver.expires}"
         covered = sum(covers(waiver, one.label) for one in result.cases)

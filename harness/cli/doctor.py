@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from harness.cli.output import notify, print_json, print_lines, wrapped
+from harness.cli.output import notify, print_result, wrapped
 from harness.core.errors import EXIT_OK, one_line
 from harness.core.text import visible
 from harness.plan.matrix import load_matrix
@@ -19,15 +19,9 @@ def doctor(matrix: Path | None, *, as_json: bool) -> int:
 
     Returns:
         Always 0; only a run fails when a ``required`` target is missing.
-
-    Raises:
-        UsageError: The matrix is wrong, or the cache cannot be written.
     """
     rows = examine(None if matrix is None else load_matrix(matrix), notify)
-    if as_json:
-        print_json(rows)
-    else:
-        print_lines(page(rows))
+    print_result(rows, page(rows), as_json=as_json)
     return EXIT_OK
 
 

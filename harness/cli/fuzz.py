@@ -11,7 +11,7 @@ import msgspec
 
 from harness.cli.output import print_lines, wrapped
 from harness.cli.run import default_folder
-from harness.cli.targets import Request, as_arguments
+from harness.cli.targets import Request, naming_arguments
 from harness.core.errors import (
     EXIT_INCOMPLETE,
     EXIT_INTERRUPTED,
@@ -22,7 +22,6 @@ from harness.core.errors import (
     valid_names,
 )
 from harness.corpus.forms.make import count_choices, known_operators
-from harness.engine.admission import processors
 from harness.fuzz.campaign import Campaign, Settings, plan_of
 from harness.fuzz.state import planned_cells, read_state
 from harness.plan.matrix import Matrix, load_matrix, matrix_from
@@ -65,21 +64,9 @@ def fuzz(
 ) -> int:
     """Fuzz targets until time is up; write a run folder, and triage what failed.
 
-    Args:
-        targets: Exact names of providers, or matrix files.
-        target: Glob on the targets' names.
-        out: The run folder.
-        resume: A run folder to go on with.
-        with_report: Whether to write the report.
-        triage_s: Seconds for triage; 0 for none.
-        wanted: See there.
-
     Returns:
         0 if nothing failed, 1 if something did, 3 if nothing did and a target cannot be used, 130 after
         Ctrl-C.
-
-    Raises:
-        UsageError: An argument is wrong, or the run folder cannot be written.
     """
     settings_of_one = Request(
         provider=targets[0], plugin=wanted["plugin"], options=wanted["options"], device=wanted["device"]
@@ -103,7 +90,9 @@ def fuzz(
     print_lines(summary(work, time.monotonic() - began))
     failed = work.findings.groups.total()
     if failed and triage_s and not interrupted:
-        _triage(work.plan().matrix, folder.path, triage_s)
+        from harness.cli.triage import triage_folder
+
+        triage_folder(work.plan().matrix, folder.path, triage_s)
     _tell_files(folder.path, targets, with_report=with_report)
     if interrupted:
         return EXIT_INTERRUPTED
@@ -158,11 +147,7 @@ def summary(work: Campaign, seconds: float) -> Iterator[str]:
 
 
 def _matrix(targets: Sequence[str], target: str | None, wanted: Request) -> Matrix:
-    """Return a matrix of all targets that are named, judged by noise unless a file says otherwise.
-
-    Raises:
-        UsageError: One is wrong, two have the same name, or the glob matches none.
-    """
+    """Return a matrix of all targets that are named, judged by noise unless a file says otherwise."""
     if len(targets) > 1 or targets[0].endswith(".toml"):
         wanted.refuse_settings("name one PROVIDER and no matrix file")
     found = [_of_one(msgspec.structs.replace(wanted, provider=name)) for name in targets]
@@ -195,18 +180,12 @@ def _of_one(request: Request) -> Matrix:
         return load_matrix(Path(request.provider))
     file = Path(f"{request.name}.toml")
     text = request.matrix_text().replace("required = true\n", "") + _BY_NOISE
-    try:
+    with naming_arguments(file):
         return matrix_from(tomllib.loads(text), file)
-    except UsageError as error:
-        raise as_arguments(error, file) from error
 
 
 def _operators(text: str | None) -> tuple[str, ...]:
-    """Return the operators that names or globs stand for.
-
-    Raises:
-        UsageError: One matches no operator.
-    """
+    """Return the operators that names or globs stand for."""
     known = tuple(known_operators())
     found: dict[str, None] = {}
     for glob in (text or "").split(",") if text else ():
@@ -217,13 +196,3 @@ def _operators(text: str | None) -> tuple[str, ...]:
             raise UsageError(Problem(where="--ops", what=what, hint=valid_names(glob, known)))
         found |= dict.fromkeys(names)
     return tuple(found)
-
-
-def _triage(matrix: Matrix, folder: Path, budget_s: float) -> None:
-    from harness.cli.triage import triage_records
-    from harness.core.fault import TRIAGE_FOLDER
-    from harness.triage.triage import TriageSettings
-
-    settings = TriageSettings(jobs=processors(), budget_s=budget_s)
-    target = folder / TRIAGE_FOLDER
-    triage_records(matrix, read_run(folder).records, target, settings)

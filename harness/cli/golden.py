@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from harness.cli.golden_text import recorded_lines, verified_lines
-from harness.cli.output import DAY_S, MIB, notify, print_json, print_lines
+from harness.cli.output import DAY_S, MIB, notify, print_result
 from harness.cli.selection import Selection
 from harness.core.errors import (
     EXIT_INCOMPLETE,
@@ -37,19 +37,13 @@ def record(matrix: Path, *, model: str | None, out: Path | None, as_json: bool) 
 
     Returns:
         0; 3 if a model could not be read or computed; 130 if interrupted.
-
-    Raises:
-        UsageError: The matrix or the glob is wrong, or the folder cannot be written.
     """
     plan, suites = prepare(matrix)
     plan = Selection(model=model).of(plan)
     found = record_goldens(plan, suites, Recorder(out) if out else None, notify, _show)
-    if as_json:
-        print_json({"provenance": provenance(), **msgspec.to_builtins(found)})
-    else:
-        print_lines(recorded_lines(found))
-        if out and found.complete:
-            print_lines([f"wrote        {out}"])
+    wrote = [f"wrote        {out}"] if out and found.complete else []
+    told = {"provenance": provenance(), **msgspec.to_builtins(found)}
+    print_result(told, [*recorded_lines(found), *wrote], as_json=as_json)
     if not found.complete:
         return EXIT_INTERRUPTED
     return EXIT_INCOMPLETE if found.unasked else EXIT_OK
@@ -69,9 +63,6 @@ def verify(
     Returns:
         0 if no output changed; 1 if one changed, a model is newly refused or newly computed, or a recording
         was altered; 3 if a model could not be read or computed; 130 if interrupted.
-
-    Raises:
-        UsageError: An argument is wrong, or there are no goldens.
     """
     what = what or data_root() / "golden"
     if what.is_dir():
@@ -88,10 +79,7 @@ def verify(
             text = f"the cache has no golden of its {len(found.unrecorded)} models"
             hint = f"ep-harness golden record {what}"
             raise UsageError(Problem(where=str(what), what=text, hint=hint))
-    if as_json:
-        print_json(found)
-    else:
-        print_lines(verified_lines(found))
+    print_result(found, verified_lines(found), as_json=as_json)
     if not found.complete:
         return EXIT_INTERRUPTED
     if found.altered or any(check.outcome not in _UNCHANGED for check in found.checks):
@@ -106,15 +94,12 @@ def prune(*, older_than_days: float, as_json: bool) -> int:
     models = list(prune_derived(older_than_s=older_than_s))
     removed, nbytes = len(gone) + len(models), sum(one.nbytes for one in gone) + sum(models)
     by = Counter(one.by for one in gone)
-    if as_json:
-        print_json({"removed": removed, "nbytes": nbytes, "by": dict(by), "models": len(models)})
-    elif removed:
-        rows = [(count, maker or "unreadable entries") for maker, count in by.items()]
-        rows += [(len(models), "derived models")] if models else []
-        rows.append((removed, f"in all, {nbytes / MIB:,.1f} MiB"))
-        print_lines(f"removed  {count:>7,}  {name}" for count, name in rows)
-    else:
-        print_lines(["nothing to remove"])
+    rows = [(count, maker or "unreadable entries") for maker, count in by.items()]
+    rows += [(len(models), "derived models")] if models else []
+    rows.append((removed, f"in all, {nbytes / MIB:,.1f} MiB"))
+    lines = [f"removed  {count:>7,}  {name}" for count, name in rows] if removed else ["nothing to remove"]
+    told = {"removed": removed, "nbytes": nbytes, "by": dict(by), "models": len(models)}
+    print_result(told, lines, as_json=as_json)
     return EXIT_OK
 
 

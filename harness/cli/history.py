@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from harness.cli.output import notify, print_json, print_lines
+from harness.cli.output import notify, print_lines, print_result
 from harness.cli.query import note_unreadable
 from harness.core.errors import EXIT_OK
-from harness.report.figures import Share, brief, plural
+from harness.report.figures import brief, plural
 from harness.report.history import History
 from harness.report.inert import plain
 from harness.report.trend import Results, cell_points, trends
@@ -21,9 +21,6 @@ def add(runs: Sequence[Path], database: Path) -> int:
     """Add runs to the history; runs that are already there stay.
 
     A run is a run folder, or a folder of runs that count as one.
-
-    Raises:
-        UsageError: A run cannot be read, or the history cannot be written.
     """
     with History(database, create=True) as history:
         for run in runs:
@@ -42,11 +39,7 @@ def show(
     out: Path | None,
     as_json: bool,
 ) -> int:
-    """Print trends of targets, failing cells and rising errors; or all results of one cell.
-
-    Raises:
-        UsageError: There is no history, it has no such target or cell, or the page cannot be written.
-    """
+    """Print trends of targets, failing cells and rising errors; or all results of one cell."""
     if runs is None:
         with History(database) as history:
             return _show(history, target=target, cell=cell, out=out, as_json=as_json)
@@ -58,20 +51,15 @@ def show(
 def _show(history: Results, *, target: str | None, cell: str | None, out: Path | None, as_json: bool) -> int:
     if cell is not None:
         points = cell_points(history, cell)
-        shown: object = points
-        lines = list(_cell_lines(cell, points))
-    else:
-        found = trends(history, target)
-        shown = found
-        lines = list(_lines(found))
-        if out is not None:
-            from harness.report.history_page import write_history_page  # its templates take 0.1 s to import
+        print_result(points, _cell_lines(cell, points), as_json=as_json)
+        return EXIT_OK
+    found = trends(history, target)
+    lines = _lines(found)
+    if out is not None:
+        from harness.report.history_page import write_history_page  # its templates take 0.1 s to import
 
-            lines = [str(write_history_page(found, out))]
-    if as_json:
-        print_json(shown)
-    else:
-        print_lines(lines)
+        lines = iter([str(write_history_page(found, out))])
+    print_result(found, lines, as_json=as_json)
     return EXIT_OK
 
 
@@ -85,10 +73,9 @@ def _lines(found: Trends) -> Iterator[str]:
         yield f"{plain(series.label)}  ({plain(series.matrix)})"
         yield f"    {'first cell (UTC)':<21}{'passed, of the tried':<28} {'bits':>5} {'error':>8} {'p50':>10}"
         for point in series.points[-SHOWN:]:
-            share = Share(point.passed + point.passed_in_part, point.tried, not point.run.complete)
-            p50 = "–" if point.median_p50_ms is None else f"{brief(point.median_p50_ms)} ms"  # noqa: RUF001
             bits, used = brief(point.median_bits), brief(point.headroom_high)
-            yield f"    {point.run.first:<21}{share.text:<28} {bits:>5} {used:>8} {p50:>10}"
+            shown = f"{point.share.text:<28} {bits:>5} {used:>8} {point.latency_text:>10}"
+            yield f"    {point.run.first:<21}{shown}"
             if point.not_run:
                 yield f"        INCOMPLETE: {point.not_run:,} of {point.cells:,} not run"
             yield from (f"        environment: {plain(change, 60)}" for change in point.changed)

@@ -6,26 +6,18 @@ from harness.cli.matrix_text import matrix_of, target_names
 from harness.cli.output import notify, print_lines
 from harness.core.errors import EXIT_OK, Problem, UsageError
 from harness.core.facts import CPU_PROVIDER as CPU
+from harness.report.writing import writing
 from harness.studies.doctor import Row, examine
 
 
 def init(out: Path) -> int:
-    """Write a matrix file with a target for each provider that computes here.
-
-    Raises:
-        UsageError: The file exists or cannot be written, or no provider works here.
-    """
+    """Write a matrix file with a target for each provider that computes here."""
+    hint = "name another file: --out FILE"
     if out.exists():
-        raise _exists(out)
+        raise UsageError(Problem(where=str(out), what="exists already", hint=hint))
     rows = examine_here("init")
-    try:
-        with out.open("x", encoding="utf-8", newline="\n") as file:
-            file.write("\n".join(matrix_of(rows)))
-    except FileExistsError:
-        raise _exists(out) from None
-    except OSError as error:
-        what = f"cannot be written: {error.strerror}"
-        raise UsageError(Problem(where=str(out), what=what, hint="name another file: --out FILE")) from error
+    with writing(out, hint=hint), out.open("x", encoding="utf-8", newline="\n") as file:
+        file.write("\n".join(matrix_of(rows)))
     names = target_names(row for row in rows if row.computes)
     print_lines(
         [f"wrote    {out}: {len(names)} targets ({', '.join(names)})", f"next     ep-harness run {out}"]
@@ -34,18 +26,10 @@ def init(out: Path) -> int:
 
 
 def examine_here(where: str) -> tuple[Row, ...]:
-    """Try the providers of this machine; ``where`` names the command in an error.
-
-    Raises:
-        UsageError: No provider computes here.
-    """
+    """Try the providers of this machine; ``where`` names the command in an error."""
     rows = examine(None, notify)
     if not any(row.computes for row in rows):
         broken = next(row for row in rows if row.provider == CPU)
         what = f"no provider works here: {broken.reason}"
         raise UsageError(Problem(where=where, what=what, hint=broken.advice))
     return rows
-
-
-def _exists(out: Path) -> UsageError:
-    return UsageError(Problem(where=str(out), what="exists already", hint="name another file: --out FILE"))

@@ -23,6 +23,7 @@ from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.tolerance_policy import cell_of, load_policy, policy_rule
 from harness.report.read import read_run
+from harness.report.writing import writing
 from harness.run.run_folder import PLAN, RECORDS
 
 _SHOWN = 20
@@ -35,10 +36,6 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
 
     Returns:
         0 if every verdict is as the run's matrix expects, 1 if one is not, 3 if the run is incomplete.
-
-    Raises:
-        UsageError: The run or the policy cannot be used, or the folder cannot be written; or the policy
-            needs rounding noise, and no record has it.
     """
     entries = load_policy(_policy_path(policy))
     data = read_run(run)
@@ -108,11 +105,7 @@ def _policy_path(policy: str) -> Path:
 
 
 def matrix_of(info: RunInfo, run: Path) -> Matrix:
-    """Return the matrix of a run, as its ``run.json`` keeps it.
-
-    Raises:
-        UsageError: It is none.
-    """
+    """Return the matrix of a run, as its ``run.json`` keeps it."""
     try:
         return msgspec.convert(info.matrix, Matrix)
     except msgspec.ValidationError as error:
@@ -121,7 +114,7 @@ def matrix_of(info: RunInfo, run: Path) -> Matrix:
 
 
 def _write(out: Path, run: Path, info: RunInfo, records: Sequence[Record]) -> None:
-    try:
+    with writing(out, hint=""):
         out.mkdir(parents=True, exist_ok=True)
         (out / RECORDS).write_bytes(b"".join(encode_record(record) + b"\n" for record in records))
         if (run / PLAN).is_file():
@@ -130,8 +123,6 @@ def _write(out: Path, run: Path, info: RunInfo, records: Sequence[Record]) -> No
         fresh = out / "run.json.new"
         fresh.write_bytes(msgspec.json.format(msgspec.json.encode(info)) + b"\n")
         os.replace(fresh, out / "run.json")  # noqa: PTH105 - replaces on Windows too
-    except OSError as error:
-        raise UsageError(Problem(where=str(out), what=f"cannot be written: {error.strerror}")) from error
 
 
 def _changes(

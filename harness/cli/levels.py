@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from harness.cli.output import notify, print_json, print_lines, wrapped
+from harness.cli.output import notify, print_result, wrapped
 from harness.cli.targets import Request, wanted_matrix
 from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, one_line
 from harness.core.facts import CPU_PROVIDER as CPU
@@ -56,18 +56,12 @@ def levels(model: str, *, out: Path | None, as_json: bool, **request: Any) -> in
 
     Returns:
         0; 1 if no level gives a graph; 130 if interrupted, after printing the results so far.
-
-    Raises:
-        UsageError: An argument is wrong, the model cannot be read, or the page cannot be written.
     """
     suite = open_model(model)
     matrix = wanted_matrix(Request(**request))
     others = tuple(target for target in matrix.targets if target.provider != (CPU,))
     found = examine_levels(model, suite, msgspec.structs.replace(matrix, targets=others), notify)
-    if as_json:
-        print_json(found)
-    else:
-        print_lines(table(found))
+    print_result(found, table(found), as_json=as_json)
     if out is not None:
         notify(f"page     {write_levels_page(found, out)}")
     if not found.complete:
@@ -127,11 +121,8 @@ def _told(change: Change) -> str:
 def _targets(found: Levels) -> Iterator[str]:
     yield from _TARGETS.heading("run by", found.steps)
     for target in found.targets:
-        version = (
-            f" (onnxruntime {target.onnxruntime})"
-            if target.onnxruntime not in {"", found.onnxruntime}
-            else ""
-        )
+        other = target.onnxruntime not in {"", found.onnxruntime}
+        version = f" (onnxruntime {target.onnxruntime})" if other else ""
         yield one_line(visible(target.target), 50) + version
         yield _TARGETS.row("  nodes", [_nodes(share) for share in target.shares])
         yield _TARGETS.row("  partitions", [_partitions(share) for share in target.shares])

@@ -4,7 +4,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from harness.cli.output import print_json, print_lines
+import msgspec
+
+from harness.cli.output import print_result
 from harness.cli.selection import Selection
 from harness.core.errors import EXIT_OK, Problem, UsageError
 from harness.corpus.suites import SUITES
@@ -13,11 +15,7 @@ from harness.plan.plan import Plan
 
 
 def listing(matrix: Path | None, *, suites: bool, as_json: bool, count: bool, **selection: Any) -> int:
-    """Print the ids of the planned cells, or their number for each target, or the built-in suites.
-
-    Raises:
-        UsageError: The matrix is missing or wrong, or a glob matches nothing.
-    """
+    """Print the ids of the planned cells, or their number for each target, or the built-in suites."""
     if not suites and matrix is None:
         hint = "ep-harness list MATRIX, or ep-harness list --suites"
         raise UsageError(Problem(where="list", what="no matrix file", hint=hint))
@@ -26,10 +24,7 @@ def listing(matrix: Path | None, *, suites: bool, as_json: bool, count: bool, **
         rows, lines = SUITES, [f"{name:<{width}}  {text}" for name, text in SUITES.items()]
     else:
         rows, lines = (_counts if count else _cells)(Selection(**selection).of(prepare(matrix)[0]))
-    if as_json:
-        print_json(rows)
-    else:
-        print_lines(lines)
+    print_result(rows, lines, as_json=as_json)
     return EXIT_OK
 
 
@@ -40,14 +35,5 @@ def _counts(plan: Plan) -> tuple[Any, list[str]]:
 
 
 def _cells(plan: Plan) -> tuple[Any, list[str]]:
-    rows = [
-        {
-            "cell": cell.id,
-            "suite": cell.suite,
-            "model": cell.model,
-            "target": cell.target,
-            "axes": dict(cell.axes),
-        }
-        for cell in plan.cells
-    ]
+    rows = [{"cell": cell.id, **msgspec.structs.asdict(cell), "axes": dict(cell.axes)} for cell in plan.cells]
     return rows, [cell.id for cell in plan.cells]

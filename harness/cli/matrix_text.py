@@ -52,13 +52,19 @@ def target_lines(name: str, provider: str, **values: str | Mapping[str, str] | N
     yield "[[target]]"
     for key, value in {"name": name, "provider": provider, **values}.items():
         if value is not None and value != {}:
-            shown = quoted(value) if isinstance(value, str) else _inline_table(value)
-            yield f"{key:<8} = {shown}"
+            yield f"{key:<8} = {toml(value)}"
 
 
-def list_of(texts: Iterable[str]) -> str:
-    """Return a TOML list of strings."""
-    return f"[{', '.join(map(quoted, texts))}]"
+def toml(value: object) -> str:
+    """Return a value in one line of TOML: a text, an inline table, a list, a number or a boolean."""
+    if isinstance(value, str):
+        # JSON's escapes are valid in TOML, which must also escape U+007F.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{_key(name)} = {toml(below)}' for name, below in value.items())} }}"
+    if isinstance(value, Iterable):
+        return f"[{', '.join(map(toml, value))}]"
+    return json.dumps(value)
 
 
 def short_name(provider: str) -> str:
@@ -75,18 +81,9 @@ def target_names(rows: Iterable[Row]) -> list[str]:
     return names
 
 
-def quoted(text: str) -> str:
-    """Return a TOML string. JSON's escapes are valid in TOML, which must also escape U+007F."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _inline_table(table: Mapping[str, str]) -> str:
-    return f"{{ {', '.join(f'{_key(name)} = {quoted(value)}' for name, value in table.items())} }}"
-
-
 def _key(name: str) -> str:
     is_bare = name.replace("_", "").replace("-", "").isalnum() and name.isascii()
-    return name if is_bare else quoted(name)
+    return name if is_bare else toml(name)
 
 
 def _target(name: str, row: Row) -> Iterator[str]:
@@ -96,7 +93,7 @@ def _target(name: str, row: Row) -> Iterator[str]:
     if len(row.devices) > 1:
         for each in row.devices:
             device = each["device"]
-            kind = quoted(str(device.get("type", "")))
+            kind = toml(str(device.get("type", "")))
             yield from _comment(f"device = {{ type = {kind} }}  # {device.get('vendor', '')}")
     if row.provider == CPU:
         yield "required = true              # the reference for all other targets"
@@ -110,11 +107,7 @@ def _comment(text: str) -> list[str]:
 
 
 def write_new(file: Path, content: str) -> None:
-    """Write the matrix file of a run folder, which is made if necessary.
-
-    Raises:
-        UsageError: There is such a file already, or it cannot be written.
-    """
+    """Write the matrix file of a run folder, which is made if necessary."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("x", encoding="utf-8", newline="\n") as stream:

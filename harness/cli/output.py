@@ -25,6 +25,14 @@ def print_json(value: object) -> None:
     sys.stdout.write(msgspec.json.format(inert_json(value)).decode() + "\n")
 
 
+def print_result(value: object, lines: Iterable[str], *, as_json: bool) -> None:
+    """Print a value as JSON, or the lines about it."""
+    if as_json:
+        print_json(value)
+    else:
+        print_lines(lines)
+
+
 def notify(text: str) -> None:
     """Print one line to standard error, apart from the command's result."""
     sys.stderr.write(visible(text) + "\n")

@@ -50,9 +50,6 @@ def report_over_time(
 
     Returns:
         The first file of each format, and the page.
-
-    Raises:
-        UsageError: No run can be read, or ``out`` cannot be written.
     """
     from harness.report.publish import publish  # its templates take 0.1 s to import
 

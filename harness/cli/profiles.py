@@ -5,9 +5,9 @@ from pathlib import Path
 
 import msgspec
 
-from harness.cli.output import print_json, print_lines
+from harness.cli.output import print_lines, print_result
+from harness.conformance.level import case_label
 from harness.core.errors import EXIT_OK, Problem, UsageError, one_line
-from harness.core.scenario import PLAIN
 from harness.profiles.profile import Profile, load_profile, profile_labels, profiles_folder
 from harness.profiles.suite import checked_files
 
@@ -15,39 +15,26 @@ from harness.profiles.suite import checked_files
 def list_profiles(*, as_json: bool) -> int:
     """Print the labels of the shipped profiles, with their titles and numbers of cases."""
     profiles = [load_profile(label) for label in profile_labels()]
-    if as_json:
-        print_json([_summary(one) for one in profiles])
-    else:
-        width = max((len(one.label) for one in profiles), default=0)
-        print_lines(f"{one.label:<{width}}  {len(one.cases):>4} cases  {one.title}" for one in profiles)
+    width = max((len(one.label) for one in profiles), default=0)
+    lines = (f"{one.label:<{width}}  {len(one.cases):>4} cases  {one.title}" for one in profiles)
+    print_result([_summary(one) for one in profiles], lines, as_json=as_json)
     return EXIT_OK
 
 
 def show(label: str, *, as_json: bool) -> int:
-    """Print one profile with its cases.
-
-    Raises:
-        UsageError: There is no such profile.
-    """
+    """Print one profile with its cases."""
     profile = load_profile(label)
-    if as_json:
-        print_json(msgspec.to_builtins(profile))
-        return EXIT_OK
     counts = Counter(case.feature for case in profile.cases)
     lines = [f"{profile.label}: {profile.title}", profile.about, f"SHA-256 {profile.digest}", ""]
     lines += [f"{counts['core']:>5}  core"]
     lines += [f"{counts[one.name]:>5}  {one.name}: {one.meaning}" for one in profile.features]
-    lines += ["", *(f"{case.feature}  {_shown(*case.key)}" for case in profile.cases)]
-    print_lines(lines)
+    lines += ["", *(f"{case.feature}  {case_label(case)}" for case in profile.cases)]
+    print_result(msgspec.to_builtins(profile), lines, as_json=as_json)
     return EXIT_OK
 
 
 def export(label: str, *, out: Path) -> int:
-    """Copy the archive of a profile to a file, after a check of all its digests.
-
-    Raises:
-        UsageError: There is no such profile, its archive is altered, or the file cannot be written.
-    """
+    """Copy the archive of a profile to a file, after a check of all its digests."""
     archive = profiles_folder() / f"{label}.zip"
     profile = load_profile(label)
     checked_files(profile, archive)
@@ -71,7 +58,3 @@ def _summary(profile: Profile) -> dict[str, object]:
         "digest": profile.digest,
         "archive": profile.archive,
     }
-
-
-def _shown(name: str, scenario: str) -> str:
-    return name if scenario == PLAIN else f"{name} {scenario}"

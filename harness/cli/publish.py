@@ -11,11 +11,7 @@ from harness.publication.site import write_publication
 
 
 def publish(submissions: Path, out: Path, *, title: str, day: dt.date | None, signers: Path | None) -> int:
-    """Write the site; refused submissions are told, listed, and not published.
-
-    Raises:
-        UsageError: There is no submission, or the site cannot be written.
-    """
+    """Write the site; refused submissions are told, listed, and not published."""
     today = day or dt.datetime.now(dt.UTC).date()
     # The day alone decides, so that two sites of one day are the same.
     now = dt.datetime.combine(today, dt.time.max, dt.UTC)

@@ -1,7 +1,8 @@
 """`ep-harness replay`: judge the fault of a bundle on a target, without running the bundle's script."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from harness.cli.output import notify, print_json, print_lines
 from harness.cli.targets import Request, pairs_of, wanted_matrix
@@ -25,27 +26,14 @@ _CODES = {"gone": EXIT_OK, "there": EXIT_UNEXPECTED, "unknown": EXIT_INCOMPLETE}
 _WORDS = {"gone": "fault gone", "there": "fault there", "unknown": "cannot be judged here"}
 
 
-def replay_bundle(
-    bundle: Path,
-    *,
-    target: str | None,
-    provider: str | None,
-    plugin: str | None,
-    options: Sequence[str],
-    device: Sequence[str],
-    as_json: bool,
-) -> int:
+def replay_bundle(bundle: Path, *, target: str | None, as_json: bool, **request: Any) -> int:
     """Judge a bundle, and print the result.
 
     Returns:
         0 if the fault is gone, 1 if it is there, 3 if that cannot be judged here.
-
-    Raises:
-        UsageError: The bundle or an argument is wrong.
     """
     opened = read_bundle(bundle)
-    request = Request(provider=provider or "", plugin=plugin, options=options, device=device)
-    chosen = _target(opened, target, request)
+    chosen = _target(opened, target, Request(**request))
     if not as_json:
         print_lines(_head(opened))
     found = replay(opened, chosen, notify)

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from harness.cli.gate_policy import GatePolicy, flake_reasons, load_gate_policy
-from harness.cli.output import print_json, print_lines
+from harness.cli.output import print_lines, print_result
 from harness.cli.over_time import is_over_time, report_over_time
 from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError
 from harness.report.diff import Diff, compare, read_side
-from harness.report.diff_text import diff_github, diff_lines, diff_markdown
+from harness.report.diff_text import diff_github, diff_lines, diff_markdown, gate_github, gate_lines
 from harness.report.gate import judge
-from harness.report.gate_text import gate_github, gate_lines
 from harness.report.history import History
 from harness.report.merge import MergedRun
 
@@ -37,21 +36,15 @@ def report(
     history: Path | None,
     **months: Unpack[Months],
 ) -> int:
-    """Render one run, or several as one, or the runs of months, and print the paths of the written files.
-
-    Raises:
-        UsageError: A run or the history cannot be read, a format is unknown, or ``out`` cannot be written.
-    """
+    """Render one run, or several as one, or the runs of months, and print the paths of the written files."""
     from harness.report.publish import publish  # its templates take 0.1 s to import
 
     names = [name.strip() for name in formats.split(",")]
     side_by_side = baseline is not None or history is not None
     if months["over_time"] or (not side_by_side and is_over_time(runs)):
         if len(runs) != 1 or side_by_side:
-            what, hint = (
-                "it takes one folder of runs, which is its own history",
-                "drop --baseline and --history",
-            )
+            what = "it takes one folder of runs, which is its own history"
+            hint = "drop --baseline and --history"
             raise UsageError(Problem(where="--over-time", what=what, hint=hint))
         written = report_over_time(runs[0], out, names, store=months["store"], templates=templates)
     else:
@@ -66,15 +59,9 @@ def diff(old: Path, new: Path, *, style: str, as_json: bool) -> int:
 
     Returns:
         Always 0: ``gate`` decides whether the changes are acceptable.
-
-    Raises:
-        UsageError: A run cannot be read, or its parts contradict each other.
     """
     found, _ = _compared(old, new)
-    if as_json:
-        print_json(found)
-    else:
-        print_lines(_DIFF_FORMATS[style](found))
+    print_result(found, _DIFF_FORMATS[style](found), as_json=as_json)
     return EXIT_OK
 
 
@@ -83,20 +70,15 @@ def gate(old: Path, new: Path, *, policy: Path | None, github: bool, as_json: bo
 
     Returns:
         0 where the run may pass, 1 where it may not.
-
-    Raises:
-        UsageError: A run or the policy cannot be read, or a flaky entry matches no cell.
     """
     chosen = GatePolicy() if policy is None else load_gate_policy(policy)
     found, sides = _compared(old, new)
     records = (record for side in sides for _, record in side.records)
     judgement = judge(found, chosen.limits, flake_reasons(chosen, records))
-    if as_json:
-        print_json({"judgement": judgement, "diff": found})
-    else:
-        print_lines(gate_lines(found, judgement))
-        if github or os.environ.get("GITHUB_ACTIONS") == "true":
-            print_lines(gate_github(judgement))
+    told = {"judgement": judgement, "diff": found}
+    print_result(told, gate_lines(found, judgement), as_json=as_json)
+    if not as_json and (github or os.environ.get("GITHUB_ACTIONS") == "true"):
+        print_lines(gate_github(judgement))
     return EXIT_OK if judgement.passed else EXIT_UNEXPECTED
 
 

@@ -14,7 +14,6 @@ from harness.core.own_error import own_error
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.corpus.suites import Suite
-from harness.engine.admission import processors
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, Noted, PlaceChanged, TargetReady, Warned
 from harness.engine.prepare import prepare
@@ -35,6 +34,7 @@ def run(
     resume: Path | None,
     with_report: bool,
     triage_budget_s: float | None = None,
+    told: list[str] | None = None,
     **selection: Any,
 ) -> int:
     """Run a matrix, or the rest of an interrupted run, and write its run folder.
@@ -42,46 +42,7 @@ def run(
     Returns:
         The exit code, over all cells of the plan.
 
-    Raises:
-        UsageError: As ``run_and_tell``.
-    """
-    return run_and_tell(
-        matrix,
-        None,
-        out=out,
-        resume=resume,
-        with_report=with_report,
-        triage_budget_s=triage_budget_s,
-        **selection,
-    )
-
-
-def run_and_tell(
-    matrix: Path,
-    told: list[str] | None,
-    *,
-    out: Path | None,
-    resume: Path | None,
-    with_report: bool,
-    triage_budget_s: float | None = None,
-    **selection: Any,
-) -> int:
-    """Run a matrix as ``run`` does.
-
-    Args:
-        matrix: The file.
-        told: Receives the lines that are printed; its owner does not continue an interrupted run.
-        out: The run folder; its name has matrix and time by default.
-        resume: The folder of the run to continue.
-        with_report: Whether to write the report.
-        triage_budget_s: Seconds for explaining failures; None for none.
-        selection: Fields of ``Selection``.
-
-    Returns:
-        The exit code, over all cells of the plan.
-
-    Raises:
-        UsageError: The matrix, a glob, the run to resume or the run folder cannot be used.
+    ``told`` receives the lines that are printed; its owner does not continue an interrupted run.
     """
     atexit.register(gc.freeze)  # spares a last collection at exit: 0.2 s after 7,500 cells
     chosen = Selection(**selection)
@@ -190,13 +151,10 @@ def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progres
 
 def _triage(matrix: Matrix, folder: Path, budget_s: float, shown: Progress) -> None:
     """Explain the failing cells, after the last one; whatever comes of it, the run keeps its exit code."""
-    from harness.cli.triage import triage_records
-    from harness.core.fault import TRIAGE_FOLDER
-    from harness.triage.triage import TriageSettings
+    from harness.cli.triage import triage_folder
 
-    settings = TriageSettings(jobs=processors(), budget_s=budget_s)
     try:
-        triage_records(matrix, read_run(folder).records, folder / TRIAGE_FOLDER, settings)
+        triage_folder(matrix, folder, budget_s)
     except HarnessError as error:
         shown.say(f"triage   not done: {one_line(error)}")
     except Exception as error:  # noqa: BLE001 - the records are written; only their faults are missing

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from harness.cli.output import DAY_S, MIB, print_json, print_lines
+from harness.cli.output import DAY_S, MIB, print_lines, print_result
 from harness.core.errors import EXIT_OK, EXIT_USAGE
 from harness.plan.matrix import load_matrix
 from harness.plan.target import Runtime, is_path
@@ -16,10 +16,7 @@ from harness.runtimes.installer import InstallError
 def list_runtimes(*, as_json: bool) -> int:
     """Print the runtimes in the cache, the last used ones first."""
     found = kept()
-    if as_json:
-        print_json(found)
-    else:
-        print_lines([*map(_row, found), _total(found)])
+    print_result(found, [*map(_row, found), _total(found)], as_json=as_json)
     return EXIT_OK
 
 
@@ -28,9 +25,6 @@ def build_runtimes(what: Sequence[str], *, python: str | None) -> int:
 
     Returns:
         0, or 2 if a runtime cannot be built; the others are still built.
-
-    Raises:
-        UsageError: A matrix is wrong.
     """
     code = EXIT_OK
     for runtime in dict.fromkeys(_runtimes(what, python)):

@@ -3,12 +3,13 @@
 import os
 import tomllib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
 from harness.cli.init import examine_here
-from harness.cli.matrix_text import list_of, matrix_of, quoted, short_name, target_lines
+from harness.cli.matrix_text import matrix_of, short_name, target_lines, toml
 from harness.cli.output import notify
 from harness.cli.web import Place, provider_named, require, runtime_lines
 from harness.core.errors import Problem, UsageError
@@ -38,7 +39,6 @@ class Tested(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         suites: Names of suites; the operator suite if there is no folder either.
-        folders: Paths of folders with models.
         decoders: Globs on the models that generate text; they are not run plainly.
         others: Globs on all other models.
     """
@@ -55,24 +55,24 @@ class Tested(msgspec.Struct, frozen=True, kw_only=True):
         yield ""
         yield "[models]"
         if self.suites or not self.folders:
-            yield f"suites = {list_of(self.suites or [SUITE])}"
+            yield f"suites = {toml(self.suites or [SUITE])}"
         if self.folders:
             # A folder is relative to the working folder, not to the matrix file.
-            yield f"folders = {list_of(str(Path(folder).absolute()) for folder in self.folders)}"
+            yield f"folders = {toml(str(Path(folder).absolute()) for folder in self.folders)}"
         yield ""
         if not self.decoders:
             return
         yield "[axes]"
-        yield f"scenario = {list_of(['plain', GENERATE] if self.others else [GENERATE])}"
+        yield f"scenario = {toml(['plain', GENERATE] if self.others else [GENERATE])}"
         yield ""
         for scenario, models in ((GENERATE, self.others), ("plain", self.decoders)) if self.others else ():
             yield "[[exclude]]"
-            yield f"model    = {list_of(models)}"
-            yield f"scenario = {quoted(scenario)}"
+            yield f"model    = {toml(models)}"
+            yield f"scenario = {toml(scenario)}"
             yield ""
         yield "# In units of each model's own rounding noise."
         yield "[[tolerance]]"
-        yield f"scenario = {quoted(GENERATE)}"
+        yield f"scenario = {toml(GENERATE)}"
         yield "noise    = {}"
         yield ""
 
@@ -88,7 +88,6 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         device: ``KEY=VALUE`` each.
         place: A browser or Node.js, in place of a Python.
         software_gpu: Whether the browser computes WebGPU on the processor.
-        models: What is tested.
     """
 
     provider: str
@@ -106,19 +105,11 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.place}-{name}" if self.place else name
 
     def matrix_text(self) -> str:
-        """Return a matrix file with the provider as its only target.
-
-        Raises:
-            UsageError: An option or a device filter is not ``KEY=VALUE``, or is given twice.
-        """
+        """Return a matrix file with the provider as its only target."""
         return "\n".join(self._lines())
 
     def refuse_settings(self, hint: str) -> None:
-        """Refuse settings of a provider where none is named.
-
-        Raises:
-            UsageError: There are some.
-        """
+        """Refuse settings of a provider where none is named."""
         if self.place:
             what = f"--{self.place} needs a provider, such as webgpu, and none is named"
             raise UsageError(Problem(where=self.provider or "arguments", what=what, hint=hint))
@@ -139,11 +130,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def in_its_place(request: Request) -> Request:
-    """Return a request for a browser or Node.js with onnxruntime's name of the provider; others as they are.
-
-    Raises:
-        UsageError: A program is missing, or something is named that they do not have.
-    """
+    """Return a request for a browser or Node.js with onnxruntime's name of the provider, others unchanged."""
     if request.software_gpu and request.place != "browser":
         raise UsageError(Problem(where="--software-gpu", what="it is a setting of --browser"))
     if not request.place or not request.provider:
@@ -160,27 +147,28 @@ def wanted_matrix(request: Request) -> Matrix:
     """Return a matrix with the requested targets, each with all of its axes; its models do not matter.
 
     Tolerances do, which a matrix file has itself.
-
-    Raises:
-        UsageError: The matrix or an argument is wrong, or no provider works here.
     """
     if request.provider and not request.provider.endswith(".toml"):
         file = Path(f"{request.name}.toml")
-        try:
+        with naming_arguments(file):
             return matrix_from(tomllib.loads(request.matrix_text()), file)
-        except UsageError as error:
-            raise as_arguments(error, file) from error
     request.refuse_settings("name PROVIDER after the model")
     if request.provider:
-        return _with_own_axes(load_matrix(Path(request.provider)))
+        matrix = load_matrix(Path(request.provider))
+        targets = tuple(msgspec.structs.replace(one, axes=matrix.axes | one.axes) for one in matrix.targets)
+        return msgspec.structs.replace(matrix, axes={}, targets=targets)
     notify("looking for providers that work here; name a provider or a matrix file to skip this ...")
     text = "\n".join(matrix_of(examine_here(HERE), "\n".join(request.models.lines())))
     return matrix_from(tomllib.loads(text), Path(HERE))
 
 
-def as_arguments(error: UsageError, file: Path) -> UsageError:
-    """Return the error of a generated matrix with the arguments that it was made from."""
-    return UsageError(*(_as_argument(problem, file) for problem in error.problems))
+@contextmanager
+def naming_arguments(file: Path) -> Iterator[None]:
+    """Make errors of a generated matrix errors of the arguments that it was made from."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(*(_as_argument(problem, file) for problem in error.problems)) from error
 
 
 def _as_argument(problem: Problem, file: Path) -> Problem:
@@ -192,19 +180,8 @@ def _as_argument(problem: Problem, file: Path) -> Problem:
     return msgspec.structs.replace(problem, where=where)
 
 
-def _with_own_axes(matrix: Matrix) -> Matrix:
-    targets = tuple(
-        msgspec.structs.replace(target, axes=matrix.axes | target.axes) for target in matrix.targets
-    )
-    return msgspec.structs.replace(matrix, axes={}, targets=targets)
-
-
 def pairs_of(flag: str, given: Sequence[str]) -> dict[str, str]:
-    """Return ``KEY=VALUE`` arguments as a table.
-
-    Raises:
-        UsageError: One is of another form, or a key is given twice.
-    """
+    """Return ``KEY=VALUE`` arguments as a table."""
     pairs: dict[str, str] = {}
     for one in given:
         key, separator, value = one.partition("=")

@@ -1,8 +1,7 @@
 """`ep-harness triage`: from the failing cells of a run to faults with minimal models."""
 
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict, Unpack
 
@@ -21,6 +20,7 @@ from harness.engine.prepare import open_suites
 from harness.plan.matrix import Matrix
 from harness.report.figures import plural
 from harness.report.read import read_run
+from harness.report.writing import writing
 from harness.triage.expect_entries import expect_entries
 from harness.triage.triage import Note, Triage, TriageSettings, read_faults
 
@@ -43,9 +43,6 @@ def triage(
 
     Returns:
         0 if each failure is explained, 3 if one is not: time ran out, or it did not appear again.
-
-    Raises:
-        UsageError: The run or a cell is unknown, its models are not here, or the folder cannot be used.
     """
     data = read_run(run)
     folder = out or run / TRIAGE_FOLDER
@@ -64,14 +61,17 @@ def triage(
     return code
 
 
-def triage_records(matrix: Matrix, records: Sequence[Record], folder: Path, settings: TriageSettings) -> int:
-    """Triage failing cells into a folder, print each fault, and return the exit code of the command.
+def triage_folder(matrix: Matrix, run: Path, budget_s: float) -> None:
+    """Triage the failing cells of a run that has just ended."""
+    settings = TriageSettings(jobs=processors(), budget_s=budget_s)
+    triage_records(matrix, read_run(run).records, run / TRIAGE_FOLDER, settings)
 
-    Raises:
-        UsageError: As ``triage``.
-    """
+
+def triage_records(matrix: Matrix, records: Sequence[Record], folder: Path, settings: TriageSettings) -> int:
+    """Triage failing cells into a folder, print each fault, and return the exit code of the command."""
     faults: list[Fault] = []
-    with _display() as shown:
+    shown = Display()
+    with shown.bars:
         work = Triage(matrix, open_suites(matrix), records, folder, settings, shown.note)
         shown.say(f"triage   {plural(len(work.groups), 'group')} of failing cells")
         try:
@@ -92,11 +92,8 @@ def triage_records(matrix: Matrix, records: Sequence[Record], folder: Path, sett
 def _write_expect(path: Path, folder: Path, records: Sequence[Record]) -> None:
     """Write entries for the faults of a triage; they go to the end of a matrix file."""
     lines = tuple(expect_entries(read_faults(folder / FAULTS_FILE), records))
-    try:
+    with writing(path, hint="choose another file"):
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    except OSError as error:
-        what = f"cannot be written: {error.strerror}"
-        raise UsageError(Problem(where=str(path), what=what, hint="choose another file")) from error
     notify(f"expect   {path}: entries: {lines.count('[[expect]]')}")
 
 
@@ -143,10 +140,3 @@ class Display:
                 *wrapped(cells, "  cells: "),
             ):
                 self.say(text)
-
-
-@contextmanager
-def _display() -> Iterator[Display]:
-    shown = Display()
-    with shown.bars:
-        yield shown

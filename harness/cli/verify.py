@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.cli.output import print_json, print_lines
+from harness.cli.output import print_result
 from harness.conformance.submission import STATEMENT
 from harness.conformance.verify.opening import submissions_in
 from harness.conformance.verify.text import json_of, lines_of, markdown_of
 from harness.conformance.verify.verify import verify as verify_all
 from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError
+from harness.report.writing import writing
 
 
 def verify(
@@ -24,23 +25,10 @@ def verify(
 ) -> int:
     """Verify submissions and print what is found.
 
-    Args:
-        submissions: Folders or zips.
-        signers: File of allowed signers.
-        markdown: File for a comment.
-        as_json: Whether to print JSON.
-        share: Share of the cases to run once more; None for none.
-        seed: Draws these cases; None for any.
-        asked: Fields of ``Asked`` that name a target.
-
     Returns:
         0 if every submission is verified, 1 if one is refused or marked.
-
-    Raises:
-        UsageError: A path or the file of signers is missing, the Markdown cannot be written, or the target
-            of a rerun cannot be used.
     """
-    if (share is None) != (asked.get("target") is None):
+    if (share is None) != (asked.get("provider") is None):
         what = "--rerun and --target belong together"
         raise UsageError(Problem(where="verify", what=what, hint="--rerun 5% --target PROVIDER"))
     if missing := [path for path in submissions if not path.exists()]:
@@ -51,15 +39,10 @@ def verify(
 
         done = tuple(rerun(one, share, seed, asked) for one in done)
     if markdown is not None:
-        try:
+        with writing(markdown, hint=""):
             markdown.write_text(markdown_of(done), encoding="utf-8", newline="\n")
-        except OSError as error:
-            what = f"cannot be written: {error.strerror}"
-            raise UsageError(Problem(where=str(markdown), what=what)) from error
-    if as_json:
-        print_json(json_of(done))
-    else:
-        print_lines(line for one in done for line in lines_of(one))
+    lines = (line for one in done for line in lines_of(one))
+    print_result(json_of(done), lines, as_json=as_json)
     return EXIT_OK if all(one.outcome == "verified" for one in done) else EXIT_UNEXPECTED
 
 

@@ -11,9 +11,8 @@ from typing import Any
 import msgspec
 
 from harness.cli.conform import Asked, finished_run, wanted_of
-from harness.cli.conform_matrix import write_matrix
-from harness.cli.conform_target import Wanted
-from harness.cli.run import run_and_tell
+from harness.cli.conform_matrix import Wanted, write_matrix
+from harness.cli.run import run
 from harness.conformance.environment import environment_of
 from harness.conformance.scrub import scrubbed
 from harness.conformance.submission import STATEMENT
@@ -28,16 +27,8 @@ from harness.profiles.profile import Profile, load_profile, profiles_folder
 def rerun(done: Verification, share: float, seed: int | None, target: Mapping[str, Any]) -> Verification:
     """Run a share of a submission's cases on a target, and return the verification with what that shows.
 
-    A refused submission is left as it is: nothing is run for it.
-
-    Args:
-        done: The verification so far.
-        share: Above 0, at most 1.
-        seed: Draws the cases; None for one that the submitter could not know.
-        target: Fields of ``Asked`` that name a target.
-
-    Raises:
-        UsageError: An argument is wrong, or nothing can be written.
+    A refused submission is left as it is: nothing is run for it. Without a seed, the cases are drawn so that
+    the submitter could not know them. ``target`` has fields of ``Asked``.
     """
     if done.statement is None or done.outcome == "refused":
         return done
@@ -63,7 +54,7 @@ def _run(profile: Profile, drawn: Profile, wanted: Wanted, folder: Path) -> Fini
     file = write_matrix(drawn, wanted, folder, without)
     told: list[str] = []
     with contextlib.redirect_stdout(sys.stderr):  # stdout is for the result, which may be JSON
-        run_and_tell(file, told, out=folder, resume=None, with_report=False)
+        run(file, out=folder, resume=None, with_report=False, told=told)
     return finished_run(wanted, folder, told)
 
 

@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from typing import Literal
 
-from harness.cli.matrix_text import list_of, quoted
+from harness.cli.matrix_text import toml
 from harness.core.errors import Problem, UsageError, valid_names
 from harness.runtimes.installer import InstallError
 from harness.runtimes.javascript import BROWSERS, find_browser, find_node
@@ -48,15 +48,7 @@ _DEBIAN = "on Debian: apt-get install nodejs npm chromium"
 
 
 def provider_named(name: str, place: Place) -> str:
-    """Return onnxruntime's name of a provider.
-
-    Args:
-        name: That name, or the one in the JavaScript API, such as ``webgpu``.
-        place: Where it is looked for.
-
-    Raises:
-        UsageError: There is none of this name.
-    """
+    """Return onnxruntime's name of a provider, from it or from that in JavaScript, such as ``webgpu``."""
     known = PROVIDERS[place]
     if name in known.values():
         return name
@@ -83,11 +75,7 @@ def browser_here() -> str:
 
 
 def require(place: Place) -> None:
-    """Refuse to begin where a program is missing.
-
-    Raises:
-        UsageError: One is; all of them are named at once.
-    """
+    """Refuse to begin where a program is missing."""
     needed: list[Callable[[], object]] = [find_node, Npm().program]
     if place == "browser":
         needed.append(browser_here)
@@ -110,10 +98,10 @@ def runtime_lines(place: Place, *, software_gpu: bool) -> Iterator[str]:
     Raises:
         InstallError: There is no browser.
     """
-    parts = [f"browser = {quoted(browser_here())}" if place == "browser" else 'node = "node"']
-    parts.append(f"packages = {list_of([PACKAGES[place]])}")
+    parts = [f"browser = {toml(browser_here())}" if place == "browser" else 'node = "node"']
+    parts.append(f"packages = {toml([PACKAGES[place]])}")
     if software_gpu:
-        parts.append(f"flags = {list_of(SOFTWARE_GPU)}")
+        parts.append(f"flags = {toml(SOFTWARE_GPU)}")
     yield f"runtime  = {{ {', '.join(parts)} }}"
     if software_gpu:
         yield f"timeouts_s = {{ run = {_SLOW_S} }}"

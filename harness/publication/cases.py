@@ -1,7 +1,5 @@
 """The cases of one profile by provider, and what a page that compares any two submissions has."""
 
-import base64
-import zlib
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -15,7 +13,7 @@ from harness.profiles.profile import Profile, ProfileCase
 from harness.publication.entry import Entry
 from harness.publication.lines import Line
 from harness.publication.operators import Reach, reach_of
-from harness.report.figures import Share
+from harness.report.page import packed
 from harness.report.tone import SYMBOLS, spoken, tone
 
 SEVERAL = "several operators"
@@ -29,9 +27,6 @@ class CaseRow(msgspec.Struct, frozen=True, kw_only=True):
     """One case; ``results`` are in the order of the columns.
 
     Attributes:
-        case: The case.
-        label: Its name and scenario.
-        results: Its result in each column.
         shown: Words by which a filter picks it: ``failing`` if it does not pass everywhere, ``differing`` if
             it passes in some columns alone.
     """
@@ -43,13 +38,7 @@ class CaseRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """The cases of one operator, or of models of several.
-
-    Attributes:
-        name: The operator, or ``SEVERAL``.
-        reaches: In the order of the columns.
-        rows: By label.
-    """
+    """The cases of one operator, or of models of ``SEVERAL``; reaches are in the order of the columns."""
 
     name: str
     reaches: tuple[Reach, ...]
@@ -60,10 +49,8 @@ class ProfileView(msgspec.Struct, frozen=True, kw_only=True):
     """The page of a profile.
 
     Attributes:
-        profile: The profile.
         columns: The newest submission of each line.
         features: Name, meaning, and totals in each column; ``core`` first.
-        groups: By operator; those of several operators last.
     """
 
     profile: Profile
@@ -133,14 +120,7 @@ def archive_of(profile: Profile, lines: Iterable[Line]) -> Markup:
         "verdicts": table,
         "submissions": submissions,
     }
-    packed = base64.b64encode(zlib.compress(msgspec.json.encode(told), 9))
-    # Only letters, digits, "+", "/" and "=": there is nothing to escape.
-    return Markup(packed.decode("ascii"))  # noqa: S704
-
-
-def share_of(totals: Totals) -> Share:
-    """Return the passed cases of a feature."""
-    return Share(totals.passed, totals.cases)
+    return packed(msgspec.json.encode(told), 9)
 
 
 def _text(text: str) -> str:

@@ -34,12 +34,9 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         id: Its address on any site: the first 16 hexadecimal digits of the SHA-256 of its statement.
-        statement: What the vendor states.
         result: The result, decided again from the records.
         reasons: Label of a case that does not pass -> why, as its record tells.
-        files: Name -> content of each of its files.
         marks: Why a person has to look at it, one line each.
-        notes: What else a reader has to know.
         signer: Identity or fingerprint of the key; empty if nobody signed.
     """
 

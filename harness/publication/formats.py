@@ -15,6 +15,7 @@ from harness.publication.entry import Entry
 from harness.publication.gather import Gathered, Refused
 from harness.publication.lines import line_id
 from harness.report.badge import Badge
+from harness.report.schemas import schema_of
 
 _COLOURS = {Level.CONFORMANT: "#2f7d46", Level.PARTIAL: "#8a6d00", Level.NOT: "#b03a17"}
 _NO_COLOUR = "#6f747c"
@@ -126,13 +127,7 @@ def atom(gathered: Gathered, title: str) -> str:
 
 def data_schema() -> dict[str, Any]:
     """Return the schema of ``data.json``: docs/reference/publication.schema.json."""
-    (root,), definitions = msgspec.json.schema_components((DataFile,), ref_template="#/$defs/{name}")
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "ort-ep-harness: data.json",
-        **root,
-        "$defs": definitions,
-    }
+    return schema_of(DataFile, "data.json")
 
 
 def _label(entry: Entry) -> str:

@@ -29,7 +29,6 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         entries: The newest first.
-        refused: What is not published.
         profiles: Label -> profile of every entry, sorted by label.
     """
 
@@ -39,19 +38,12 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def gather(
-    folder: Path,
-    *,
-    now: dt.datetime,
-    signers: Path | None = None,
-    profiles: Path | None = None,
+    folder: Path, *, now: dt.datetime, signers: Path | None = None, profiles: Path | None = None
 ) -> Gathered:
     """Verify every submission directly in a folder: folders with a statement, and zips.
 
-    Args:
-        folder: The folder.
-        now: The time, with its zone, by which waivers expire.
-        signers: A file of allowed signers, as ``ssh-keygen`` reads it.
-        profiles: Folder of the published profiles; the shipped ones by default.
+    Waivers expire by ``now``, a time with its zone. ``signers`` is a file as ``ssh-keygen`` reads it.
+    ``profiles`` is the folder of the published profiles; the shipped ones by default.
 
     Raises:
         UsageError: There is no such folder, or no submission in it; or as ``verify`` does.

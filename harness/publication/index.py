@@ -25,7 +25,10 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 def index_of(lines: Iterable[Line], profiles: Iterable[Profile]) -> tuple[Found, ...]:
     """Return everything that can be found, by kind and name."""
     profiles = tuple(profiles)
-    found = [*_operators(profiles), *_providers(lines), *_profiles(profiles), *_cases(profiles)]
+    found = [*_operators(profiles), *_providers(lines), *_cases(profiles)]
+    for one in profiles:
+        href = f"p/{one.label}/index.html"
+        found.append(Found(kind="profile", name=one.label, about=one.title, href=href))
     return tuple(sorted(found, key=lambda one: (KINDS.index(one.kind), one.name.casefold(), one.href)))
 
 
@@ -52,12 +55,6 @@ def _providers(lines: Iterable[Line]) -> Iterator[Found]:
         words = (said.product.vendor, said.environment.provider, line.one.device, ", ".join(line.newest))
         about = " · ".join(words)
         yield Found(kind="provider", name=line.current.label, about=about, href=f"l/{line.id}/index.html")
-
-
-def _profiles(profiles: Iterable[Profile]) -> Iterator[Found]:
-    for profile in profiles:
-        href = f"p/{profile.label}/index.html"
-        yield Found(kind="profile", name=profile.label, about=profile.title, href=href)
 
 
 def _cases(profiles: Iterable[Profile]) -> Iterator[Found]:

@@ -14,8 +14,6 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     """One version of a provider.
 
     Attributes:
-        label: Product and version.
-        onnxruntime: The version of onnxruntime.
         entries: Label of a profile -> its submissions, the newest first.
     """
 

@@ -17,8 +17,6 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         passed: Right, and computed by the provider alone.
-        tried: All of these cases.
-        failed: Those that failed.
         types: Element types of passed cases; ``other_types`` are those of the rest alone.
         opsets: ``(version, passed, tried)``.
         listed: Whether the catalogue lists the operator as documented; None without a list.
@@ -79,12 +77,7 @@ def operators_of(line: Line) -> dict[str, Evidence]:
 
 
 def reach_of(results: Iterable[CaseResult], *, listed: bool | None = None) -> Reach:
-    """Return the reach over some cases.
-
-    Args:
-        results: The cases with their results.
-        listed: As in ``Reach``.
-    """
+    """Return the reach over some cases; ``listed`` is as in ``Reach``."""
     found = tuple(results)
     passing = [one for one in found if one.standing is Standing.PASSED]
     types = {each for one in passing for each in one.case.types}

@@ -22,13 +22,7 @@ TABLES = ("report.js", "tables.js", "publication.js")
 
 
 class SitePages:
-    """Makes the pages.
-
-    Args:
-        gathered: The submissions.
-        title: Headline of the site.
-        today: The day on which waivers count or not.
-    """
+    """Makes the pages; ``today`` decides which waivers count."""
 
     def __init__(self, gathered: Gathered, title: str, today: dt.date) -> None:
         self.gathered, self.title, self.today = gathered, title, today
@@ -39,7 +33,8 @@ class SitePages:
     def all(self) -> Iterator[tuple[str, str]]:
         """Yield the name and text of each page."""
         views = tuple(view_of(profile, self.lines) for profile in self.gathered.profiles.values())
-        yield self._start()
+        labels = tuple(self.gathered.profiles)
+        yield self._page("index.html", "publication_start.html", TABLES, lines=self.lines, labels=labels)
         yield from self._profiles(views)
         yield self._operators()
         index = index_of(self.lines, self.gathered.profiles.values())
@@ -73,10 +68,6 @@ class SitePages:
             **context,
         )
         return name, text
-
-    def _start(self) -> tuple[str, str]:
-        labels = tuple(self.gathered.profiles)
-        return self._page("index.html", "publication_start.html", TABLES, lines=self.lines, labels=labels)
 
     def _profiles(self, views: tuple[ProfileView, ...]) -> Iterator[tuple[str, str]]:
         levels = [*((LEVEL_WORDS[level], tone) for level, tone in LEVEL_TONES.items()), NO_CASE]

@@ -13,6 +13,7 @@ from harness.publication.formats import atom, badge_svg, data_of, shields
 from harness.publication.gather import Gathered
 from harness.publication.pages import SitePages
 from harness.report.inert import inert_json
+from harness.report.writing import writing
 
 _LISTING = "files.txt"
 """The files that a site consists of; what a later one has no longer is removed."""
@@ -22,18 +23,14 @@ _KEPT = re.compile(r"[sl]/[0-9a-f]{16}/index\.html")
 
 
 def write_publication(gathered: Gathered, out: Path, *, title: str, today: dt.date) -> Path:
-    """Write the site and return its first page.
+    """Write the site and return its first page; files of an earlier site are replaced or removed.
 
-    Args:
-        gathered: The submissions.
-        out: Folder of the site; files of an earlier site in it are replaced or removed.
-        title: Headline of the site.
-        today: The day on which waivers count or not.
+    ``today`` decides which waivers count.
 
     Raises:
         UsageError: It cannot be written, or ``out`` has files but no site.
     """
-    try:
+    with writing(out, "the site"):
         old = _old_files(out)
         files = dict(_files(gathered, SitePages(gathered, title, today), old))
         for name, content in files.items():
@@ -45,9 +42,6 @@ def write_publication(gathered: Gathered, out: Path, *, title: str, today: dt.da
             if path.is_file() and path.resolve().is_relative_to(out.resolve()):
                 path.unlink()
         (out / _LISTING).write_text("".join(f"{name}\n" for name in sorted(files)), "utf-8", newline="\n")
-    except OSError as error:
-        what = f"the site cannot be written: {error.strerror or error}"
-        raise UsageError(Problem(where=str(out), what=what, hint="choose another --out")) from error
     return out / "index.html"
 
 

@@ -42,8 +42,6 @@ class _Measured(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         what: What was measured; empty for the run of a session.
         samples_s: Its duration in each round, in seconds.
-        warm_up: Runs before them.
-        facts: What else is known about it.
     """
 
     what: str = ""

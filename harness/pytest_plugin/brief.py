@@ -28,9 +28,7 @@ _STOPS = (pytest.exit.Exception, KeyboardInterrupt)
 class Brevity:
     """Decides which of pytest's phases a session can skip for cells, and runs cells without them.
 
-    Args:
-        config: The configuration of the session, with all plugins loaded.
-        complete: Adds the cell's data to its report.
+    All plugins are loaded by then; ``complete`` adds the cell's data to its report.
     """
 
     def __init__(self, config: pytest.Config, complete: Complete) -> None:
@@ -58,12 +56,9 @@ class Brevity:
         self._hooks: dict[Path, Any] = {}
 
     def run(self, item: CellItem) -> None:
-        """Wait for a cell's result, and report it as pytest does.
+        """Wait for the result of a submitted cell without marks, and report it as pytest does.
 
         Setup and teardown are reported only if a plugin reads these reports.
-
-        Args:
-            item: A submitted cell without marks.
         """
         # Else the report would keep a copy of the names of its collectors.
         item.keywords = {}

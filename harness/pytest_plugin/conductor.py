@@ -43,13 +43,7 @@ def has_places(matrix: Path) -> bool:
 
 
 class Conductor:
-    """Submits the cells of items ahead, in the process that runs the items.
-
-    Args:
-        config: The configuration of the session.
-        matrices: The matrices of the session.
-        only_matrices: Whether the session collects only matrices.
-    """
+    """Submits the cells of items ahead, in the process that runs the items."""
 
     def __init__(self, config: pytest.Config, matrices: Matrices, *, only_matrices: bool) -> None:
         self._config = config

@@ -17,13 +17,7 @@ BUDGET_S = 600.0
 
 
 def fault_lines(matrix: Matrix, suites: Mapping[str, Suite], run: Path) -> Iterator[str]:
-    """Triage a run, and yield the lines that show its faults, each as soon as it is known.
-
-    Args:
-        matrix: That of the run.
-        suites: Its suites.
-        run: Its folder.
-    """
+    """Triage a run, and yield the lines that show its faults, each as soon as it is known."""
     try:
         records = read_run(run).records
         settings = TriageSettings(jobs=processors(), budget_s=BUDGET_S)

@@ -39,7 +39,6 @@ class CellItem(pytest.Item):
     """One cell. The engine usually runs it ahead; the item waits for its result.
 
     Attributes:
-        cell: The cell.
         finished: Its result, from the end of its run until its report.
     """
 
@@ -91,13 +90,7 @@ def node_id(config: pytest.Config, path: Path) -> str:
 
 
 def settle(outcome: Outcome) -> None:
-    """End a test with an outcome.
-
-    Raises:
-        pytest.skip.Exception: It is a skip.
-        pytest.xfail.Exception: It is an expected failure.
-        pytest.fail.Exception: It is a failure, shown without a traceback.
-    """
+    """End a test with an outcome: raise pytest's skip, xfail or fail, without a traceback, or pass."""
     if outcome.kind == "skipped":
         pytest.skip(outcome.text)
     if outcome.kind == "xfailed":

@@ -86,10 +86,9 @@ class Ledger:
     def __init__(self, config: pytest.Config, matrices: Matrices, paths: tuple[Path, ...]) -> None:
         self._config = config
         self._matrices = matrices
-        self._paths = paths
         self._runs: dict[str, _MatrixRun] = {}
         self._terminal: Any = None
-        self._heads = tuple(f"{node_id(config, path)}::" for path in paths)
+        self._by_head = {node_id(config, path): path for path in paths}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
@@ -119,7 +118,12 @@ class Ledger:
         if self._terminal is None:
             self._terminal = self._config.pluginmanager.get_plugin("terminalreporter")
         silent = self._terminal.stats.get("") if self._terminal else None
-        if silent and silent[-1] is report and not report.sections and report.nodeid.startswith(self._heads):
+        if (
+            silent
+            and silent[-1] is report
+            and not report.sections
+            and report.nodeid.partition("::")[0] in self._by_head
+        ):
             silent.pop()
 
     @pytest.hookimpl(tryfirst=True)
@@ -176,11 +180,10 @@ class Ledger:
                 raise pytest.UsageError(*map(str, error.problems)) from error
 
     def _parsed(self, nodeids: Iterable[str]) -> Iterable[tuple[Path, str]]:
-        heads = {node_id(self._config, path): path for path in self._paths}
         for nodeid in nodeids:
             head, _, cell_id = nodeid.partition("::")
-            if head in heads:
-                yield heads[head], cell_id
+            if head in self._by_head:
+                yield self._by_head[head], cell_id
 
 
 def _or_stop(write: Callable[[], Any]) -> None:

@@ -20,7 +20,6 @@ class Outcome(msgspec.Struct, frozen=True):
     """How a test ends.
 
     Attributes:
-        kind: The outcome, as pytest names it.
         text: The reason; its first line is a summary.
     """
 

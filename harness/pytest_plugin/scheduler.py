@@ -5,7 +5,7 @@ with a known share lets its engine run ahead, although it gets only a few items 
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import pytest
@@ -45,10 +45,8 @@ def share(total: int, index: int, count: int, *, together: bool = False) -> rang
 class ShareScheduling:
     """The scheduler; its work is linear in the number of items.
 
-    Args:
-        config: The configuration of the session.
-        together: Whether one worker gets all items, because its engine uses machines that no other may use
-            meanwhile. Items only wait for the engine, so more workers would not be faster.
+    ``together`` gives all items to one worker, because its engine uses machines that no other may use
+    meanwhile. Items only wait for the engine, so more workers would not be faster.
     """
 
     def __init__(self, config: pytest.Config, *, together: bool = False) -> None:
@@ -146,7 +144,8 @@ class ShareScheduling:
         if node.shutting_down or self._ids is None:
             return
         sent = self._sent[node]
-        fresh = list(_pop(self._queues[node] or self._orphans, WINDOW - len(sent)))
+        queue = self._queues[node] or self._orphans
+        fresh = [queue.popleft() for _ in range(min(len(queue), WINDOW - len(sent)))]
         if fresh:
             sent += fresh
             node.send_runtest_some(fresh)
@@ -183,9 +182,3 @@ class Shares:
     def pytest_xdist_make_scheduler(self, config: pytest.Config) -> ShareScheduling:
         """Return the scheduler."""
         return ShareScheduling(config, together=self._together)
-
-
-def _pop(queue: "deque[int]", count: int) -> Iterable[int]:
-    while queue and count > 0:
-        yield queue.popleft()
-        count -= 1

@@ -37,16 +37,10 @@ class News(msgspec.Struct):
 
 
 class EngineRun:
-    """One engine, and its results so far.
+    """One engine with at most so many ``processes``, and its results so far.
 
-    Args:
-        plan: The plan of all cells.
-        suites: Suite name -> suite.
-        processes: Most target processes at once.
-        settle: Called with each result, and with a function that takes a warning; its return value is kept
-            until it is taken.
-        measures: Whether to measure latency.
-        gives_outputs: Whether results have the EP's outputs.
+    ``settle`` is called with each result, and with a function that takes a warning; its return value is kept
+    until it is taken.
     """
 
     def __init__(

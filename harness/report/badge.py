@@ -29,11 +29,8 @@ def badges(report: Report, targets: Sequence[TargetRow]) -> Iterator[tuple[str, 
 
     The message is the share of tried cells with a right answer in which the EP had a part, with both numbers.
     """
-    whole = Share(
-        sum(row.passed + row.passed_in_part for row in targets),
-        sum(row.tried for row in targets),
-        not report.complete,
-    )
+    passed = [row.passed + row.passed_in_part for row in targets]
+    whole = Share(sum(passed), sum(row.tried for row in targets), not report.complete)
     yield "badge.json", _badge(report.name, whole, sum(row.unexpected for row in targets), report.not_run)
     names: set[str] = set()
     for row in targets:

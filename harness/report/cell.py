@@ -1,10 +1,14 @@
-"""The cells of the report: each record with its column, its run folder and the place of its details."""
+"""The cells of the report: each record with its column, its run folder, and the place of its details."""
 
+import re
+import shlex
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
 
+from harness.core.cell import parse_cell_id
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.report.column import Column, column_of
@@ -20,6 +24,8 @@ MAX_DETAILS_CHARS = 1_200_000
 
 MAX_DETAIL_PAGES = 4
 """Pages of details. They serve readers without scripts, and links; the table of models holds every record."""
+
+_GLOB = re.compile(r"[*?\[]")
 
 
 class FaultLink(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +44,6 @@ class ReportCell(msgspec.Struct, frozen=True, kw_only=True):
     """One record with its place in the report.
 
     Attributes:
-        folder: The run folder of the record.
         href: Link to its details, such as ``cells.html#c12``; empty if they are not shown.
         fault: The fault that explains it; null if none is known.
     """
@@ -56,15 +61,17 @@ def placed(records: Sequence[tuple[Path, Record]], fault_of: FaultOf) -> tuple[R
     hrefs = _hrefs(record for _, record in ordered)
     # A run has many cells and few columns: equal ones become one object.
     known: dict[Column, Column] = {}
-    cells = []
-    for index, (folder, record) in enumerate(ordered):
-        column = column_of(record)
-        column = known.setdefault(column, column)
-        fault = fault_of(folder, record)
-        cells.append(
-            ReportCell(record=record, column=column, folder=folder, href=hrefs.get(index, ""), fault=fault)
+    return tuple(
+        ReportCell(
+            record=record,
+            column=known.setdefault(column, column),
+            folder=folder,
+            href=hrefs.get(index, ""),
+            fault=fault_of(folder, record),
         )
-    return tuple(cells)
+        for index, (folder, record) in enumerate(ordered)
+        for column in [column_of(record)]
+    )
 
 
 def details_rank(record: Record) -> int | None:
@@ -83,6 +90,12 @@ def page_file(stem: str, number: int) -> str:
     return f"{stem}-{number}.html" if number > 1 else f"{stem}.html"
 
 
+def command_of(record: Record, matrix_path: str) -> str:
+    """Return ``ep-harness run MATRIX --target NAME --model SUITE/MODEL``, quoted, for one cell's model."""
+    model = _literal(f"{record.suite}/{record.model}")
+    return f"{_beginning(matrix_path, _target(record))} --model {shlex.quote(model)}"
+
+
 def _hrefs(records: Iterable[Record]) -> dict[int, str]:
     """Return index -> link of the records with details, the most urgent first, until the pages are full."""
     ranked = sorted(
@@ -99,3 +112,23 @@ def _hrefs(records: Iterable[Record]) -> dict[int, str]:
             found[index] = f"{page_file('cells', page + 1)}#c{index}"
         before += chars
     return found
+
+
+@lru_cache
+def _beginning(matrix_path: str, target: str) -> str:
+    return shlex.join(["ep-harness", "run", matrix_path, "--target", _literal(target)])
+
+
+def _target(record: Record) -> str:
+    # If runs contradict each other, the target is named with its run; the id has the matrix's name.
+    if " @ " not in record.target:
+        return record.target
+    try:
+        return parse_cell_id(record.cell)[2]
+    except ValueError:
+        return record.target
+
+
+def _literal(name: str) -> str:
+    """Return a glob that matches only this name."""
+    return _GLOB.sub(r"[\g<0>]", name)

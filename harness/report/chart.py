@@ -21,11 +21,8 @@ class Chart(msgspec.Struct, frozen=True, kw_only=True):
     """A line with gaps where runs have no figure.
 
     Attributes:
-        name: The name of the figure.
         latest: The newest figure in words; empty if the newest run has none.
-        path: Path data of the line.
         dots: A dot for each figure; marked if the environment changed.
-        limits: Heights of horizontal lines, such as a limit.
         label: The whole chart in words, for screen readers.
     """
 
@@ -46,15 +43,10 @@ def chart(
     marked: Sequence[bool],
     limits: Sequence[float] = (),
 ) -> Chart | None:
-    """Draw a chart; None without any figure.
+    """Draw a value for each run, oldest first, None where a run has none; None without any figure.
 
-    Args:
-        name: The name of the figure.
-        values: One for each run, oldest first; None if a run has none.
-        words: The text under the pointer for each.
-        top: The value at the upper edge; larger ones are drawn there. The lower edge is 0.
-        marked: Runs before which the environment changed.
-        limits: Values of horizontal lines.
+    ``top`` is at the upper edge, where larger values are drawn as well; the lower edge is 0. ``marked`` are
+    runs before which the environment changed.
     """
     if all(value is None for value in values):
         return None

@@ -20,7 +20,6 @@ class Text(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         same: The first tokens, which both have.
         rest: The tokens behind them.
-        left_out: Tokens that are not shown.
     """
 
     same: str

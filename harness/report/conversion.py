@@ -16,7 +16,6 @@ class ColumnConversion(msgspec.Struct, frozen=True, kw_only=True):
     """Errors against the goldens of the models before conversion, each cell with its worst output.
 
     Attributes:
-        cells: Cells with a figure.
         error: Median of the relative error on the provider.
         cpu_error: The same on the CPU EP with the same converted model; null without any.
         ratios: The provider's error over the CPU EP's, of the cells that have one.

@@ -9,10 +9,9 @@ from harness.core.output_metrics import OutputMetrics
 from harness.core.own_error import own_error, without_verdict
 from harness.core.record import Record
 from harness.core.verdict import Family
-from harness.report.cell import REASON_CHARS, SHOWN_RETRIES, FaultLink, ReportCell, details_rank
-from harness.report.command import command_of
+from harness.report.cell import REASON_CHARS, SHOWN_RETRIES, FaultLink, ReportCell, command_of, details_rank
 from harness.report.evidence import evidence, noise_words, scenario_facts
-from harness.report.figures import brief, multiple, plural
+from harness.report.figures import brief, first_of, multiple, plural
 from harness.report.tone import spoken, tone_of
 from harness.report.view import Report
 from harness.report.worst import is_within
@@ -37,11 +36,7 @@ class CellDetail(msgspec.Struct, frozen=True, kw_only=True):
     """One cell in full.
 
     Attributes:
-        facts: ``(label, text)`` pairs: phase, placement, timings and the like.
         outputs: The outputs, those out of tolerance first.
-        outputs_left_out: Number of outputs that are not listed.
-        captured: Excerpt of what the process wrote; may be empty.
-        command: Shell command that runs this cell again.
         fault: The fault that explains it; null if none is known.
     """
 
@@ -67,8 +62,6 @@ class DetailPage(msgspec.Struct, frozen=True, kw_only=True):
     """The view of one file.
 
     Attributes:
-        file: Its name, such as ``cells-2.html``.
-        sections: The sections that begin or continue in it.
         files: ``(file, first section)`` of all files, for links.
         left_out: Cells without details because the files are full.
     """
@@ -149,9 +142,7 @@ def _facts(record: Record) -> Iterator[tuple[str, str]]:
     if record.attempt > 1:
         yield "Attempt", str(record.attempt)
     if record.retries:
-        shown = [spoken(verdict) for verdict in record.retries[:SHOWN_RETRIES]]
-        more = [f"{len(record.retries) - SHOWN_RETRIES} more"] if len(record.retries) > SHOWN_RETRIES else []
-        yield "Tried again", ", ".join(shown + more)
+        yield "Tried again", ", ".join(first_of([*map(spoken, record.retries)], SHOWN_RETRIES))
     if record.artifacts:
         yield "Artifacts", record.artifacts
 
@@ -180,9 +171,8 @@ def _times(record: Record) -> Iterator[tuple[str, str]]:
 def _nodes(count: int, ops: dict[str, int]) -> str:
     if not count:
         return "no node"
-    shown = [f"{op} ×{n}" if n > 1 else op for op, n in list(ops.items())[:_SHOWN_OPS]]  # noqa: RUF001
-    more = [f"{len(ops) - _SHOWN_OPS} more types"] if len(ops) > _SHOWN_OPS else []
-    return f"{count:,}: {', '.join(shown + more)}" if shown else f"{count:,}"
+    told = [f"{op} ×{n}" if n > 1 else op for op, n in ops.items()]  # noqa: RUF001
+    return f"{count:,}" + (f": {', '.join(first_of(told, _SHOWN_OPS, 'types'))}" if told else "")
 
 
 def _allowed(output: OutputMetrics) -> str:

@@ -11,11 +11,11 @@ from harness.core.errors import Problem, UsageError, one_line
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.report.figures import brief, plural
-from harness.report.generation_change import generation_changes
 from harness.report.latency_change import latency_change
 from harness.report.likeness import Likeness, Unlike, other_measure
 from harness.report.merge import MergedRun, merge
 from harness.report.read import read_run, run_folders
+from harness.report.ways import generation_changes
 from harness.report.worst import HEADROOM_WARNING, least_bits, most_headroom
 
 _DIFF_SCHEMA = 1
@@ -51,12 +51,7 @@ _MEANINGS = {
     Kind.GONE: "had a result, and has none now",
 }
 
-_RANKS = {
-    Family.FAILED: 0,
-    Family.UNSUPPORTED: 1,
-    Family.UNTESTED: 2,
-    Family.PASSED: 3,
-}
+_RANKS = {Family.FAILED: 0, Family.UNSUPPORTED: 1, Family.UNTESTED: 2, Family.PASSED: 3}
 """Higher is better. Families without a rank are no result."""
 
 
@@ -170,17 +165,18 @@ def compare(old: MergedRun, new: MergedRun, *, names: tuple[str, str]) -> Diff:
         if (change := _change(before.get(cell), after.get(cell), likeness))
     ]
     compared = sum(_ranked(record) and _ranked(after.get(cell)) for cell, record in before.items())
-    both = sum(change.kind not in (Kind.NEW, Kind.GONE) for change in found if _both_ranked(change))
+    changed = sum(_ranked(before.get(one.cell)) and _ranked(after.get(one.cell)) for one in found)
     kinds = Counter(change.kind for change in found)
+    unavailable = {record.target for _, record in new.records if record.verdict is Verdict.UNAVAILABLE}
     return Diff(
         schema=_DIFF_SCHEMA,
         old=names[0],
         new=names[1],
         old_not_run=_not_run(old),
         new_not_run=_not_run(new),
-        required_unavailable=_required_unavailable(new),
+        required_unavailable=tuple(sorted(unavailable & new.required)),
         compared=compared,
-        unchanged=compared - both,
+        unchanged=compared - changed,
         kinds={kind: kinds[kind] for kind in order},
         flows=tuple(_flows(before, after)),
         changes=tuple(sorted(found, key=lambda change: order.index(change.kind))),
@@ -244,10 +240,6 @@ def _ranked(record: Record | None) -> bool:
     return record is not None and record.verdict.family in _RANKS
 
 
-def _both_ranked(change: Change) -> bool:
-    return all(verdict is not None and verdict.family in _RANKS for verdict in (change.before, change.after))
-
-
 def _rank(record: Record) -> tuple[int, bool]:
     return _RANKS[record.verdict.family], record.verdict is Verdict.PASS
 
@@ -281,11 +273,6 @@ def _latency(old: Record, new: Record, likeness: Likeness) -> str:
 
 def _not_run(run: MergedRun) -> int:
     return run.planned - sum(record.verdict is not Verdict.NOT_RUN for _, record in run.records)
-
-
-def _required_unavailable(run: MergedRun) -> tuple[str, ...]:
-    unavailable = {record.target for _, record in run.records if record.verdict is Verdict.UNAVAILABLE}
-    return tuple(sorted(unavailable & run.required))
 
 
 def _flows(before: Mapping[str, Record], after: Mapping[str, Record]) -> Iterator[Flow]:

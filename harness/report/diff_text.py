@@ -1,12 +1,12 @@
-"""A difference as text: for a terminal of 80 columns, as Markdown for a step summary, as annotations."""
+"""A difference, or the result of a gate, as text: for a terminal, as Markdown for a step, as annotations."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
 
 from harness.report.diff import Change, Diff, Flow, Kind
 from harness.report.figures import plural
+from harness.report.gate import Breach, Judgement
 from harness.report.inert import annotation, code, heading, plain, table
-from harness.report.likeness import Unlike
 
 WIDTH = 80
 
@@ -30,8 +30,9 @@ def diff_lines(diff: Diff) -> Iterator[str]:
     """Yield the lines for a terminal."""
     yield f"old  {plain(diff.old)}" + _incomplete(diff.old_not_run)
     yield f"new  {plain(diff.new)}" + _incomplete(diff.new_not_run)
-    for unlike in diff.unlike:
-        yield from _unlike_lines(unlike)
+    for target, what, items in _unlike(diff):
+        yield f"not alike: {what} of target {plain(target)}"
+        yield from (f"    {plain(item)}" for item in items)
     yield ""
     yield from _flow_lines(diff.flows)
     for kind in Kind:
@@ -59,10 +60,8 @@ def diff_markdown(diff: Diff) -> Iterator[str]:
     yield from table(("family", "before", "came", "went", "after"), rows, figures=4)
     if diff.unlike:
         yield from heading("### Not alike")
-        for unlike in diff.unlike:
-            for what, items in (("environment", unlike.environment), ("settings", unlike.settings)):
-                if items:
-                    yield f"* {code(unlike.target)}, {what}: {', '.join(map(code, items))}"
+        for target, what, items in _unlike(diff):
+            yield f"* {code(target)}, {what}: {', '.join(map(code, items))}"
     for kind in Kind:
         changes = diff.of(kind)
         if changes:
@@ -91,6 +90,35 @@ def diff_github(diff: Diff) -> Iterator[str]:
             yield annotation(level, f"{change.kind.value}: {change.cell}", change_line(change))
 
 
+def gate_lines(diff: Diff, judgement: Judgement) -> Iterator[str]:
+    """Yield the difference, then each exceeded limit, then whether the gate passed."""
+    yield from diff_lines(diff)
+    yield ""
+    if judgement.excused:
+        yield f"known flakes, not counted: {plural(len(judgement.excused), 'cell')}"
+        for change, reason in judgement.excused[:_SHOWN_CHANGES]:
+            yield from wrapped(change_line(change), 4)
+            yield from wrapped(plain(reason), 8)
+        if len(judgement.excused) > _SHOWN_CHANGES:
+            yield f"    and {len(judgement.excused) - _SHOWN_CHANGES:,} more"
+    for breach in judgement.breaches:
+        yield _told(breach)
+    yield "gate: passed" if judgement.passed else "gate: FAILED"
+
+
+def gate_github(judgement: Judgement) -> Iterator[str]:
+    """Yield an annotation for each exceeded limit, then for the cells, as many as GitHub shows of a step."""
+    lines = [annotation("error", "ep-harness gate", _told(breach)) for breach in judgement.breaches]
+    cells: dict[str, Change] = {}
+    for breach in judgement.breaches:
+        cells |= {change.cell: change for change in breach.changes}
+    lines += [
+        annotation("error", f"{change.kind.value}: {change.cell}", change_line(change))
+        for change in cells.values()
+    ]
+    yield from lines[:MAX_ANNOTATIONS]
+
+
 def change_line(change: Change) -> str:
     """Return a change in one line."""
     why = _why(change)
@@ -113,11 +141,11 @@ def wrapped(line: str, indent: int) -> Iterator[str]:
     yield from textwrap.wrap(line, WIDTH, initial_indent=space, subsequent_indent=space)
 
 
-def _unlike_lines(unlike: Unlike) -> Iterator[str]:
-    for what, items in (("environment", unlike.environment), ("settings", unlike.settings)):
-        if items:
-            yield f"not alike: {what} of target {plain(unlike.target)}"
-            yield from (f"    {plain(item)}" for item in items)
+def _unlike(diff: Diff) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    for unlike in diff.unlike:
+        for what, items in (("environment", unlike.environment), ("settings", unlike.settings)):
+            if items:
+                yield unlike.target, what, items
 
 
 def _flow_lines(flows: Sequence[Flow]) -> Iterator[str]:
@@ -134,3 +162,7 @@ def _change_lines(changes: Sequence[Change]) -> Iterator[str]:
         yield from wrapped(f"{plain(change.arrow)}" + (f": {plain(why)}" if why else ""), 8)
     if len(changes) > _SHOWN_CHANGES:
         yield f"    and {len(changes) - _SHOWN_CHANGES:,} more: --json names them all"
+
+
+def _told(breach: Breach) -> str:
+    return f"limits.{breach.limit}: {plural(breach.count, breach.what)}, {breach.allowed:,} allowed"

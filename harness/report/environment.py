@@ -37,16 +37,16 @@ def environment_table(environments: Sequence[Environment]) -> EnvironmentTable:
     keys = sorted(seen, key=lambda key: tops[_top(key)])
     names = [environment.target for environment in environments]
     columns = tuple(f"{e.target} ({e.run})" if names.count(e.target) > 1 else e.target for e in environments)
-    return EnvironmentTable(columns=columns, rows=tuple(_row(key, flat) for key in keys))
+    rows = (
+        EnvironmentRow(key=key, values=values, same=len(values) > 1 and len(set(values)) == 1)
+        for key in keys
+        for values in [tuple(facts.get(key, "") for facts in flat)]
+    )
+    return EnvironmentTable(columns=columns, rows=tuple(rows))
 
 
 def _top(key: str) -> str:
     return key.split(".", maxsplit=1)[0].split("[", maxsplit=1)[0]
-
-
-def _row(key: str, flat: Sequence[dict[str, str]]) -> EnvironmentRow:
-    values = tuple(facts.get(key, "") for facts in flat)
-    return EnvironmentRow(key=key, values=values, same=len(values) > 1 and len(set(values)) == 1)
 
 
 def _flatten(path: str, value: object) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ from harness.core.output_metrics import Noise, OutputMetrics, PrecisionError
 from harness.core.record import Record
 from harness.core.reference import Adjudication
 from harness.core.scenario import Observation, Scalar
-from harness.report.figures import alike, brief, multiple, plural, ratio
+from harness.report.figures import alike, brief, first_of, multiple, plural, ratio
 
 _SHOWN = 4
 _CHARS = 600
@@ -88,8 +88,7 @@ def _adjudicated(found: Adjudication) -> str:
 
 
 def _listed(words: list[str]) -> str:
-    more = [f"{len(words) - _SHOWN:,} more outputs"] if len(words) > _SHOWN else []
-    return one_line("; ".join(words[:_SHOWN] + more), _CHARS)
+    return one_line("; ".join(first_of(words, _SHOWN, "outputs")), _CHARS)
 
 
 def _fact(name: str, fact: Observation) -> str:

@@ -24,7 +24,6 @@ class FailingOperator(msgspec.Struct, frozen=True, kw_only=True):
         failed: Failed cells, of the tried cells of models of this operator alone.
         columns: ``(label, failed cells)``, the most concerned column first.
         kinds: ``(verdict, count)``, the most frequent first.
-        reason: That of the first failure.
     """
 
     name: str

@@ -27,7 +27,6 @@ class ReportFault(msgspec.Struct, frozen=True, kw_only=True):
     """One fault.
 
     Attributes:
-        link: Where the page shows it.
         fault: That of the first representative with a reduced model, else of the first.
         found: Every time that it was found, in the order of the runs.
         cells: The cells that all of these explain; at least the representative.
@@ -61,7 +60,7 @@ class KnownFaults:
         by_id: dict[str, list[RunFault]] = {}
         for found in run.faults:
             by_id.setdefault(found.fault.id, []).append(found)
-        self._groups = sorted(by_id.values(), key=lambda group: (_open(group), -len(_cells(group))))
+        self._groups = sorted(by_id.values(), key=_order)
         self._links = [_link(group, number) for number, group in enumerate(self._groups)]
         self._exact: dict[tuple[Path, str], FaultLink] = {}
         self._by_cell: dict[str, FaultLink] = {}
@@ -115,8 +114,8 @@ def _first(group: Sequence[RunFault]) -> RunFault:
     return next((found for found in group if not found.fault.inconclusive), group[0])
 
 
-def _open(group: Sequence[RunFault]) -> bool:
-    return bool(_first(group).fault.inconclusive)
+def _order(group: Sequence[RunFault]) -> tuple[bool, int]:
+    return bool(_first(group).fault.inconclusive), -len(_cells(group))
 
 
 def _cells(group: Sequence[RunFault]) -> tuple[str, ...]:

@@ -23,9 +23,7 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     """The archive of one bundle.
 
     Attributes:
-        file: Its name.
         href: Link to it, relative to the site; empty if it is too large to be copied.
-        bytes: Its size.
         source: The archive that is to be copied into the site; null if the link leads into the run folder.
     """
 

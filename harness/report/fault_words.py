@@ -8,7 +8,7 @@ from harness.core.errors import one_line
 from harness.core.fault import Condition, Confirmation, Fault, Frame, Location, ReducedModel
 from harness.core.verdict import Verdict
 from harness.report.fault import ReportFault
-from harness.report.figures import Share, multiple, plural
+from harness.report.figures import Share, first_of, multiple, plural
 from harness.report.tone import spoken
 
 _NAME_CHARS = 60
@@ -35,12 +35,13 @@ _VARIED = {
     "values": "input values",
 }
 
+_WEIGHTS = {"kept": "as in the model", "random": "replaced by random numbers", "single": "one value in each"}
+
 
 class ConditionRow(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that was tried of one kind, as values in words.
 
     Attributes:
-        varied: What was varied.
         fails: With which values the failure is still there.
         right: With which it is gone.
         unknown: With which it could not be judged, and what the trial gave instead.
@@ -61,12 +62,7 @@ class ShownFrame(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def facts(shown: ReportFault, runs: int) -> Iterator[tuple[str, str]]:
-    """Yield ``(label, text)`` pairs about a fault.
-
-    Args:
-        shown: The fault.
-        runs: How many runs the report shows; the name of the run is told if there are several.
-    """
+    """Yield ``(label, text)`` pairs about a fault, with its run if the report shows several ``runs``."""
     fault = shown.fault
     yield "Seen on", _listed(_where(shown, runs))
     yield "How often", confirmed(fault.confirmation)
@@ -116,27 +112,19 @@ def located(location: Location) -> Iterator[tuple[str, str]]:
     else:
         yield "Located in", f"one of {plural(len(names), 'node')} of the cell's model: {_listed(names)}"
     if location.alone is not None:
-        yield (
-            "On its own",
-            "fails with right inputs" if location.alone else "right, given right inputs",
-        )
+        yield "On its own", "fails with right inputs" if location.alone else "right, given right inputs"
     if location.cumulative is not None:
         end = "fails" if location.cumulative else "right"
         yield "Model up to there", f"{end}, if everything behind it is cut off"
     if location.onwards is not None:
-        yield (
-            "Model behind it",
-            "fails too with right values in place of its results: there is another fault"
-            if location.onwards
-            else "right with right values in place of its results: the failure is here alone",
-        )
+        end = "fails too" if location.onwards else "right"
+        where = "there is another fault" if location.onwards else "the failure is here alone"
+        yield "Model behind it", f"{end} with right values in place of its results: {where}"
     if location.fused:
         yield "Only together", f"fails only while compiled together: {_listed(map(_name, location.fused))}"
     if location.decomposed:
-        yield (
-            "Taken apart",
-            f"right if written as smaller operators: {_listed(map(_name, location.decomposed))}",
-        )
+        smaller = _listed(map(_name, location.decomposed))
+        yield "Taken apart", f"right if written as smaller operators: {smaller}"
     if location.error_ratio is not None:
         yield "Error", f"{multiple(location.error_ratio)} the rounding noise of the node"
 
@@ -144,18 +132,11 @@ def located(location: Location) -> Iterator[tuple[str, str]]:
 def reduced(model: ReducedModel) -> Iterator[tuple[str, str]]:
     """Yield how far the model was reduced, and what is left of it."""
     opsets = [f"{_name(domain or 'ai.onnx')} {version}" for domain, version in model.opsets.items()]
-    yield (
-        "Minimal model",
-        f"{len(model.nodes):,} of {plural(model.nodes_before, 'node')}, {model.bytes:,} of "
-        f"{model.bytes_before:,} bytes" + (f"; opset {_listed(opsets)}" if opsets else ""),
-    )
-    weights = {
-        "kept": "as in the model",
-        "random": "replaced by random numbers",
-        "single": "one value in each",
-    }
+    nodes = f"{len(model.nodes):,} of {plural(model.nodes_before, 'node')}"
+    nbytes = f"{model.bytes:,} of {model.bytes_before:,} bytes"
+    yield "Minimal model", f"{nodes}, {nbytes}" + (f"; opset {_listed(opsets)}" if opsets else "")
     if any(tensor.role == "initializer" for tensor in model.tensors):
-        yield "Its weights", weights[model.weights]
+        yield "Its weights", _WEIGHTS[model.weights]
     if not model.complete:
         yield "Reduction", "not finished: time ran out, a smaller model may fail too"
 
@@ -217,9 +198,7 @@ def _name(text: str) -> str:
 
 
 def _listed(names: Iterable[str], chars: int = 0, *, shown: int = _SHOWN_NAMES) -> str:
-    found = list(dict.fromkeys(names))
-    more = [f"{len(found) - shown:,} more"] if len(found) > shown else []
-    text = ", ".join(found[:shown] + more)
+    text = ", ".join(first_of(list(dict.fromkeys(names)), shown))
     return one_line(text, chars) if chars else text
 
 

@@ -1,7 +1,6 @@
 """The page *Faults*: what triage found out about failing cells, each cause once."""
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import ClassVar
 
 import msgspec
 
@@ -22,15 +21,10 @@ class ShownFault(msgspec.Struct, frozen=True, kw_only=True):
     """One fault in full.
 
     Attributes:
-        anchor: Id of its element.
         title: The operators in which it is.
-        facts: ``(label, text)`` pairs.
-        drawing: Its minimal model; null without one.
         conditions: What was varied; the first that fit on the page.
         frames: Native stack of a crash, the innermost first.
         culprit: The library in which it died; may be empty.
-        cells: The first cells that it explains.
-        cells_left_out: Number of the others.
     """
 
     shown: ReportFault
@@ -50,14 +44,12 @@ class FaultsPage(msgspec.Struct, frozen=True, kw_only=True):
     """The view of one file.
 
     Attributes:
-        file: Its name, such as ``faults-2.html``.
         files: ``(file, number of its first fault)`` of all files, for links.
         faults: Faults with a result.
         inconclusive: Those of which nothing more is known.
         known: Faults with a result in all files.
         unknown: The others in all files.
         explained: Failed cells that a fault with a result explains.
-        failed: Failed cells.
     """
 
     file: str
@@ -68,8 +60,6 @@ class FaultsPage(msgspec.Struct, frozen=True, kw_only=True):
     unknown: int
     explained: int
     failed: int
-
-    shown_cells: ClassVar = SHOWN_CELLS
 
 
 def fault_pages(report: Report) -> Iterator[FaultsPage]:

@@ -23,11 +23,9 @@ class Share(msgspec.Struct, frozen=True):
         """``84.3%``, or ``no data``; 0% and 100% only if they are exact and final."""
         if not self.total:
             return "no data"
-        if self.count in (0, self.total):
-            if self.open:
-                return "all so far" if self.count else "none so far"
-            return "100%" if self.count else "0%"
-        return f"{min(max(100 * self.count / self.total, 0.1), 99.9):.1f}%"
+        if self.open and self.count in (0, self.total):
+            return "all so far" if self.count else "none so far"
+        return percentage(self.count / self.total)
 
     @property
     def text(self) -> str:
@@ -94,6 +92,12 @@ def stacked(counts: Iterable[tuple[str | int, int]]) -> tuple[Segment, ...]:
 def plural(count: int, noun: str) -> str:
     """Return ``1 cell``, ``1,893 cells``."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def first_of(texts: Sequence[str], most: int, what: str = "") -> list[str]:
+    """Return the first texts and, as the last one, how many there are beside them: ``3 more types``."""
+    left_out = len(texts) - most
+    return [*texts[:most], *([f"{left_out:,} more {what}".rstrip()] if left_out > 0 else [])]
 
 
 def brief(value: float | None) -> str:

@@ -1,8 +1,10 @@
 """The gate: whether a run passes, compared with an older one, under a policy."""
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated
 
 import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
 from harness.core.verdict import Family
 from harness.report.diff import Change, Diff, Kind
@@ -11,29 +13,45 @@ Flake = Callable[[Change], str]
 """Returns the reason why a change is a known flake; empty if it is none."""
 
 
+Count = Annotated[int, Meta(ge=0)]
+
+
+class Enter(msgspec.Struct, frozen=True, kw_only=True):
+    """Cells that may enter a family, also as new cells. A family left out has no limit, except ``failed``."""
+
+    failed: Annotated[Count, Meta(description="The EP's failures.")] = 0
+    unsupported: Annotated[Count | UnsetType, Meta(description="Clean refusals.")] = UNSET
+    untested: Annotated[Count | UnsetType, Meta(description="Right answers without the EP.")] = UNSET
+    excluded: Annotated[Count | UnsetType, Meta(description="Cells that say nothing about the EP.")] = UNSET
+    skipped: Annotated[Count | UnsetType, Meta(description="Cells of targets that cannot be used.")] = UNSET
+
+
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How many cells may become worse. Cells that became better never make up for them.
+    """How many cells may get worse; cells that got better do not make up for them."""
 
-    Attributes:
-        regressed: Cells with a worse result.
-        gone: Cells that had a result and have none: not planned, not run, unavailable, excluded.
-        other_measure: Cells with another verdict under another tolerance, golden or model.
-        not_run: Planned cells without a result in the new run, whatever the old one had.
-        required_unavailable: Required targets that are unavailable in the new run, likewise.
-        enter: Family -> cells that may enter it, from another family or as new cells; a family that is not
-            named has no limit of its own.
-        slower: Cells whose latency grew by more than noise explains.
-        expected_failures: Whether cells that fail as the new matrix expects count as well.
-    """
-
-    regressed: int = 0
-    gone: int = 0
-    other_measure: int = 0
-    not_run: int = 0
-    required_unavailable: int = 0
-    enter: dict[Family, int] = msgspec.field(default_factory=lambda: {Family.FAILED: 0})
-    slower: int = 0
-    expected_failures: bool = True
+    regressed: Annotated[Count, Meta(description="Cells with a worse result than before.")] = 0
+    gone: Annotated[
+        Count,
+        Meta(
+            description="Cells that had a result and have none: not planned, not run, unavailable, excluded."
+        ),
+    ] = 0
+    other_measure: Annotated[
+        Count, Meta(description="Cells with another verdict under another tolerance, golden or model.")
+    ] = 0
+    not_run: Annotated[Count, Meta(description="Planned cells of the new run without a result.")] = 0
+    required_unavailable: Annotated[
+        Count, Meta(description="Required targets that are unavailable in the new run.")
+    ] = 0
+    slower: Annotated[
+        Count, Meta(description="Cells whose latency grew by more than noise explains, on like machines.")
+    ] = 0
+    expected_failures: Annotated[
+        bool, Meta(description="Whether cells that fail as the new matrix expects count as well.")
+    ] = True
+    enter: Annotated[Enter, Meta(description="Family -> cells that may enter it.")] = msgspec.field(
+        default_factory=Enter
+    )
 
 
 class Breach(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,9 +60,7 @@ class Breach(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         limit: Its key, such as ``regressed`` or ``enter.failed``.
         count: Number of cells; of targets for ``required_unavailable``.
-        allowed: The limit.
         changes: These cells; empty for ``not_run`` and ``required_unavailable``.
-        what: Name of what is counted.
     """
 
     limit: str
@@ -58,8 +74,6 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     """The result of the gate.
 
     Attributes:
-        passed: Whether no limit is exceeded.
-        breaches: The exceeded limits.
         excused: ``(change, reason)`` of the known flakes, which do not count.
     """
 
@@ -103,9 +117,10 @@ def _all(diff: Diff, changes: Sequence[Change], limits: Limits) -> Iterator[Brea
         changes=(),
         what="target",
     )
-    for family, allowed in limits.enter.items():
-        entered = [change for change in changes if _enters(change, family)]
-        yield _breach(f"enter.{family.value}", allowed, entered)
+    for family, allowed in msgspec.structs.asdict(limits.enter).items():
+        if allowed is not UNSET:
+            entered = [change for change in changes if _enters(change, Family(family))]
+            yield _breach(f"enter.{family}", allowed, entered)
 
 
 def _enters(change: Change, family: Family) -> bool:

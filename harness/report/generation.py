@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
 
 import msgspec
 
@@ -10,7 +9,7 @@ from harness.core.errors import one_line
 from harness.core.generated import Generated, Generation
 from harness.core.verdict import Family
 from harness.report.cell import REASON_CHARS, ReportCell, page_file
-from harness.report.chosen_text import SHOWN_TOKENS, Text, cpu_text, texts
+from harness.report.chosen_text import Text, cpu_text, texts
 from harness.report.column import Column
 from harness.report.figures import brief, multiple, percentage, ratio
 from harness.report.kl_curve import KlCurve, kl_curve
@@ -36,11 +35,8 @@ class ShownWay(msgspec.Struct, frozen=True, kw_only=True):
         position: The first failing position; a dash if none fails.
         layer: The first failing tensor of the cache, and since which position; empty if none fails.
         top: Agreement of the first 1, 5 and 10 tokens.
-        largest: The largest divergence.
         largest_at: Its position; empty without any.
         noise: The largest error of a logit, in multiples of the noise.
-        perplexity: Of the text on the provider.
-        golden_perplexity: Of the text under the golden.
         curve: The divergence over the positions; null without any.
     """
 
@@ -62,13 +58,9 @@ class GenerationCell(msgspec.Struct, frozen=True, kw_only=True):
     """One cell in full.
 
     Attributes:
-        anchor: Id of its details.
         setting: The axes of its column, but for the scenario.
-        reason: That of the record, in one line.
         way: The way that stands for it; null if none was played.
         ways: Every way, those that fail first, else in the order of playing.
-        failing: How many ways fail.
-        left_out: Ways that are not shown.
         disagreements: Ways that differ from another one of the same provider.
         declined: ``(way, why it was not played)``.
         text: What the provider chose by itself; null without any.
@@ -109,10 +101,7 @@ class GenerationColumn(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         setting: Its axes, but for the scenario.
         passed: Cells whose text is right, in part on the provider included.
-        failed: Cells that fail.
         others: The other cells: refused, excluded, untested or not run.
-        ways: Ways that were played.
-        failing: Ways of these that fail.
         declined: Ways that were not played, with a reason.
     """
 
@@ -130,13 +119,9 @@ class GenerationPage(msgspec.Struct, frozen=True, kw_only=True):
     """The view of one file.
 
     Attributes:
-        file: Its name, such as ``generation-2.html``.
         files: ``(file, its first model)`` of all files, for links.
-        columns: In the order of the report, over all files.
         models: Models of this file; those with a failing cell come first.
         cells: Cells of all files.
-        failed: Those of them that fail.
-        left_out: Cells that do not fit into the files.
     """
 
     file: str
@@ -146,8 +131,6 @@ class GenerationPage(msgspec.Struct, frozen=True, kw_only=True):
     cells: int
     failed: int
     left_out: int
-
-    shown_tokens: ClassVar = SHOWN_TOKENS
 
 
 def generation_pages(report: Report) -> Iterator[GenerationPage]:
@@ -188,9 +171,7 @@ def generation_pages(report: Report) -> Iterator[GenerationPage]:
         )
 
 
-def _parts(
-    models: Sequence[tuple[str, list[ReportCell]]],
-) -> Iterator[list[tuple[str, list[ReportCell]]]]:
+def _parts(models: Sequence[tuple[str, list[ReportCell]]]) -> Iterator[list[tuple[str, list[ReportCell]]]]:
     """Yield the models of each file; a model is never split."""
     part: list[tuple[str, list[ReportCell]]] = []
     count = 0

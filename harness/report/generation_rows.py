@@ -7,7 +7,7 @@ from typing import Any, Literal
 from harness.core.generated import Generated, Generation
 from harness.core.verdict import Verdict
 from harness.report.merge import MergedRun
-from harness.report.record_row import RecordRow, with_columns
+from harness.report.rows import RecordRow, with_columns
 from harness.report.ways import fails, largest_kl
 
 

@@ -28,8 +28,6 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """Where everything is.
 
     Attributes:
-        width: Of the drawing.
-        height: The same.
         corners: Upper left corner of each box.
         routes: Edge -> the points that it passes, from the lower side of its first box on. Between the
             second and the third, the fourth and the fifth it passes a layer vertically.
@@ -42,14 +40,9 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def arrange(sizes: Sequence[tuple[float, float]], edges: Collection[tuple[int, int]]) -> Layout | None:
-    """Place boxes so that edges lead downwards.
+    """Place boxes of given widths and heights so that edges, pairs of their indices, lead downwards.
 
-    Args:
-        sizes: Width and height of each box.
-        edges: Pairs of indices into ``sizes``.
-
-    Returns:
-        The layout; None if edges form a circle.
+    None if edges form a circle.
     """
     layer_of = _layers(len(sizes), edges)
     if layer_of is None:
@@ -74,7 +67,7 @@ def arrange(sizes: Sequence[tuple[float, float]], edges: Collection[tuple[int, i
             above[lower].append(upper)
     layers = _ordered(layer_of, above, below)
     centres = _centres(layers, widths, above, below)
-    return _layout(sizes, layers, centres, chains)
+    return _layout(sizes, widths, layers, centres, chains)
 
 
 def _layers(count: int, edges: Collection[tuple[int, int]]) -> list[int] | None:
@@ -161,6 +154,7 @@ def _apart(layer: Sequence[int], wanted: Sequence[float], widths: Sequence[float
 
 def _layout(
     sizes: Sequence[tuple[float, float]],
+    widths: Sequence[float],
     layers: Sequence[Sequence[int]],
     centres: Sequence[float],
     chains: dict[tuple[int, int], list[int]],
@@ -171,10 +165,8 @@ def _layout(
     for height in heights[:-1]:
         tops.append(tops[-1] + height + BETWEEN_LAYERS)
     layer_of = {box: index for index, layer in enumerate(layers) for box in layer}
-    left = min((centres[box] - sizes[box][0] / 2 for box in range(count)), default=0.0)
-    left = min([left, *(centre - _BEND_WIDTH / 2 for centre in centres[count:])])
-    right = max((centres[box] + sizes[box][0] / 2 for box in range(count)), default=0.0)
-    right = max([right, *(centre + _BEND_WIDTH / 2 for centre in centres[count:])])
+    left = min((centre - width / 2 for centre, width in zip(centres, widths, strict=True)), default=0.0)
+    right = max((centre + width / 2 for centre, width in zip(centres, widths, strict=True)), default=0.0)
 
     def top(box: int) -> float:
         # The boxes of a layer have their middles at one height.

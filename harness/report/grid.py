@@ -4,8 +4,6 @@ The records behind the squares travel in the page, compressed; its script unpack
 cell. Base64 has no character with a meaning in HTML, so no text of a model or provider is in the source.
 """
 
-import base64
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -15,10 +13,10 @@ from harness.core.cell import AXIS_DEFAULTS
 from harness.core.errors import one_line
 from harness.core.record import Record, encode_record
 from harness.core.verdict import Family
-from harness.report.cell import ReportCell, page_file
+from harness.report.cell import ReportCell, command_of, page_file
 from harness.report.column import Column
-from harness.report.command import command_of
 from harness.report.figures import Share
+from harness.report.page import packed
 from harness.report.tone import SYMBOLS, spoken, tone_of
 from harness.report.view import Report
 from harness.report.worst import least_bits
@@ -38,11 +36,8 @@ class GridCell(msgspec.Struct, frozen=True, kw_only=True):
     """One square of the table.
 
     Attributes:
-        tone: How its verdict looks.
         text: Delivered bits of a pass, if there are any; else the verdict, and whether it is flaky.
         title: Text under the pointer; empty if there are details, and for a plain pass.
-        href: Link to its details; empty if there are none.
-        expected: False if the verdict is not what the matrix expects.
     """
 
     tone: str
@@ -58,7 +53,6 @@ class GridRow(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         cells: A square for each column; None if the column has no record of the model.
-        records: The records behind the squares, in their order.
     """
 
     model: str
@@ -72,7 +66,6 @@ class GridSuite(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         models: Number of its models in all files.
         passed: For each column the passed of the tried cells of the whole suite.
-        rows: The models in this file.
     """
 
     name: str
@@ -85,9 +78,6 @@ class GridPart(msgspec.Struct, frozen=True, kw_only=True):
     """The part of the table in one file.
 
     Attributes:
-        file: Its name, such as ``models-2.html``.
-        first: The first model in it, with its suite.
-        last: The last one.
         suites: The suites that begin or continue in it.
     """
 
@@ -110,13 +100,7 @@ class ColumnFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelPage(msgspec.Struct, frozen=True, kw_only=True):
-    """The view of one file.
-
-    Attributes:
-        part: The part of the table in this file.
-        parts: All parts, for links to the other files.
-        filters: What the columns differ in.
-    """
+    """The view of one file."""
 
     part: GridPart
     parts: tuple[GridPart, ...]
@@ -140,9 +124,7 @@ class ModelPage(msgspec.Struct, frozen=True, kw_only=True):
             + b"]\n"
             for record in self.records
         )
-        raw = zlib.compress(b"".join(lines), _LEVEL)
-        # Only letters, digits, "+", "/" and "=": there is nothing to escape.
-        return Markup(base64.b64encode(raw).decode("ascii"))  # noqa: S704
+        return packed(b"".join(lines), _LEVEL)
 
 
 def model_pages(report: Report) -> Iterator[ModelPage]:

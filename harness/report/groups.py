@@ -7,8 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from harness.core.verdict import Verdict
-from harness.report.cell import FaultLink, ReportCell
-from harness.report.command import command_of
+from harness.report.cell import FaultLink, ReportCell, command_of
 
 SHOWN_CELLS = 60
 """How many cells of one group are listed."""
@@ -29,13 +28,9 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     """Cells with one verdict and one reason.
 
     Attributes:
-        cause: Their cause, such as a signal; may be empty.
         reason: The reason of the first cell, an example if figures vary.
         varies: True if the reasons differ in figures or names.
-        count: Number of cells.
         columns: ``(label, count)`` for each column concerned.
-        cells: The first ``SHOWN_CELLS`` cells.
-        command: Shell command that runs the first cell again.
         faults: The first ``SHOWN_FAULTS`` faults that explain its cells, and how many cells each explains.
     """
 
@@ -56,13 +51,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Groups(msgspec.Struct, frozen=True, kw_only=True):
-    """Groups, the largest first.
-
-    Attributes:
-        count: Cells in all groups.
-        shown: The first ``SHOWN_GROUPS`` groups.
-        more: Groups that are not shown.
-    """
+    """Groups, the largest first."""
 
     count: int
     shown: tuple[Group, ...]

@@ -30,7 +30,6 @@ class ColumnHeadroom(msgspec.Struct, frozen=True, kw_only=True):
     """Error relative to the allowed error over one column's judged cells, each with its worst output.
 
     Attributes:
-        cells: Cells with a figure.
         counts: Cells in each of ``BANDS``.
     """
 

@@ -56,11 +56,7 @@ CREATE TABLE result (
 
 
 class History:
-    """An open history.
-
-    Args:
-        path: The file.
-        create: Whether to create it if it does not exist.
+    """An open history; ``create`` makes it if it does not exist.
 
     Raises:
         UsageError: It does not exist, cannot be opened, is no history, or is of a later version.
@@ -88,15 +84,11 @@ class History:
         with self._reporting():
             yield from self.database.execute(sql, values)
 
-    def close(self) -> None:
-        """Close the file."""
-        self.database.close()
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self.database.close()
 
     def add(self, path: Path) -> bool:
         """Add a run, or a folder of runs as one; return False if the history already has it.
@@ -144,7 +136,8 @@ class History:
         )
 
     def _prepare(self, *, create: bool) -> None:
-        version, application = map(self._pragma, ("user_version", "application_id"))
+        (version,) = self.database.execute("PRAGMA user_version").fetchone()
+        (application,) = self.database.execute("PRAGMA application_id").fetchone()
         empty = not self.database.execute("SELECT 1 FROM sqlite_master").fetchone()
         if empty and create:
             with self._writing():
@@ -159,9 +152,6 @@ class History:
         if version != HISTORY_SCHEMA:
             what = f"a history of schema {version}, but this version reads schema {HISTORY_SCHEMA}"
             raise UsageError(Problem(where=str(self.path), what=what, hint="update ort-ep-harness"))
-
-    def _pragma(self, name: str) -> int:
-        return int(self.database.execute(f"PRAGMA {name}").fetchone()[0])
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:

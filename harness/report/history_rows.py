@@ -78,16 +78,8 @@ def trend_rows(records: Sequence[Record], *, complete: bool) -> Iterator[tuple[o
         p50 = spread([record.latency.p50_ms for record in right if record.latency])
         yield (
             *(column.label, column.target, column.provider),
-            *(
-                row.cells,
-                row.skipped,
-                row.excluded,
-                row.missing,
-                row.tried,
-                row.by_ep.count,
-                row.partly.count,
-            ),
-            *(row.untested.count, row.unsupported.count, row.failed.count),
+            *(row.cells, row.skipped, row.excluded, row.missing, row.tried),
+            *(each.count for each in (row.by_ep, row.partly, row.untested, row.unsupported, row.failed)),
             bits.median if bits else None,
             used[int(_HIGH * (len(used) - 1))] if used else None,
             used[-1] if used else None,

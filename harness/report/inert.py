@@ -35,13 +35,7 @@ def heading(text: str) -> tuple[str, ...]:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, figures: int = 0) -> Iterator[str]:
-    """Yield the lines of a Markdown table.
-
-    Args:
-        head: The headings.
-        rows: The cells of each row, in Markdown.
-        figures: How many of the last columns have figures, which are set flush right.
-    """
+    """Yield the lines of a Markdown table; the last columns, as many as ``figures``, are set flush right."""
     words = len(head) - figures
     yield f"| {' | '.join(head)} |"
     yield f"|{'---|' * words}{'---:|' * figures}"
@@ -74,12 +68,9 @@ def plain(text: object, limit: int = 300) -> str:
 
 
 def annotation(level: str, title: str, message: str) -> str:
-    """Return a GitHub workflow command that shows a remark on the run's page.
+    """Return a GitHub workflow command that shows a remark, any text, on the run's page.
 
-    Args:
-        level: ``error``, ``warning`` or ``notice``.
-        title: Its headline; any text.
-        message: Its text, lines included; any text.
+    ``level`` is ``error``, ``warning`` or ``notice``.
     """
     return f"::{level} title={_property(title)}::{_data(message)}"
 

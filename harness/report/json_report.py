@@ -7,15 +7,11 @@ import msgspec
 
 from harness.core.fault import Fault
 from harness.core.verdict import Verdict
-from harness.report.fault import ReportFault
 from harness.report.generation_rows import SpeedRow, WayRow, speed_rows, way_rows
 from harness.report.inert import inert_json
 from harness.report.merge import Conflict, Environment
 from harness.report.rows import CellRow, TargetRow
 from harness.report.view import Report
-
-_REPORT_SCHEMA: Literal[1] = 1
-
 
 _COPIED = ("name", "first", "last", "recorded", "not_run", "complete", "unexpected")
 
@@ -85,7 +81,7 @@ def to_json(report: Report, targets: tuple[TargetRow, ...], cells: Iterable[Cell
     """Render the file."""
     run = report.run
     content = ReportFile(
-        schema=_REPORT_SCHEMA,
+        schema=1,
         **{name: getattr(report, name) for name in _COPIED},
         runs=run.names,
         planned=run.planned,
@@ -96,14 +92,15 @@ def to_json(report: Report, targets: tuple[TargetRow, ...], cells: Iterable[Cell
         environments=run.environments,
         targets=targets,
         cells=tuple(cells),
-        faults=tuple(map(_fault, report.faults)),
+        faults=tuple(
+            FaultRow(
+                fault=msgspec.structs.replace(shown.fault, cells=tuple(each.cell for each in shown.cells)),
+                runs=shown.runs,
+                targets=shown.targets,
+            )
+            for shown in report.faults
+        ),
         ways=tuple(way_rows(run)),
         speed=tuple(speed_rows(run)),
     )
     return inert_json(content)
-
-
-def _fault(shown: ReportFault) -> FaultRow:
-    cells = tuple(each.cell for each in shown.cells)
-    fault = msgspec.structs.replace(shown.fault, cells=cells)
-    return FaultRow(fault=fault, runs=shown.runs, targets=shown.targets)

@@ -3,10 +3,11 @@
 import math
 from collections.abc import Sequence
 from itertools import groupby
+from typing import ClassVar
 
 import msgspec
 
-from harness.report.figures import brief
+from harness.report.figures import brief, plural
 
 WIDTH, HEIGHT = 240.0, 56.0
 """Units of the drawing; a page stretches it to the width that there is."""
@@ -32,11 +33,9 @@ class KlCurve(msgspec.Struct, frozen=True, kw_only=True):
     """One curve.
 
     Attributes:
-        path: Path data of the line, with gaps where the divergence is not finite.
         broken: ``(x, width)`` of these gaps.
         rules: Heights of the lines of ``RULES``.
         bad: Where the first failing position is; null if none fails.
-        label: The curve in words, for screen readers.
     """
 
     path: str
@@ -45,23 +44,14 @@ class KlCurve(msgspec.Struct, frozen=True, kw_only=True):
     bad: float | None
     label: str
 
-    @property
-    def width(self) -> float:
-        """Width of the drawing."""
-        return WIDTH
-
-    @property
-    def height(self) -> float:
-        """Height of the drawing."""
-        return HEIGHT
+    width: ClassVar = WIDTH
+    height: ClassVar = HEIGHT
 
 
 def kl_curve(values: Sequence[float | None], bad: int | None) -> KlCurve | None:
-    """Draw a curve; None without any position.
+    """Draw the divergence at each position, in nats, None where it is not finite; None without any position.
 
-    Args:
-        values: The divergence at each position, in nats; None where it is not finite.
-        bad: The first failing position; None if none fails.
+    ``bad`` is the first failing position.
     """
     if not values:
         return None
@@ -105,7 +95,7 @@ def _y(value: float) -> float:
 
 def _label(values: Sequence[float | None], bad: int | None) -> str:
     finite = [(value, index) for index, value in enumerate(values) if value is not None]
-    told = [f"KL divergence over {len(values):,} position{'' if len(values) == 1 else 's'}"]
+    told = [f"KL divergence over {plural(len(values), 'position')}"]
     if finite:
         value, index = max(finite, key=lambda pair: (pair[0], -pair[1]))
         told.append(f"largest {brief(value)} nats at position {index:,}")

@@ -56,7 +56,6 @@ class LatencyChange(msgspec.Struct, frozen=True, kw_only=True):
         ratio: Median after over median before; null if the latter is zero.
         low: Lower end of the interval of the ratio of medians; null without an interval.
         high: Its upper end.
-        reason: One line for users.
     """
 
     verdict: Verdict
@@ -69,9 +68,7 @@ class LatencyChange(msgspec.Struct, frozen=True, kw_only=True):
 def latency_change(before: Sequence[Latency], after: Sequence[Latency]) -> LatencyChange:
     """Compare one cell's latency before and after; the same samples always give the same answer.
 
-    Args:
-        before: From one run of the harness or, better, several; at least one.
-        after: Likewise.
+    Each side is one run of the harness or, better, several.
     """
     medians = tuple(float(np.median(_pooled(side))) for side in (before, after))
     ratio = medians[1] / medians[0] if medians[0] else None

@@ -34,13 +34,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_levels_page(found: Levels, out: Path) -> Path:
-    """Write the page into a folder, which is created if it does not exist.
-
-    Returns:
-        The page, ``out/levels.html``.
+    """Write ``out/levels.html``, and return its path.
 
     Raises:
-        UsageError: The folder cannot be written.
+        UsageError: It cannot be written.
     """
     write_pages(out, [(_PAGE, levels_page(found))])
     return out / _PAGE

@@ -1,6 +1,6 @@
 """Whether two results are comparable: environment and settings of the target, and how they were judged."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 
@@ -8,7 +8,7 @@ from harness.core.errors import one_line
 from harness.core.output_metrics import OutputMetrics
 from harness.core.record import Record
 from harness.report.environment import environment_table
-from harness.report.figures import brief
+from harness.report.figures import brief, first_of
 from harness.report.latency_change import unlike
 from harness.report.merge import Environment, MergedRun, target_settings
 
@@ -35,7 +35,7 @@ class Likeness:
 
     def __init__(self, old: MergedRun, new: MergedRun) -> None:
         self._comparable: dict[str, bool] = {}
-        self._environments = tuple(_by_target(run.environments) for run in (old, new))
+        self._environments = tuple({e.target: e.fingerprint for e in run.environments} for run in (old, new))
         self._settings = tuple(target_settings(run.matrix) for run in (old, new))
 
     def comparable(self, target: str) -> bool:
@@ -62,12 +62,11 @@ def differences(old: dict[str, object], new: dict[str, object]) -> tuple[str, ..
         return ()
     sides = [Environment(target="", run="", fingerprint=side) for side in (old, new)]
     rows = [row for row in environment_table(sides).rows if not row.same]
-    shown = [
+    told = [
         one_line(f"{row.key}: {row.values[0] or '(absent)'} -> {row.values[1] or '(absent)'}", 160)
-        for row in rows[:_SHOWN_DIFFERENCES]
+        for row in rows
     ]
-    more = [f"{len(rows) - _SHOWN_DIFFERENCES:,} more"] if len(rows) > _SHOWN_DIFFERENCES else []
-    return (*shown, *more)
+    return tuple(first_of(told, _SHOWN_DIFFERENCES))
 
 
 def other_measure(old: Record, new: Record) -> Iterator[str]:
@@ -85,10 +84,6 @@ def other_measure(old: Record, new: Record) -> Iterator[str]:
         if not _alike(then, now):
             yield f"tolerance {_tolerance(then)} -> {_tolerance(now)}"
             return
-
-
-def _by_target(environments: Sequence[Environment]) -> dict[str, dict[str, object]]:
-    return {environment.target: environment.fingerprint for environment in environments}
 
 
 def _alike(then: OutputMetrics, now: OutputMetrics) -> bool:

@@ -21,6 +21,13 @@ _SHOWN_LIKE = 4
 """How many precisions are listed that the cells of a target behave like."""
 
 
+_COUNTS = (
+    *("passed_in_part", "weak", "untested", "unsupported", "failed", "tried"),
+    *("excluded", "skipped", "not_run", "cells", "suspicious"),
+)
+"""Fields of a row of the targets, in the order of the columns."""
+
+
 def to_markdown(report: Report, targets: tuple[TargetRow, ...]) -> str:
     """Render the document; names and messages are code, which is not interpreted."""
     return "\n".join(_lines(report, targets)) + "\n"
@@ -49,7 +56,9 @@ def _lines(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
     yield from _groups("Other unexpected verdicts", report.unexpected_others)
     yield from _faults(report)
     yield from _unavailable(report)
-    yield from _words(report)
+    yield from heading("## Verdicts")
+    rows = [(spoken(verdict), verdict.meaning, f"{count:,}") for verdict, count in report.verdicts]
+    yield from table(("verdict", "meaning", "cells"), rows, figures=1)
 
 
 def _targets(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
@@ -59,21 +68,7 @@ def _targets(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
         "tried", "excluded", "skipped", "not run", "cells", "suspicious",
     )  # fmt: skip
     rows = [
-        (
-            code(row.label),
-            summary.by_ep.text,
-            f"{row.passed_in_part:,}",
-            f"{row.weak:,}",
-            f"{row.untested:,}",
-            f"{row.unsupported:,}",
-            f"{row.failed:,}",
-            f"{row.tried:,}",
-            f"{row.excluded:,}",
-            f"{row.skipped:,}",
-            f"{row.not_run:,}",
-            f"{row.cells:,}",
-            f"{row.suspicious:,}",
-        )
+        (code(row.label), summary.by_ep.text, *(f"{getattr(row, name):,}" for name in _COUNTS))
         for row, summary in zip(targets, report.summary, strict=True)
     ]
     yield from table(head, rows, figures=12)
@@ -234,12 +229,6 @@ def _unavailable(report: Report) -> Iterator[str]:
     ]
     yield from table(("target", "cause", "reason", "cells"), rows, figures=1)
     yield from _more(len(report.unavailable) - _SHOWN)
-
-
-def _words(report: Report) -> Iterator[str]:
-    yield from heading("## Verdicts")
-    rows = [(spoken(verdict), verdict.meaning, f"{count:,}") for verdict, count in report.verdicts]
-    yield from table(("verdict", "meaning", "cells"), rows, figures=1)
 
 
 def _more(count: int, what: str = "") -> Iterator[str]:

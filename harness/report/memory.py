@@ -11,11 +11,8 @@ class TargetMemory(msgspec.Struct, frozen=True, kw_only=True):
     """The processes of one target; they serve all of its columns.
 
     Attributes:
-        memory: What was measured.
         peak: The most that a process held.
         growth: Growth per session.
-        reading: What that means, in words.
-        leaks: True if it is a leak.
     """
 
     target: str

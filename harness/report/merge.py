@@ -14,12 +14,14 @@ from harness.core.fault import Fault
 from harness.core.record import SCHEMA, Record
 from harness.core.run_info import ShardInfo
 from harness.core.verdict import Verdict
-from harness.report.figures import plural
+from harness.report.figures import first_of, plural
 from harness.report.read import RunData
 
 _SHOWN_SHARDS = 10
 _RESULT = attrgetter("verdict", "expected", "cause", "phase", "placement", "outputs", "golden", "effect")
+"""What a record says about the EP; messages do not count, because they may contain addresses and times."""
 _NO_RESULT = "planned, but the run has no result for it"
+_Named = Sequence[tuple[str, RunData]]
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,15 +62,12 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         matrix: The matrix of the first run, as it was read.
-        folders: The run folders.
-        names: Their names, all different.
         records: ``(run folder, record)`` pairs, in the order of the runs; planned cells without a record
             follow those of their run, as ``not_run``.
         planned: Cells planned in all runs together, each counted once for each shown target.
         complete: True if all runs are complete and every planned cell has a result.
         environments: One entry per target; several if runs differ in it.
         required: Required targets, by their shown names.
-        conflicts: Cells with different results in several runs.
         notices: Problems of the data, one sentence each.
         faults: What triage found in each run, in the order of the runs.
     """
@@ -100,10 +99,11 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
 def merge(runs: Sequence[RunData]) -> MergedRun:
     """Put the cells of several runs side by side; cells with the same result count once."""
     names = _names(runs)
-    conflicts = tuple(_conflicts(runs, names))
+    named = list(zip(names, runs, strict=True))
+    conflicts = tuple(_conflicts(named))
     apart = {conflict.target for conflict in conflicts}
-    records, repeated = _side_by_side(runs, names, apart)
-    missing = [] if all(run.planned is None for run in runs) else list(_named_missing(runs, names, apart))
+    records, repeated = _side_by_side(named, apart)
+    missing = list(_named_missing(named, apart))
     away = dict(_missing_shards(runs))
     unnamed = _unnamed_missing(runs)
     known = [*records, *missing]
@@ -114,28 +114,17 @@ def merge(runs: Sequence[RunData]) -> MergedRun:
         records=tuple(known),
         planned=len(known) + unnamed + sum(away.values()),
         complete=not (missing or unnamed or away) and all(run.info.complete and not run.torn for run in runs),
-        environments=_environments(runs, names, apart),
-        required=frozenset(_required(runs, names, apart)),
+        environments=_environments(named, apart),
+        required=frozenset(_required(named, apart)),
         conflicts=conflicts,
         notices=(
             *(f"{what}: {plural(cells, 'planned cell')} not run." for what, cells in away.items()),
-            *_notices(runs, names, conflicts, repeated, unnamed),
+            *_notices(named, conflicts, repeated, unnamed),
         ),
         faults=tuple(
-            RunFault(folder=run.folder, run=name, fault=fault)
-            for run, name in zip(runs, names, strict=True)
-            for fault in run.faults
+            RunFault(folder=run.folder, run=name, fault=fault) for name, run in named for fault in run.faults
         ),
     )
-
-
-def _same_result(one: Record, other: Record) -> bool:
-    """Return whether two records of a cell say the same about the EP; time and memory do not count.
-
-    Verdict, expectation, cause, phase, placement, metrics of the outputs, golden and effect of options count.
-    Messages do not, because they may contain addresses and times.
-    """
-    return one == other or _RESULT(one) == _RESULT(other)
 
 
 def _names(runs: Sequence[RunData]) -> tuple[str, ...]:
@@ -150,19 +139,20 @@ def _names(runs: Sequence[RunData]) -> tuple[str, ...]:
     return tuple(name or "/".join(part) for name, part in zip(names, parts, strict=True))
 
 
-def _conflicts(runs: Sequence[RunData], names: Sequence[str]) -> Iterator[Conflict]:
+def _conflicts(named: _Named) -> Iterator[Conflict]:
     first: dict[str, Record] = {}
     differ: dict[str, str] = {}
-    for run in runs:
+    for _, run in named:
         for record in run.records:
             if record.verdict is Verdict.NOT_RUN:
                 continue
-            if not _same_result(first.setdefault(record.cell, record), record):
+            other = first.setdefault(record.cell, record)
+            if other != record and _RESULT(other) != _RESULT(record):
                 differ[record.cell] = record.target
     if not differ:
         return
     found: dict[str, list[tuple[str, Verdict]]] = defaultdict(list)
-    for run, name in zip(runs, names, strict=True):
+    for name, run in named:
         for record in run.records:
             if record.cell in differ and record.verdict is not Verdict.NOT_RUN:
                 found[record.cell].append((name, record.verdict))
@@ -170,13 +160,11 @@ def _conflicts(runs: Sequence[RunData], names: Sequence[str]) -> Iterator[Confli
         yield Conflict(cell=cell, target=target, verdicts=tuple(found[cell]))
 
 
-def _side_by_side(
-    runs: Sequence[RunData], names: Sequence[str], apart: set[str]
-) -> tuple[list[tuple[Path, Record]], int]:
+def _side_by_side(named: _Named, apart: set[str]) -> tuple[list[tuple[Path, Record]], int]:
     """Return the records, and how many equal ones were left out."""
     kept: dict[tuple[str, str], tuple[Path, Record]] = {}
     repeated = 0
-    for run, name in zip(runs, names, strict=True):
+    for name, run in named:
         for record in run.records:
             shown = _shown(record.target, name, apart)
             key = (record.cell, shown)
@@ -192,16 +180,12 @@ def _shown(target: str, run: str, apart: set[str]) -> str:
     return f"{target} @ {run}" if target in apart else target
 
 
-def _named_missing(
-    runs: Sequence[RunData], names: Sequence[str], apart: set[str]
-) -> Iterator[tuple[Path, Record]]:
+def _named_missing(named: _Named, apart: set[str]) -> Iterator[tuple[Path, Record]]:
     """Yield a ``not_run`` record for each planned cell without a record, once for each shown target."""
     recorded = {
-        (record.cell, _shown(record.target, name, apart))
-        for run, name in zip(runs, names, strict=True)
-        for record in run.records
+        (record.cell, _shown(record.target, name, apart)) for name, run in named for record in run.records
     }
-    for run, name in zip(runs, names, strict=True):
+    for name, run in named:
         own = {record.cell for record in run.records}
         seen = {record.target: record.provider for record in run.records}
         providers = seen | _providers(run.info.matrix)
@@ -244,8 +228,8 @@ def _providers(matrix: Mapping[str, object]) -> dict[str, str]:
     return {name: str(chain[0]) for name, chain in chains.items() if isinstance(chain, list) and chain}
 
 
-def _required(runs: Sequence[RunData], names: Sequence[str], apart: set[str]) -> Iterator[str]:
-    for run, name in zip(runs, names, strict=True):
+def _required(named: _Named, apart: set[str]) -> Iterator[str]:
+    for name, run in named:
         for target, settings in target_settings(run.info.matrix).items():
             if settings.get("required") is True:
                 yield _shown(target, name, apart)
@@ -272,14 +256,13 @@ def _missing_shards(runs: Sequence[RunData]) -> Iterator[tuple[str, int]]:
     for whole, present in by_plan.items():
         away = [str(index) for index in range(1, whole.count + 1) if index not in present]
         if away:
-            more = [f"{len(away) - _SHOWN_SHARDS:,} more"] if len(away) > _SHOWN_SHARDS else []
-            listed = ", ".join(away[:_SHOWN_SHARDS] + more)
+            listed = ", ".join(first_of(away, _SHOWN_SHARDS))
             yield f"shard {listed} of {whole.count:,} is missing", whole.cells - sum(present.values())
 
 
-def _environments(runs: Sequence[RunData], names: Sequence[str], apart: set[str]) -> tuple[Environment, ...]:
+def _environments(named: _Named, apart: set[str]) -> tuple[Environment, ...]:
     found: list[Environment] = []
-    for run, name in zip(runs, names, strict=True):
+    for name, run in named:
         for target, fingerprint in run.info.targets.items():
             shown = _shown(target, name, apart)
             if not any(e.target == shown and e.fingerprint == fingerprint for e in found):
@@ -293,14 +276,8 @@ def _environments(runs: Sequence[RunData], names: Sequence[str], apart: set[str]
     return tuple(found)
 
 
-def _notices(
-    runs: Sequence[RunData],
-    names: Sequence[str],
-    conflicts: Sequence[Conflict],
-    repeated: int,
-    unnamed: int,
-) -> Iterator[str]:
-    for run, name in zip(runs, names, strict=True):
+def _notices(named: _Named, conflicts: Sequence[Conflict], repeated: int, unnamed: int) -> Iterator[str]:
+    for name, run in named:
         if run.torn:
             yield (
                 f"{name}: the last line of records.jsonl is torn: the run was cut off while writing it; "

@@ -43,7 +43,6 @@ class ColumnNoise(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         precision: The precision whose rounding makes the noise.
-        cells: Cells with a figure.
         ratios: Root mean square of the error over that of the noise, of these cells.
         above: Cells beyond the default limits: rounding alone does not explain them.
         below: Cells below ``_NEAR``.

@@ -6,13 +6,13 @@ nodes of a type were placed, whatever became of the model.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 import msgspec
 
 from harness.catalog.catalog import load_catalog
-from harness.core.record import Record
+from harness.core.record import ModelContent, Record
 from harness.core.verdict import Family, Verdict
 from harness.report.column import Column
 from harness.report.figures import Segment, Share, stacked
@@ -51,18 +51,15 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True):
     """One type of operator in one column.
 
     Attributes:
-        name: Its type.
         passed: Models of only this operator with a right answer wholly by the EP, of the tried ones.
         opsets: The same by version of ONNX's operators, ascending; 0 for models without ONNX's own operators.
         types: Element types of the inputs of models that passed wholly.
         other_types: Element types of the other tried models, without those above.
         failed: How many of the tried models failed.
         ep_nodes: Nodes of this type on the EP, over all models.
-        cpu_nodes: Nodes of this type on the CPU EP.
         troubles: Verdicts of the tried models that did not pass; the most frequent first.
         troubles_left_out: Cells with verdicts that are not listed.
         listed: Whether documents list the operator for this provider; None without a list.
-        restriction: Its restriction in these documents.
     """
 
     name: str
@@ -135,9 +132,7 @@ class OperatorTable(msgspec.Struct, frozen=True, kw_only=True):
     """The view of the table: operators by columns.
 
     Attributes:
-        names: The operators of the rows, sorted.
         columns: The columns in which anything is known about an operator.
-        left_out: Operators that are not shown.
     """
 
     names: tuple[str, ...]
@@ -167,24 +162,25 @@ def column_views(report: Report) -> Iterator[ColumnOperators]:
 
 def operator_table(report: Report) -> OperatorTable:
     """Count the evidence for each operator in each column."""
-    tallies: dict[Column, dict[str, _Tally]] = {column: {} for column in report.columns}
+    evidence: dict[Column, dict[str, _Evidence]] = {column: {} for column in report.columns}
     for cell in report.cells:
-        _count(tallies[cell.column], cell.record)
-    names = sorted({name for tally in tallies.values() for name in tally})
-    shown = names[: min(_MAX_OPERATORS, MAX_SQUARES // max(1, len(tallies)))]
+        _collect(evidence[cell.column], cell.record)
+    names = sorted({name for found in evidence.values() for name in found})
+    shown = names[: min(_MAX_OPERATORS, MAX_SQUARES // max(1, len(evidence)))]
     return OperatorTable(
         names=tuple(shown),
         columns=tuple(
             ColumnOperators(
                 column=column,
                 operators=tuple(
-                    tally[name].result(name, report.documented.get(column.provider), complete=report.complete)
+                    _operator(name, found[name], documents, complete=report.complete)
                     for name in shown
-                    if name in tally
+                    if name in found
                 ),
             )
-            for column, tally in tallies.items()
-            if tally
+            for column, found in evidence.items()
+            if found
+            for documents in [report.documented.get(column.provider)]
         ),
         left_out=len(names) - len(shown),
     )
@@ -214,66 +210,56 @@ def only_operator(record: Record) -> str:
     return next(iter(ops)) if len(ops) == 1 else ""
 
 
-class _Tally(msgspec.Struct):
-    """Counts of one operator in one column; ``opsets`` has ``(passed, tried)`` of each version."""
+class _Evidence(msgspec.Struct):
+    """What one column shows about one operator: the tried models of it alone, and the nodes of all models."""
 
-    opsets: dict[int, tuple[int, int]] = {}
-    types: set[str] = set()
-    other_types: set[str] = set()
-    failed: int = 0
+    tried: list[tuple[Record, ModelContent]] = []
     ep_nodes: int = 0
     cpu_nodes: int = 0
-    troubles: Counter[Verdict] = msgspec.field(default_factory=Counter)
-    reasons: dict[Verdict, str] = {}
-
-    def verdict(self, record: Record, opset: int, types: Iterable[str]) -> None:
-        """Count a model of only this operator."""
-        passed = record.verdict is Verdict.PASS
-        before, tried = self.opsets.get(opset, (0, 0))
-        self.opsets[opset] = (before + passed, tried + 1)
-        (self.types if passed else self.other_types).update(types)
-        self.failed += record.verdict.family is Family.FAILED
-        if not passed:
-            self.troubles[record.verdict] += 1
-            self.reasons.setdefault(record.verdict, record.reason)
-
-    def result(self, name: str, documented: Mapping[str, str] | None, *, complete: bool) -> Operator:
-        """Return the counts."""
-        counted = {
-            version: Share(passed, tried, not complete)
-            for version, (passed, tried) in sorted(self.opsets.items())
-        }
-        troubles = self.troubles.most_common(_SHOWN_NOTES)
-        return Operator(
-            name=name,
-            passed=Share(
-                sum(share.count for share in counted.values()),
-                sum(share.total for share in counted.values()),
-                not complete,
-            ),
-            opsets=tuple(counted.items()),
-            types=tuple(sorted(self.types)),
-            other_types=tuple(sorted(self.other_types - self.types)),
-            failed=self.failed,
-            ep_nodes=self.ep_nodes,
-            cpu_nodes=self.cpu_nodes,
-            troubles=tuple(
-                Trouble(verdict=verdict, count=count, reason=self.reasons[verdict])
-                for verdict, count in troubles
-            ),
-            troubles_left_out=self.troubles.total() - sum(count for _, count in troubles),
-            listed=None if documented is None else name in documented,
-            restriction="" if documented is None else documented.get(name, ""),
-        )
 
 
-def _count(tally: dict[str, _Tally], record: Record) -> None:
+def _collect(found: dict[str, _Evidence], record: Record) -> None:
     placement, content = record.placement, record.content
     if placement is not None:
         for name, nodes in placement.ep_ops.items():
-            tally.setdefault(name, _Tally()).ep_nodes += nodes
+            found.setdefault(name, _Evidence()).ep_nodes += nodes
         for name, nodes in placement.cpu_ops.items():
-            tally.setdefault(name, _Tally()).cpu_nodes += nodes
+            found.setdefault(name, _Evidence()).cpu_nodes += nodes
     name = only_operator(record)
     if name and content is not None and is_tried(record):
-        tally.setdefault(name, _Tally()).verdict(record, content.opsets.get(_ONNX, 0), content.types)
+        found.setdefault(name, _Evidence()).tried.append((record, content))
+
+
+def _operator(
+    name: str, found: _Evidence, documented: Mapping[str, str] | None, *, complete: bool
+) -> Operator:
+    opsets: dict[int, list[bool]] = {}
+    types: dict[bool, set[str]] = {True: set(), False: set()}
+    troubles: Counter[Verdict] = Counter()
+    reasons: dict[Verdict, str] = {}
+    for record, content in found.tried:
+        passed = record.verdict is Verdict.PASS
+        opsets.setdefault(content.opsets.get(_ONNX, 0), []).append(passed)
+        types[passed].update(content.types)
+        if not passed:
+            troubles[record.verdict] += 1
+            reasons.setdefault(record.verdict, record.reason)
+    shown = troubles.most_common(_SHOWN_NOTES)
+    return Operator(
+        name=name,
+        passed=Share(len(found.tried) - troubles.total(), len(found.tried), not complete),
+        opsets=tuple(
+            (version, Share(sum(each), len(each), not complete)) for version, each in sorted(opsets.items())
+        ),
+        types=tuple(sorted(types[True])),
+        other_types=tuple(sorted(types[False] - types[True])),
+        failed=sum(record.verdict.family is Family.FAILED for record, _ in found.tried),
+        ep_nodes=found.ep_nodes,
+        cpu_nodes=found.cpu_nodes,
+        troubles=tuple(
+            Trouble(verdict=verdict, count=count, reason=reasons[verdict]) for verdict, count in shown
+        ),
+        troubles_left_out=troubles.total() - sum(count for _, count in shown),
+        listed=None if documented is None else name in documented,
+        restriction="" if documented is None else documented.get(name, ""),
+    )

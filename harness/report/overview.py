@@ -8,6 +8,7 @@ import msgspec
 from harness.core.leak import LEAK_KIB, LEAK_MIB, LEAK_SESSIONS
 from harness.report.effect import report_effects
 from harness.report.environment import EnvironmentTable, environment_table
+from harness.report.figures import first_of
 from harness.report.memory import TargetMemory, target_memory
 from harness.report.view import Report
 
@@ -41,9 +42,8 @@ def overview_view(report: Report) -> Iterator[Overview]:
     unseen = [
         f"{', '.join(row.options)} on {row.column.label}" for row in report_effects(report) if not row.seen
     ]
-    more = (f"{len(unseen) - _SHOWN_OPTIONS:,} more",) if len(unseen) > _SHOWN_OPTIONS else ()
     yield Overview(
-        without_effect=(*unseen[:_SHOWN_OPTIONS], *more),
+        without_effect=tuple(first_of(unseen, _SHOWN_OPTIONS)),
         memory=target_memory(report),
         environments=environment_table(report.run.environments),
     )

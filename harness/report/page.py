@@ -2,19 +2,21 @@
 
 import base64
 import hashlib
+import zlib
 from collections.abc import Iterable
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import jinja2
 from markupsafe import Markup, escape
 
+from harness import __version__
 from harness.core.errors import Problem, UsageError, one_line
 from harness.core.text import visible
 from harness.data_files import data_root
 from harness.report.figures import alike, brief, moment, multiple, ratio
 from harness.report.tone import SYMBOLS, TONES, spoken, tone
+from harness.report.writing import writing
 
 _MAX_CHARS = 5_000
 """Longest single text in a page: more than an excerpt of captured output has."""
@@ -57,7 +59,7 @@ class Pages:
         self.environment.filters.update(
             tone=tone,
             spoken=spoken,
-            number=_number,
+            number="{:,}".format,
             one_line=one_line,
             alike=alike,
             brief=brief,
@@ -65,15 +67,12 @@ class Pages:
             multiple=multiple,
             ratio=ratio,
         )
-        self.environment.globals.update(tones=TONES, symbols=SYMBOLS, version=_version(), generator=GENERATOR)
+        self.environment.globals.update(
+            tones=TONES, symbols=SYMBOLS, version=__version__, generator=GENERATOR
+        )
 
     def make(self, template: str, *, scripts: tuple[str, ...] = ("report.js",), **context: object) -> str:
-        """Render one page.
-
-        Args:
-            template: Name of the page's template, which extends ``page.html``.
-            scripts: Scripts of the page, in this order.
-            context: Variables of the template.
+        """Render one page: a template that extends ``page.html``, with its scripts and variables.
 
         Raises:
             UsageError: A template is wrong.
@@ -109,14 +108,16 @@ def write_pages(out: Path, pages: Iterable[tuple[str, str]]) -> None:
     Raises:
         UsageError: The folder cannot be written.
     """
-    try:
+    with writing(out, "the page"):
         out.mkdir(parents=True, exist_ok=True)
         for name, text in pages:
             # A page has hashes of its own style and script, so its line ends must not be translated.
             (out / name).write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        problem = f"the page cannot be written: {error.strerror or error}"
-        raise UsageError(Problem(where=str(out), what=problem, hint="choose another --out")) from error
+
+
+def packed(content: bytes, level: int) -> Markup:
+    """Return base64 of zlib, which has only letters, digits, "+", "/" and "=": nothing to escape."""
+    return Markup(base64.b64encode(zlib.compress(content, level)).decode("ascii"))  # noqa: S704
 
 
 def _finalize(value: object) -> object:
@@ -130,17 +131,6 @@ def _safe(text: str) -> Markup:
     return escape(visible(text if len(text) <= _MAX_CHARS else text[: _MAX_CHARS - 1] + "…"))
 
 
-def _number(value: int) -> str:
-    return f"{value:,}"
-
-
 def _hash(content: str) -> str:
     digest = hashlib.sha256(content.encode("utf-8")).digest()
     return f"sha256-{base64.b64encode(digest).decode('ascii')}"
-
-
-def _version() -> str:
-    try:
-        return version("ort-ep-harness")
-    except PackageNotFoundError:
-        return "(source checkout)"

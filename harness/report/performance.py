@@ -1,6 +1,6 @@
 """The page *Performance*: how fast each model ran in each column."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -27,7 +27,6 @@ class TimedCell(msgspec.Struct, frozen=True, kw_only=True):
         times: Median as a multiple of the fastest column's.
         fastest: Whether it is the fastest of several.
         memory: Most host memory and, if known, device memory.
-        notes: Phrases about conditions that make it hard to compare.
         plot: Fastest run, quartiles, median and slowest shown run, in percent of the model's scale.
     """
 
@@ -52,7 +51,6 @@ class ColumnSpeed(msgspec.Struct, frozen=True, kw_only=True):
     """One column over all models.
 
     Attributes:
-        measured: Cells with a latency.
         compared: Those whose model was also measured in another column.
         fastest: How often it was the fastest of these.
         disturbed: Cells during which another process used the processors.
@@ -69,12 +67,8 @@ class Performance(msgspec.Struct, frozen=True, kw_only=True):
     """The view of the page.
 
     Attributes:
-        columns: In the order of the report.
-        models: By name.
-        cells: Cells with a latency.
         left_out: Those of them that are not shown.
         threads: Threads of all sessions, in words; empty if they differ, then each cell has a note.
-        text: How fast text is generated.
     """
 
     columns: tuple[ColumnSpeed, ...]
@@ -128,27 +122,19 @@ def performance_view(report: Report) -> Iterator[Performance]:
 
 
 def _speeds(models: Iterable[Sequence[_Timed]], order: Sequence[Column]) -> Iterable[ColumnSpeed]:
-    measured: Counter[Column] = Counter()
-    compared: Counter[Column] = Counter()
-    fastest: Counter[Column] = Counter()
-    disturbed: Counter[Column] = Counter()
+    counts: dict[Column, Counter[str]] = defaultdict(Counter)
     for timed in models:
+        winner, _ = min(timed, key=lambda pair: pair[1].p50_ms)
+        rivals = len(timed) > 1
         for cell, latency in timed:
-            measured[cell.column] += 1
-            compared[cell.column] += len(timed) > 1
-            disturbed[cell.column] += latency.disturbed
-        if len(timed) > 1:
-            winner, _ = min(timed, key=lambda pair: pair[1].p50_ms)
-            fastest[winner.column] += 1
+            its = counts[cell.column]
+            its["measured"] += 1
+            its["compared"] += rivals
+            its["fastest"] += rivals and cell is winner
+            its["disturbed"] += latency.disturbed
     for column in order:
-        if measured[column]:
-            yield ColumnSpeed(
-                column=column,
-                measured=measured[column],
-                compared=compared[column],
-                fastest=fastest[column],
-                disturbed=disturbed[column],
-            )
+        if column in counts:
+            yield ColumnSpeed(column=column, **counts[column])
 
 
 def _model(name: str, timed: Sequence[_Timed], *, say_threads: bool) -> TimedModel:

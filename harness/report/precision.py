@@ -28,7 +28,6 @@ class ColumnPrecision(msgspec.Struct, frozen=True, kw_only=True):
     """Delivered bits of one column over its compute-heavy cells with float32 outputs.
 
     Attributes:
-        measured: Cells with a figure.
         exact: Cells whose outputs equal the golden exactly, which have no figure.
         bits: Spread over the measured cells; each cell counts with its least precise output.
         reading: The arithmetic between the quartiles of the cells; empty without figures.

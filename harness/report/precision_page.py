@@ -19,11 +19,9 @@ class PrecisionPage(msgspec.Struct, frozen=True, kw_only=True):
     """The view of the page.
 
     Attributes:
-        headroom: Error relative to the allowed error, by column.
         closest: Right answers closest to their limit, with their share of the allowed error.
         far: Cells that rounding noise does not explain, with the noise of their worst output.
         without_noise: ``(reason, cells)``: why the noise that was to judge is unknown.
-        effects: Effects of options that should change the arithmetic; empty if no cell has any.
     """
 
     headroom: tuple[ColumnHeadroom, ...]

@@ -8,18 +8,17 @@ import msgspec
 from harness.core.collector import without_collector
 from harness.core.errors import Problem, UsageError, valid_names
 from harness.report.badge import badges
-from harness.report.captured import captured_output
-from harness.report.comma_separated import axis_names, write_cells, write_speed, write_targets, write_ways
+from harness.report.comma_separated import axis_names, write_table
 from harness.report.diff import compare, read_side, refuse_conflicts
 from harness.report.fault_bundle import bundles_for
-from harness.report.generation_rows import speed_rows, way_rows
+from harness.report.generation_rows import SpeedRow, WayRow, speed_rows, way_rows
 from harness.report.inert import inert_json
 from harness.report.json_report import to_json
 from harness.report.junit import to_junit
 from harness.report.markdown import to_markdown
 from harness.report.merge import merge
 from harness.report.operators import documented_operators
-from harness.report.read import RunData, read_run, run_folders
+from harness.report.read import RunData, captured_output, read_run, run_folders
 from harness.report.rows import CellRow, TargetRow, cell_rows, target_rows
 from harness.report.site import write_site
 from harness.report.trend import Results, failing_cells
@@ -105,10 +104,6 @@ def _read_all(paths: Sequence[Path]) -> list[RunData]:
     return runs
 
 
-def _html(content: Content, out: Path) -> Path:
-    return write_site(content.report, out, templates=content.templates)
-
-
 def _markdown(content: Content, out: Path) -> Path:
     path = out / "report.md"
     path.write_text(to_markdown(content.report, content.targets), encoding="utf-8", newline="\n")
@@ -116,21 +111,15 @@ def _markdown(content: Content, out: Path) -> Path:
 
 
 def _csv(content: Content, out: Path) -> Path:
-    # Spreadsheets recognize UTF-8 by a byte order mark.
-    with (out / "targets.csv").open("w", encoding="utf-8-sig", newline="") as file:
-        write_targets(content.targets, file)
-    path = out / "cells.csv"
-    with path.open("w", encoding="utf-8-sig", newline="") as file:
-        write_cells(content.cells(), axis_names(content.cells()), file)
     run = content.report.run
-    ways = out / "generation.csv"
+    cells, ways = out / "cells.csv", out / "generation.csv"
+    write_table(out / "targets.csv", TargetRow, content.targets)
+    write_table(cells, CellRow, content.cells(), axis_names(content.cells()))
     # A table of an earlier report is not left as it was.
     if ways.exists() or any(record.generation is not None for _, record in run.records):
-        with ways.open("w", encoding="utf-8-sig", newline="") as file:
-            write_ways(way_rows(run), file)
-        with (out / "generation-speed.csv").open("w", encoding="utf-8-sig", newline="") as file:
-            write_speed(speed_rows(run), file)
-    return path
+        write_table(ways, WayRow, way_rows(run))
+        write_table(out / "generation-speed.csv", SpeedRow, speed_rows(run))
+    return cells
 
 
 def _json(content: Content, out: Path) -> Path:
@@ -154,7 +143,7 @@ def _badge(content: Content, out: Path) -> Path:
 
 
 FORMATS: dict[str, Callable[[Content, Path], Path]] = {
-    "html": _html,
+    "html": lambda content, out: write_site(content.report, out, templates=content.templates),
     "markdown": _markdown,
     "csv": _csv,
     "json": _json,

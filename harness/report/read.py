@@ -1,4 +1,4 @@
-"""Run folders, read back: ``run.json``, ``plan.txt``, ``records.jsonl``, and the faults that triage found."""
+"""Run folders, read back: description, plan, records, captured output, and the faults that triage found."""
 
 import contextlib
 import hashlib
@@ -10,10 +10,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from harness.core.errors import Problem, UsageError
-from harness.core.fault import Fault
+from harness.core.fault import FAULTS_FILE, TRIAGE_FOLDER, Fault, decode_faults
 from harness.core.record import SCHEMA, Record, decode_record
 from harness.core.run_info import RunInfo
-from harness.report.read_faults import read_faults
+
+EDGE_BYTES = 2048
+"""Size of the shown beginning, and of the shown end, of captured output, in bytes."""
 
 _SHOWN_PROBLEMS = 5
 _Part = TypeVar("_Part")
@@ -23,7 +25,6 @@ class RunData(msgspec.Struct, frozen=True, kw_only=True):
     """Contents of one run folder.
 
     Attributes:
-        info: Contents of ``run.json``.
         records: One record per cell, in the order in which they were written.
         torn: True if the last line of ``records.jsonl`` was cut off while it was written.
         planned: Ids of the planned cells; None if an older version wrote no ``plan.txt``.
@@ -81,7 +82,7 @@ def read_run(folder: Path, *, compact: bool = False) -> RunData:
     info = _read_info(folder / "run.json")
     planned = _read_plan(folder / "plan.txt", info.plan)
     records, torn, damaged = _read_records(folder / "records.jsonl", _Compact() if compact else None)
-    faults, damaged_faults = read_faults(folder)
+    faults, damaged_faults = _read_faults(folder)
     return RunData(
         folder=folder,
         info=info,
@@ -92,6 +93,31 @@ def read_run(folder: Path, *, compact: bool = False) -> RunData:
         faults=faults,
         damaged_faults=damaged_faults,
     )
+
+
+def captured_output(run_folder: Path, record: Record) -> str:
+    """Return an excerpt of ``artifacts/<digest>/output.txt``; empty if there is none.
+
+    The path comes from a record, so a path out of the run folder (``..``, absolute, a symbolic link) is not
+    followed.
+    """
+    if not record.artifacts:
+        return ""
+    try:
+        root = run_folder.resolve()
+        path = (root / record.artifacts / "output.txt").resolve()
+        if not (path.is_relative_to(root) and path.is_file()):
+            return ""
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            if size <= 2 * EDGE_BYTES:
+                return _text(file.read(2 * EDGE_BYTES))
+            head = file.read(EDGE_BYTES)
+            file.seek(size - EDGE_BYTES)
+            tail = file.read(EDGE_BYTES)
+    except (OSError, ValueError):  # ValueError: a NUL in the path
+        return ""
+    return f"{_text(head)}\n… {size - 2 * EDGE_BYTES:,} bytes left out …\n{_text(tail)}"
 
 
 def _read_info(path: Path) -> RunInfo:
@@ -147,8 +173,35 @@ def _read_records(path: Path, compact: "_Compact | None") -> tuple[tuple[Record,
             elif records.setdefault(record.cell, record) != record:
                 problems.append(Problem(where=where, what=f"a second, different record of {record.cell!r}"))
     if problems or (damaged and not records):
-        raise UsageError(*_bounded(problems or damaged, path))
+        problems = problems or damaged
+        more = len(problems) - _SHOWN_PROBLEMS
+        rest = [Problem(where=str(path), what=f"{more} more lines are damaged")] if more > 0 else []
+        raise UsageError(*problems[:_SHOWN_PROBLEMS], *rest)
     return tuple(records.values()), torn, damaged
+
+
+def _read_faults(run_folder: Path) -> tuple[tuple[Fault, ...], tuple[Problem, ...]]:
+    """Return the faults of a run, and the lines that are none; both empty if it was not triaged.
+
+    Of two faults with one representative the later counts: its cell was triaged again. A file that cannot be
+    read costs the faults, never the report.
+    """
+    path = run_folder / TRIAGE_FOLDER / FAULTS_FILE
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return (), ()
+    except OSError as error:
+        what = f"the file cannot be read: {error.strerror or error}"
+        return (), (Problem(where=str(path), what=what),)
+    found: dict[str, Fault] = {}
+    damaged: list[Problem] = []
+    for number, fault in decode_faults(content):
+        if isinstance(fault, str):
+            damaged.append(Problem(where=f"{path}: line {number}", what=fault))
+        else:
+            found[fault.representative] = fault
+    return tuple(found.values()), tuple(damaged)
 
 
 class _Compact:
@@ -199,8 +252,5 @@ def _other_schema(where: str, schema: int) -> Problem:
     )
 
 
-def _bounded(problems: list[Problem], path: Path) -> list[Problem]:
-    if len(problems) <= _SHOWN_PROBLEMS:
-        return problems
-    more = Problem(where=str(path), what=f"{len(problems) - _SHOWN_PROBLEMS} more lines are damaged")
-    return [*problems[:_SHOWN_PROBLEMS], more]
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", errors="replace").replace("\r\n", "\n").strip("\n")

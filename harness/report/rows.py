@@ -8,8 +8,8 @@ import msgspec
 
 from harness.core.record import Record
 from harness.core.verdict import Family, Phase, Verdict
+from harness.report.column import column_of
 from harness.report.merge import MergedRun
-from harness.report.record_row import RecordRow, with_columns
 from harness.report.view import Report
 from harness.report.worst import least_bits, most_headroom, worst_error, worst_noise
 
@@ -70,6 +70,18 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
     median_error: float | None
     median_cpu_error: float | None
     median_error_ratio: float | None
+
+
+class RecordRow(msgspec.Struct, frozen=True, kw_only=True):
+    """The cell of a row. The published schemas describe each row by itself, so rows describe these, too."""
+
+    cell: str
+    label: str
+    run: str
+    suite: str
+    model: str
+    target: str
+    provider: str
 
 
 class CellRow(RecordRow, frozen=True, kw_only=True):
@@ -137,6 +149,7 @@ class CellRow(RecordRow, frozen=True, kw_only=True):
     started: str
 
 
+_OF_EVERY_ROW = ("cell", "suite", "model", "target", "provider")
 _COPIED = (
     *("axes", "verdict", "expected", "flaky", "phase", "cause"),
     *("reason", "weak_golden", "suspicious", "golden", "started"),
@@ -182,6 +195,14 @@ def target_rows(report: Report) -> tuple[TargetRow, ...]:
 def cell_rows(run: MergedRun) -> Iterator[CellRow]:
     """Yield a row for each cell, those not run included, in the order of the runs."""
     return (_row(record, columns) for record, columns in with_columns(run))
+
+
+def with_columns(run: MergedRun) -> Iterator[tuple[Record, dict[str, Any]]]:
+    """Yield each record with the columns of ``RecordRow``, in the order of the runs; those not run, too."""
+    names = dict(zip(run.folders, run.names, strict=True))
+    for folder, record in run.records:
+        copied = {name: getattr(record, name) for name in _OF_EVERY_ROW}
+        yield record, {**copied, "label": column_of(record).label, "run": names[folder]}
 
 
 def _row(record: Record, columns: Mapping[str, Any]) -> CellRow:

@@ -12,15 +12,16 @@ from harness.report.json_report import ReportFile
 
 def report_schema() -> dict[str, Any]:
     """Return the schema of ``report.json``: docs/reference/report.schema.json."""
-    return _schema(ReportFile, "report.json")
+    return schema_of(ReportFile, "report.json")
 
 
 def diff_schema() -> dict[str, Any]:
     """Return the schema of a difference: docs/reference/diff.schema.json."""
-    return _schema(Diff, "ep-harness diff --json")
+    return schema_of(Diff, "ep-harness diff --json")
 
 
-def _schema(kind: type[msgspec.Struct], title: str) -> dict[str, Any]:
+def schema_of(kind: type[msgspec.Struct], title: str) -> dict[str, Any]:
+    """Return the JSON Schema of a file that this package writes."""
     (root,), definitions = msgspec.json.schema_components(
         (kind,), schema_hook=_hook, ref_template="#/$defs/{name}"
     )

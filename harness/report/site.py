@@ -1,6 +1,7 @@
 """The site: the table of its pages, and their files, which link only to each other."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -25,11 +26,9 @@ class SitePage(msgspec.Struct, frozen=True, kw_only=True):
     """One page of the site, in one file or several.
 
     Attributes:
-        title: Its name in the navigation.
         stem: Name of its file without the ending; a second file is named ``stem-2.html``.
         template: Its template, which sees ``report``, ``page``, ``listed`` and its own ``view``.
         views: Returns the view of each file; none if the report has nothing to show on this page.
-        scripts: Its scripts, in this order.
         listed: Whether the navigation links to it. If not, its files are numbered from 1.
     """
 
@@ -76,41 +75,30 @@ PAGES = (
 
 
 def write_site(report: Report, out: Path, *, templates: Path | None = None) -> Path:
-    """Write every page.
+    """Write every page, and return the first, ``out/index.html``. Files of an earlier report are removed.
 
-    Args:
-        report: What to show.
-        out: Folder of the site; created if it does not exist. Files of an earlier report in it are removed.
-        templates: Folder with templates that replace the shipped ones of the same name.
-
-    Returns:
-        The first page, ``out/index.html``.
+    Templates in the folder ``templates`` replace the shipped ones of the same name.
 
     Raises:
         UsageError: A template is wrong, or ``out`` cannot be written.
     """
-    files = tuple(_files(report))
+    files = [
+        (page, page.file(number), view)
+        for page in PAGES
+        for number, view in enumerate(page.views(report), start=1)
+    ]
     listed = [page for page in dict.fromkeys(page for page, *_ in files) if page.listed]
-    maker = Pages(templates)
-    texts = (
+    make = partial(Pages(templates).make, report=report, listed=listed)
+    write_pages(
+        out,
         (
-            name,
-            maker.make(
-                page.template, scripts=page.scripts, report=report, page=page, view=view, listed=listed
-            ),
-        )
-        for page, name, view in files
+            (name, make(page.template, scripts=page.scripts, page=page, view=view))
+            for page, name, view in files
+        ),
     )
-    write_pages(out, texts)
     copy_bundles((fault.bundle for fault in report.faults if fault.bundle is not None), out)
     _clear(out, {name for _, name, _ in files})
     return out / "index.html"
-
-
-def _files(report: Report) -> Iterator[tuple[SitePage, str, object]]:
-    for page in PAGES:
-        for number, view in enumerate(page.views(report), start=1):
-            yield page, page.file(number), view
 
 
 def _clear(out: Path, written: set[str]) -> None:

@@ -22,14 +22,10 @@ class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True):
         weak: Right answers by the EP, wholly or in part, that the golden cannot tell from most wrong ones;
             they count neither as ``by_ep`` nor as ``partly``.
         untested: Right answers in which the EP had no part.
-        unsupported: Clean refusals.
-        failed: The EP's failures.
-        right: Right answers by any EP.
         exercised: Right answers in which the EP had a part, of all right answers, weak ones included.
         suspicious: Cells that pass although their error is far above the noise of their model.
         flaky: Failed cells that gave another verdict when tried again.
         kinds: Family -> ``(verdict in words, count)``, the most frequent first.
-        bar: Stacked bar over all cells of the column.
     """
 
     column: Column
@@ -55,10 +51,7 @@ class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True):
 def summarise(column: Column, records: Iterable[Record], *, complete: bool) -> ColumnSummary:
     """Count one column's records by their first verdicts.
 
-    Args:
-        column: The column.
-        records: Its records.
-        complete: False if cells of the run were not run: then no share is all or none of the tried.
+    If the run is not complete, no share is all or none of the tried.
     """
     verdicts: Counter[Verdict] = Counter()
     tones: Counter[str] = Counter()

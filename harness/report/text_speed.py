@@ -32,7 +32,6 @@ class TextSpeedCell(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         first: Milliseconds until the first token, for each shown length of a prompt.
         rate: Tokens each second, for each shown size of a batch.
-        cache: Size of the cache.
         right: Whether its text is right; only such cells are compared.
     """
 
@@ -44,13 +43,7 @@ class TextSpeedCell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TextSpeedModel(msgspec.Struct, frozen=True, kw_only=True):
-    """One model's cells, in the order of the columns.
-
-    Attributes:
-        prompts: The shown lengths of prompts.
-        batches: The shown sizes of batches.
-        sizes_left_out: Lengths and sizes that are not shown.
-    """
+    """One model's cells, in the order of the columns."""
 
     name: str
     prompts: tuple[int, ...]
@@ -64,7 +57,6 @@ class TextSpeed(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         cells: Cells whose speed was measured.
-        left_out: Those of them that are not shown.
     """
 
     models: tuple[TextSpeedModel, ...]
@@ -73,7 +65,6 @@ class TextSpeed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _Measured = tuple[ReportCell, GenerationSpeed]
-_Figures = Callable[[GenerationSpeed], Mapping[int, float]]
 
 
 def text_speed(report: Report) -> TextSpeed:
@@ -97,11 +88,12 @@ def text_speed(report: Report) -> TextSpeed:
 
 
 def _model(name: str, measured: Sequence[_Measured]) -> TextSpeedModel:
-    prompts = _sizes(speed.first_token_ms for _, speed in measured)
-    batches = _sizes(speed.tokens_per_s for _, speed in measured)
+    prompts = sorted({size for _, speed in measured for size in speed.first_token_ms})
+    batches = sorted({size for _, speed in measured for size in speed.tokens_per_s})
     shown_prompts, shown_batches = _some(prompts), _some(batches)
-    first = _best(measured, _first_token, shown_prompts, min)
-    rate = _best(measured, _tokens, shown_batches, max)
+    right = [speed for cell, speed in measured if _right(cell)]
+    first = _best([speed.first_token_ms for speed in right], shown_prompts, min)
+    rate = _best([speed.tokens_per_s for speed in right], shown_batches, max)
     return TextSpeedModel(
         name=one_line(name, 120),
         prompts=shown_prompts,
@@ -120,18 +112,6 @@ def _model(name: str, measured: Sequence[_Measured]) -> TextSpeedModel:
     )
 
 
-def _first_token(speed: GenerationSpeed) -> Mapping[int, float]:
-    return speed.first_token_ms
-
-
-def _tokens(speed: GenerationSpeed) -> Mapping[int, float]:
-    return speed.tokens_per_s
-
-
-def _sizes(found: Iterable[Mapping[int, float]]) -> tuple[int, ...]:
-    return tuple(sorted({size for figures in found for size in figures}))
-
-
 def _some(sizes: Sequence[int]) -> tuple[int, ...]:
     """Return at most ``_MOST_SIZES``, evenly chosen, the largest one included."""
     step = max(1, math.ceil(len(sizes) / _MOST_SIZES))
@@ -139,13 +119,9 @@ def _some(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _best(
-    measured: Sequence[_Measured],
-    figures_of: _Figures,
-    sizes: Iterable[int],
-    better: Callable[[list[float]], float],
+    right: Sequence[Mapping[int, float]], sizes: Iterable[int], better: Callable[[list[float]], float]
 ) -> dict[int, float]:
     """Return the best figure for each size that several right answers have."""
-    right = [figures_of(speed) for cell, speed in measured if _right(cell)]
     found = {size: [figures[size] for figures in right if size in figures] for size in sizes}
     return {size: better(values) for size, values in found.items() if len(values) > 1}
 

@@ -7,9 +7,6 @@ PARTIAL = "partial"
 WEAK = "weak"
 """A right answer by the EP that the golden cannot tell from most wrong ones."""
 
-TONES = ("passed", PARTIAL, WEAK, "untested", "unsupported", "failed", "excluded", "skipped", "missing")
-"""Every tone, in the order of the bars and of the legend."""
-
 SYMBOLS = {
     "passed": "✓",
     PARTIAL: "◐",
@@ -21,6 +18,9 @@ SYMBOLS = {
     "skipped": "·",
     "missing": "?",
 }
+
+TONES = tuple(SYMBOLS)
+"""Every tone, in the order of the bars and of the legend."""
 
 
 def tone(verdict: Verdict) -> str:

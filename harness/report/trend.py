@@ -116,23 +116,17 @@ class _Book:
         return [row[0] for row in self._history.rows("SELECT DISTINCT target FROM trend ORDER BY target")]
 
     def series(self) -> Iterator[Series]:
-        columns = (
-            "run, label, target, tried, passed, passed_in_part, untested, unsupported, failed, not_run, "
-            "cells, median_bits, headroom_high, headroom_most, median_p50_ms"
-        )
-        names = columns.split(", ")
+        figures = (field for field in TrendPoint.__struct_fields__ if field not in ("run", "changed"))
+        names = ["run", "label", "target", *figures]
         found: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
-        for row in self._history.rows(f"SELECT {columns} FROM trend"):  # noqa: S608 - names of columns
+        for row in self._history.rows(f"SELECT {', '.join(names)} FROM trend"):  # noqa: S608 - names of columns
             fields = dict(zip(names, row, strict=True))
             run = self.runs[fields["run"]]
             found[run.matrix, fields.pop("label"), fields.pop("target")].append({**fields, "run": run})
         for (matrix, label, target), points in sorted(found.items()):
             ordered = sorted(points, key=lambda point: self._order[point["run"].id])
             yield Series(
-                matrix=matrix,
-                label=label,
-                target=target,
-                points=tuple(self._with_changes(ordered, target)),
+                matrix=matrix, label=label, target=target, points=tuple(self._with_changes(ordered, target))
             )
 
     def _with_changes(self, points: Sequence[dict[str, Any]], target: str) -> Iterator[TrendPoint]:

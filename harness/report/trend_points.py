@@ -24,7 +24,6 @@ class TrendPoint(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         median_bits: Median of the delivered bits of compute-heavy cells.
         headroom_high: Share of the allowed error below which 95% of its right answers are.
-        headroom_most: The largest such share.
         median_p50_ms: Median over its cells of their median latency.
         changed: ``key: before -> now`` of its environment since the run before.
     """
@@ -73,12 +72,9 @@ class Failing(msgspec.Struct, frozen=True, kw_only=True):
     """A cell that fails in the newest run of its matrix.
 
     Attributes:
-        verdict: The newest.
-        expected: Whether the matrix expects it.
         since: The first of the successive runs in which it fails.
         runs: Number of these runs.
         before: The run before them; null if the history begins with them.
-        verdict_before: The verdict in that run.
         changed: Differences between the environments of its target in ``before`` and ``since``.
     """
 
@@ -98,7 +94,6 @@ class Rising(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         before: Median of its earlier errors, relative to the allowed one.
-        now: The newest.
         runs: Number of results of which ``before`` is the median.
     """
 
@@ -124,8 +119,6 @@ class Trends(msgspec.Struct, frozen=True, kw_only=True):
     """All trends.
 
     Attributes:
-        runs: Oldest first.
-        series: By matrix, then by target.
         failing: Cells that fail in the newest run of their matrix, the newest failures first.
         rising: Warnings, the closest to the limit first.
     """

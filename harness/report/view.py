@@ -47,26 +47,19 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The whole report, but for what only one page shows.
 
     Attributes:
-        run: The run, or the merged runs.
         name: The matrix file's name; the run folder's if the run has none.
         matrix_path: The matrix file as the run was given it, for commands; ``MATRIX`` if unknown.
         first: UTC time of the first cell, ISO 8601; empty if no record has a time.
         last: The same for the cell that started last.
         recorded: Cells with a record of a result.
-        not_run: Planned cells without a result.
         complete: True if no result is missing and the run ended by itself.
         cells: All cells, sorted by suite, model and column.
-        columns: The columns in their order.
         by_column: Their records, in the order in which they were written.
         verdicts: How often each verdict occurred, in the order of the verdicts.
         noise: Error relative to the rounding noise of the models; empty if no record has any.
         conversion: What converted models lose; empty if none was converted.
-        unexpected_failures: Failures that the matrix does not expect.
         unexpected_others: Verdicts that are no failure, if the matrix expects another verdict.
-        expected_failures: Failures that the matrix expects.
         flaky: Failures that gave another verdict when tried again; the first verdict counts.
-        captured: Returns the excerpt of a cell's captured output.
-        documented: Documented operators of each provider.
         changes: What changed since an older run; null without one.
         faults: What triage found out about failing cells; empty if no run was triaged.
         failing: Cells that fail in the newest run of a history, by their ids; null without a history.
@@ -124,19 +117,12 @@ def build_report(
     bundle_of: BundleOf = no_bundle,
     failing: Mapping[str, Failing] | None = None,
 ) -> Report:
-    """Build the view model.
-
-    Args:
-        run: The run, or the merged runs.
-        captured: Returns the excerpt of a cell's captured output.
-        documented: Documented operators of each provider.
-        changes: What changed since an older run.
-        bundle_of: Returns the bundle of a fault.
-        failing: Cells that fail in the newest run of a history, by their ids.
-    """
+    """Build the view model; the arguments are as in ``Report``."""
     known = KnownFaults(run)
     cells = placed(run.records, known.link)
-    columns = columns_in_order((cell.column for cell in cells), _target_order(run))
+    # As the matrix lists them, then as the environments do; repeats do no harm.
+    targets = dict.fromkeys([*target_settings(run.matrix), *(each.target for each in run.environments)])
+    columns = columns_in_order((cell.column for cell in cells), list(targets))
     records = [record for _, record in run.records]
     by_column = _by_column(records, cells)
     path = run.matrix_path or "MATRIX"
@@ -193,8 +179,3 @@ def _unavailable(column: Column, records: Iterable[Record]) -> Iterable[Unavaila
         rest = counts.total() - sum(count for _, count in shown)
         reason = f"{len(counts) - len(shown):,} other reasons"
         yield Unavailable(column=column, cause="", reason=reason, count=rest)
-
-
-def _target_order(run: MergedRun) -> list[str]:
-    """Return targets as the matrix lists them, then as the environments do; repeats do no harm."""
-    return list(dict.fromkeys([*target_settings(run.matrix), *(each.target for each in run.environments)]))

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
-from harness.cli.conform_matrix import matrix_text
-from harness.cli.conform_target import wanted_of_request
+from harness.cli.conform_matrix import matrix_text, wanted_of_request
 from harness.cli.targets import Request
 from harness.conformance.level import case_key, result_of
 from harness.conformance.signing import check_ssh

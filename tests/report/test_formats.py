@@ -19,13 +19,12 @@ from markdown_it import MarkdownIt
 from harness.core.errors import UsageError
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
-from harness.report.captured import captured_output
 from harness.report.inert import code, inert_csv
 from harness.report.json_report import ReportFile
 from harness.report.merge import merge
 from harness.report.operators import documented_operators
 from harness.report.publish import FORMATS, publish
-from harness.report.read import RunData, read_run
+from harness.report.read import RunData, captured_output, read_run
 from harness.report.schemas import diff_schema, report_schema
 from harness.report.view import Report, build_report
 

@@ -3,10 +3,10 @@ from collections.abc import Callable
 import pytest
 
 from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.verdict import Verdict
 from harness.report.diff import Diff, compare
-from harness.report.gate import Judgement, Limits, judge
-from harness.report.gate_text import gate_github, gate_lines
+from harness.report.diff_text import gate_github, gate_lines
+from harness.report.gate import Enter, Judgement, Limits, judge
 from harness.report.inert import annotation, plain
 from harness.report.merge import merge
 from harness.report.read import RunData
@@ -85,16 +85,16 @@ def test_a_required_target_that_is_unavailable_fails_every_night(record: MakeRec
 def test_new_cells_that_fail_enter_the_family(record: MakeRecord, between: Between) -> None:
     diff = between([record("a")], [record("a"), record("new", verdict=Verdict.HANG)])
     assert breached(strict(diff)) == {"enter.failed": 1}
-    assert judge(diff, Limits(enter={Family.FAILED: 1}), lambda _: "").passed
+    assert judge(diff, Limits(enter=Enter(failed=1)), lambda _: "").passed
 
 
 def test_families_have_limits_of_their_own(record: MakeRecord, between: Between) -> None:
     diff = between(
         [record(f"m{i}") for i in range(3)], [record(f"m{i}", verdict=Verdict.UNSUPPORTED) for i in range(3)]
     )
-    loose = Limits(regressed=3, enter={Family.UNSUPPORTED: 2})
+    loose = Limits(regressed=3, enter=Enter(unsupported=2))
     assert breached(judge(diff, loose, lambda _: "")) == {"enter.unsupported": 3}
-    assert judge(diff, Limits(regressed=3, enter={}), lambda _: "").passed
+    assert judge(diff, Limits(regressed=3), lambda _: "").passed
 
 
 def test_expected_failures_count_unless_the_policy_says_otherwise(

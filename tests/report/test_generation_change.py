@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from harness.core.generated import Generated, Generation
-from harness.report.generation_change import generation_changes
+from harness.report.ways import generation_changes
 
 
 def made(**fields: Any) -> Generation:

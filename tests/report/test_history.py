@@ -172,7 +172,8 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         database.execute("CREATE TABLE songs (name TEXT)")
     with pytest.raises(UsageError, match="not a history"):
         History(other, create=True)
-    History(tmp_path / "later.sqlite", create=True).close()
+    with History(tmp_path / "later.sqlite", create=True):
+        pass
     with sqlite3.connect(tmp_path / "later.sqlite") as database:
         database.execute(f"PRAGMA user_version = {HISTORY_SCHEMA + 1}")
     with pytest.raises(UsageError, match=f"schema {HISTORY_SCHEMA + 1}, but this version"):

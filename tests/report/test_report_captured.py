@@ -6,7 +6,7 @@ import pytest
 
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.report.captured import EDGE_BYTES, captured_output
+from harness.report.read import EDGE_BYTES, captured_output
 
 MakeRecord = Callable[..., Record]
 

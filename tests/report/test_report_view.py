@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 from harness.core.record import Record
 from harness.core.verdict import Phase, Verdict
 from harness.report import cell, details, grid
-from harness.report.command import command_of
+from harness.report.cell import command_of
 from harness.report.details import detail_pages
 from harness.report.groups import SHOWN_CELLS, SHOWN_GROUPS
 from harness.report.merge import MergedRun

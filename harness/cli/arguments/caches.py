@@ -1,22 +1,11 @@
 """Arguments of `golden` and `runtime`, the commands about what is cached."""
 
-from pathlib import Path
-
-from harness.cli.arguments.command import (
-    MATRIX,
-    MODELS,
-    ONE_ARRAY,
-    ONE_OBJECT,
-    Commands,
-    add_age,
-    add_command,
-    add_json,
-)
+from harness.cli.arguments import declare
 
 
-def add_golden(commands: Commands) -> None:
+def add_golden(commands: declare.Commands) -> None:
     """Declare the commands of `golden`."""
-    record = add_command(
+    record = declare.command(
         commands,
         "record",
         "compute and keep the goldens of a matrix's models",
@@ -27,14 +16,14 @@ def add_golden(commands: Commands) -> None:
             3: "a model could not be read, or there is no onnxruntime to compute it",
         },
     )
-    record.add_argument("matrix", type=Path, metavar="MATRIX", help=MATRIX)
-    record.add_argument(
+    declare.path(record, "matrix", "MATRIX", declare.MATRIX)
+    declare.path(
+        record,
         "--out",
-        type=Path,
-        metavar="DIR",
-        help="also write models, inputs and outputs into a new folder, in ONNX's own layout",
+        "DIR",
+        "also write models, inputs and outputs into a new folder, in ONNX's own layout",
     )
-    verify = add_command(
+    verify = declare.command(
         commands,
         "verify",
         "compute goldens again, and show which outputs changed",
@@ -46,54 +35,56 @@ def add_golden(commands: Commands) -> None:
             3: "a model could not be read, or there is no onnxruntime to compute it",
         },
     )
-    verify.add_argument(
+    declare.path(
+        verify,
         "what",
-        type=Path,
-        nargs="?",
-        metavar="MATRIX-or-DIR",
-        help="matrix file: verify what the cache holds of its models; folder: verify what `record --out` "
+        "MATRIX-or-DIR",
+        "matrix file: verify what the cache holds of its models; folder: verify what `record --out` "
         "wrote; default: the goldens shipped with this package",
+        nargs="?",
     )
-    verify.add_argument(
+    declare.value(
+        verify,
         "--packages",
+        "REQUIREMENT",
+        "compute with this onnxruntime, such as onnxruntime==1.24.1; default: the harness's own",
         nargs="+",
         default=[],
-        metavar="REQUIREMENT",
-        help="compute with this onnxruntime, such as onnxruntime==1.24.1; default: the harness's own",
     )
-    verify.add_argument("--python", metavar="VERSION", help="Python for the packages, such as 3.11")
-    verify.add_argument(
-        "--target", metavar="NAME", help="compute in the runtime of this target of the matrix"
-    )
+    declare.value(verify, "--python", "VERSION", "Python for the packages, such as 3.11")
+    declare.value(verify, "--target", "NAME", "compute in the runtime of this target of the matrix")
     for command in (record, verify):
-        command.add_argument("--model", metavar="GLOB", help=MODELS)
-        add_json(command, ONE_OBJECT)
-    prune = add_command(
+        declare.value(command, "--model", "GLOB", declare.MODELS)
+        declare.json(command, declare.ONE_OBJECT)
+    prune = declare.command(
         commands, "prune", "remove goldens and derived models unused for 30 days", "golden.prune"
     )
-    add_age(prune)
-    add_json(prune, ONE_OBJECT)
+    declare.age(prune)
+    declare.json(prune, declare.ONE_OBJECT)
 
 
-def add_runtime(commands: Commands) -> None:
+def add_runtime(commands: declare.Commands) -> None:
     """Declare the commands of `runtime`."""
-    listing = add_command(commands, "list", "show the environments in the cache", "runtime.list_runtimes")
-    add_json(listing, ONE_ARRAY)
+    listing = declare.command(commands, "list", "show the environments in the cache", "runtime.list_runtimes")
+    declare.json(listing, declare.ONE_ARRAY)
 
-    build = add_command(
+    build = declare.command(
         commands,
         "build",
         "build environments ahead, such as for an offline machine",
         "runtime.build_runtimes",
     )
-    build.add_argument(
+    declare.value(
+        build,
         "what",
-        nargs="+",
-        metavar="MATRIX-or-REQUIREMENT",
-        help="matrix files (*.toml): build the runtimes of their targets; requirements: build one runtime "
+        "MATRIX-or-REQUIREMENT",
+        "matrix files (*.toml): build the runtimes of their targets; requirements: build one runtime "
         "of all of them",
+        nargs="+",
     )
-    build.add_argument("--python", metavar="VERSION", help="Python for the requirements, such as 3.11")
+    declare.value(build, "--python", "VERSION", "Python for the requirements, such as 3.11")
 
-    prune = add_command(commands, "prune", "remove environments unused for 30 days", "runtime.prune_runtimes")
-    add_age(prune)
+    prune = declare.command(
+        commands, "prune", "remove environments unused for 30 days", "runtime.prune_runtimes"
+    )
+    declare.age(prune)

@@ -1,21 +1,18 @@
-"""Arguments of `conform` and `verify`, the commands about submissions."""
+"""Arguments of `conform`, `verify`, `publish` and `profiles`, the commands about profiles and submissions."""
 
 import argparse
-from pathlib import Path
+import datetime as dt
 
-from harness.cli.arguments.command import (
-    ONE_ARRAY,
-    Commands,
-    add_command,
-    add_json,
-    add_provider_settings,
-)
+from harness.cli.arguments import declare
 from harness.cli.arguments.values import seed, share
 
+_CODES = {0: "always, unless an argument is wrong", 2: "an argument is wrong, or a profile is altered"}
+_LABEL = "label of a profile, such as cnn@1"
 
-def add_conform(commands: Commands) -> None:
+
+def add_conform(commands: declare.Commands) -> None:
     """Declare `conform`."""
-    conform = add_command(
+    conform = declare.command(
         commands,
         "conform",
         "run a conformance profile, and make a submission of the result",
@@ -27,55 +24,43 @@ def add_conform(commands: Commands) -> None:
             3: "no complete run, or a submission that would be refused",
         },
     )
-    conform.add_argument(
-        "--profile", required=True, metavar="NAME@N", help="such as cnn@1; `ep-harness profiles list`"
-    )
+    declare.value(conform, "--profile", "NAME@N", "such as cnn@1; `ep-harness profiles list`", required=True)
     add_target(conform, required=True)
-    conform.add_argument(
+    declare.repeated(
+        conform,
         "--claim",
-        action="append",
-        default=[],
+        "FEATURE",
+        "extended feature that the product has, such as float16; may be repeated",
         dest="claims",
-        metavar="FEATURE",
-        help="extended feature that the product has, such as float16; may be repeated",
     )
-    conform.add_argument("--vendor", default="", metavar="V", help="who answers for the submission")
-    conform.add_argument("--product", default="", metavar="P", help="default: the provider's name")
-    conform.add_argument("--contact", default="", metavar="C", help="address or URL for questions")
-    conform.add_argument(
-        "--waivers", type=Path, metavar="FILE", help="TOML: your words about cases that do not pass"
-    )
+    declare.value(conform, "--vendor", "V", "who answers for the submission", default="")
+    declare.value(conform, "--product", "P", "default: the provider's name", default="")
+    declare.value(conform, "--contact", "C", "address or URL for questions", default="")
+    declare.path(conform, "--waivers", "FILE", "TOML: your words about cases that do not pass")
     signature = conform.add_mutually_exclusive_group()
-    signature.add_argument("--sign", type=Path, dest="key", metavar="KEY", help="sign with a key of OpenSSH")
-    signature.add_argument(
-        "--sigstore", action="store_true", dest="by_sigstore", help="sign by sigstore; needs a network"
-    )
-    conform.add_argument(
-        "--out", type=Path, metavar="DIR", help="default: runs/conform-<profile>-<target>-<time>"
-    )
+    declare.path(signature, "--sign", "KEY", "sign with a key of OpenSSH", dest="key")
+    declare.flag(signature, "--sigstore", "sign by sigstore; needs a network", dest="by_sigstore")
+    declare.path(conform, "--out", "DIR", "default: runs/conform-<profile>-<target>-<time>")
 
 
 def add_target(command: argparse.ArgumentParser, *, required: bool) -> None:
     """Declare the arguments that name one target."""
-    command.add_argument(
+    declare.value(
+        command,
         "--target",
+        "PROVIDER",
+        "exact name, such as QNNExecutionProvider; with --matrix a target's name",
         required=required,
-        metavar="PROVIDER",
-        help="exact name, such as QNNExecutionProvider; with --matrix a target's name",
+        dest="provider",
     )
-    command.add_argument("--matrix", type=Path, metavar="FILE", help="matrix file that has the target")
-    add_provider_settings(command)
-    place = command.add_mutually_exclusive_group()
-    for name, what in (("browser", "onnxruntime-web in a browser"), ("node", "onnxruntime-node in Node.js")):
-        place.add_argument(f"--{name}", action="store_const", const=name, dest="place", help=what)
-    command.add_argument(
-        "--software-gpu", action="store_true", help="with --browser: compute WebGPU on the processor"
-    )
+    declare.path(command, "--matrix", "FILE", "matrix file that has the target")
+    declare.provider_settings(command)
+    declare.place(command, "{}")
 
 
-def add_verify(commands: Commands) -> None:
+def add_verify(commands: declare.Commands) -> None:
     """Declare `verify`."""
-    verify = add_command(
+    verify = declare.command(
         commands,
         "verify",
         "check submissions of a profile, without a network",
@@ -86,26 +71,65 @@ def add_verify(commands: Commands) -> None:
             2: "an argument is wrong",
         },
     )
-    verify.add_argument(
+    declare.path(
+        verify,
         "submissions",
-        type=Path,
+        "SUBMISSION",
+        "folder or zip of a submission, or a folder of submissions; several are compared for copies",
         nargs="+",
-        metavar="SUBMISSION",
-        help="folder or zip of a submission, or a folder of submissions; several are compared for copies",
     )
-    verify.add_argument(
-        "--signers", type=Path, metavar="FILE", help="allowed signers, as ssh-keygen reads them"
-    )
-    verify.add_argument(
-        "--markdown", type=Path, metavar="FILE", help="also write a comment for a pull request"
-    )
-    verify.add_argument(
+    declare.path(verify, "--signers", "FILE", "allowed signers, as ssh-keygen reads them")
+    declare.path(verify, "--markdown", "FILE", "also write a comment for a pull request")
+    declare.value(
+        verify,
         "--rerun",
+        "P%",
+        "also run so many of the cases, drawn at random, on --target, and compare",
         type=share,
         dest="share",
-        metavar="P%",
-        help="also run so many of the cases, drawn at random, on --target, and compare",
     )
-    verify.add_argument("--seed", type=seed, metavar="N", help="draws the cases of --rerun; default: any")
+    declare.value(verify, "--seed", "N", "draws the cases of --rerun; default: any", type=seed)
     add_target(verify, required=False)
-    add_json(verify, ONE_ARRAY)
+    declare.json(verify, declare.ONE_ARRAY)
+
+
+def add_publication(commands: declare.Commands) -> None:
+    """Declare `publish`."""
+    publish = declare.command(
+        commands,
+        "publish",
+        "write a static site of conformance submissions",
+        "publish.publish",
+        {
+            0: "every submission is published",
+            1: "some submission is refused; the site lists it with the reason",
+            2: "an argument is wrong, or there is no submission",
+        },
+    )
+    declare.path(publish, "submissions", "SUBMISSIONS", "folder of submissions: folders or zips")
+    declare.path(publish, "--out", "DIR", "folder of the site", required=True)
+    declare.value(
+        publish, "--title", "TEXT", "headline of the site", default="Execution provider conformance"
+    )
+    declare.value(
+        publish,
+        "--day",
+        "YYYY-MM-DD",
+        "day on which waivers count or not; default: today",
+        type=dt.date.fromisoformat,
+    )
+    declare.path(publish, "--signers", "FILE", "allowed signers, as ssh-keygen reads them; see `verify`")
+
+
+def add_profiles(commands: declare.Commands) -> None:
+    """Declare the commands of `profiles`."""
+    listed = declare.command(commands, "list", "list the profiles", "profiles.list_profiles", _CODES)
+    declare.json(listed, declare.ONE_ARRAY)
+    shown = declare.command(commands, "show", "show a profile with its cases", "profiles.show", _CODES)
+    declare.value(shown, "label", "PROFILE", _LABEL)
+    declare.json(shown, declare.ONE_OBJECT)
+    export = declare.command(
+        commands, "export", "check the archive of a profile, and copy it", "profiles.export", _CODES
+    )
+    declare.value(export, "label", "PROFILE", _LABEL)
+    declare.path(export, "--out", "FILE", "a new file", required=True)

@@ -1,15 +1,14 @@
 """Arguments of `fuzz`."""
 
 import argparse
-from pathlib import Path
 
-from harness.cli.arguments.command import Commands, add_command, add_no_report, add_provider_settings
+from harness.cli.arguments import declare
 from harness.cli.arguments.values import count, duration_s
 
 
-def add_fuzz(commands: Commands) -> None:
+def add_fuzz(commands: declare.Commands) -> None:
     """Declare `fuzz`."""
-    fuzz = add_command(
+    fuzz = declare.command(
         commands,
         "fuzz",
         "generate models until a provider gives a wrong answer",
@@ -22,39 +21,34 @@ def add_fuzz(commands: Commands) -> None:
             130: "ended by Ctrl-C; what was found is kept",
         },
     )
-    fuzz.add_argument(
+    declare.value(
+        fuzz,
         "targets",
+        "TARGET",
+        "exact name of a provider, such as CPUExecutionProvider, or a matrix file, whose targets count",
         nargs="+",
-        metavar="TARGET",
-        help="exact name of a provider, such as CPUExecutionProvider, or a matrix file, whose targets count",
     )
-    fuzz.add_argument("--target", metavar="GLOB", help="of matrix files, only these targets")
-    add_provider_settings(fuzz)
-    fuzz.add_argument(
-        "--for",
-        type=duration_s,
-        dest="seconds",
-        default=600.0,
-        metavar="TIME",
-        help="such as 8h; default: 10m",
+    declare.value(fuzz, "--target", "GLOB", "of matrix files, only these targets")
+    declare.provider_settings(fuzz)
+    declare.value(
+        fuzz, "--for", "TIME", "such as 8h; default: 10m", type=duration_s, dest="seconds", default=600.0
     )
-    fuzz.add_argument("--models", type=count, dest="stop", metavar="N", help="end after so many models")
-    fuzz.add_argument("--seed", type=_seed, default=0, metavar="N", help="of the models; default: 0")
-    fuzz.add_argument(
-        "--ops", dest="operators", metavar="GLOBS", help="only these operators, such as Conv,Reduce*"
-    )
-    fuzz.add_argument(
+    declare.value(fuzz, "--models", "N", "end after so many models", type=count, dest="stop")
+    declare.value(fuzz, "--seed", "N", "of the models; default: 0", type=_seed, default=0)
+    declare.value(fuzz, "--ops", "GLOBS", "only these operators, such as Conv,Reduce*", dest="operators")
+    declare.value(
+        fuzz,
         "--triage",
+        "TIME",
+        "for explaining failures, afterwards; 0 for none; default: 10m",
         type=_maybe_s,
         dest="triage_s",
         default=600.0,
-        metavar="TIME",
-        help="for explaining failures, afterwards; 0 for none; default: 10m",
     )
     where = fuzz.add_mutually_exclusive_group()
-    where.add_argument("--out", type=Path, metavar="DIR", help="run folder; default: runs/fuzz-<time>")
-    where.add_argument("--resume", type=Path, metavar="DIR", help="go on in this run folder")
-    add_no_report(fuzz)
+    declare.path(where, "--out", "DIR", "run folder; default: runs/fuzz-<time>")
+    declare.path(where, "--resume", "DIR", "go on in this run folder")
+    declare.no_report(fuzz)
 
 
 def _seed(text: str) -> int:

@@ -3,14 +3,12 @@
 import argparse
 
 from harness import __version__
+from harness.cli.arguments import declare
 from harness.cli.arguments.agents import add_agents
 from harness.cli.arguments.caches import add_golden, add_runtime
-from harness.cli.arguments.command import add_group
-from harness.cli.arguments.conformance import add_conform, add_verify
+from harness.cli.arguments.conformance import add_conform, add_profiles, add_publication, add_verify
 from harness.cli.arguments.first_steps import add_first_steps
 from harness.cli.arguments.fuzz import add_fuzz
-from harness.cli.arguments.profiles import add_profiles
-from harness.cli.arguments.publication import add_publication
 from harness.cli.arguments.results import add_history, add_query, add_results
 from harness.cli.arguments.runs import add_runs
 from harness.cli.arguments.studies import add_studies
@@ -37,14 +35,16 @@ def parser() -> argparse.ArgumentParser:
     add_results(commands)
     add_triage(commands)
     add_fuzz(commands)
-    add_history(add_group(commands, "history", "keep runs in a database; show trends and failing cells"))
+    add_history(declare.group(commands, "history", "keep runs in a database; show trends and failing cells"))
     add_query(commands)
-    add_profiles(add_group(commands, "profiles", "list, show or export the profiles of conformance"))
+    add_profiles(declare.group(commands, "profiles", "list, show or export the profiles of conformance"))
     add_conform(commands)
     add_verify(commands)
     add_publication(commands)
     add_studies(commands)
     add_agents(commands)
-    add_golden(add_group(commands, "golden", "record, verify or prune goldens: the CPU provider's results"))
-    add_runtime(add_group(commands, "runtime", "list, build or prune environments made of packages"))
+    add_golden(
+        declare.group(commands, "golden", "record, verify or prune goldens: the CPU provider's results")
+    )
+    add_runtime(declare.group(commands, "runtime", "list, build or prune environments made of packages"))
     return root

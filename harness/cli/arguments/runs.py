@@ -1,31 +1,21 @@
 """Arguments of `list` and `run`."""
 
-from pathlib import Path
-
-from harness.cli.arguments.command import (
-    MATRIX,
-    ONE_ARRAY,
-    Commands,
-    add_command,
-    add_json,
-    add_no_report,
-    add_selection,
-)
+from harness.cli.arguments import declare
 from harness.cli.arguments.values import duration_s
 
 
-def add_runs(commands: Commands) -> None:
+def add_runs(commands: declare.Commands) -> None:
     """Declare `list` and `run`."""
-    listing = add_command(
+    listing = declare.command(
         commands, "list", "show the plan of a matrix, or the built-in suites", "listing.listing"
     )
-    listing.add_argument("matrix", type=Path, nargs="?", metavar="MATRIX", help=MATRIX)
-    listing.add_argument("--suites", action="store_true", help="show the built-in suites instead")
-    add_json(listing, ONE_ARRAY)
-    listing.add_argument("--count", action="store_true", help="show only the number of cells of each target")
-    add_selection(listing)
+    declare.path(listing, "matrix", "MATRIX", declare.MATRIX, nargs="?")
+    declare.flag(listing, "--suites", "show the built-in suites instead")
+    declare.json(listing, declare.ONE_ARRAY)
+    declare.flag(listing, "--count", "show only the number of cells of each target")
+    declare.selection(listing)
 
-    run = add_command(
+    run = declare.command(
         commands,
         "run",
         "run a matrix: live progress, records, report",
@@ -37,7 +27,7 @@ def add_runs(commands: Commands) -> None:
             3: "a required target is unavailable, cells are missing, or none was judged",
         },
     )
-    run.add_argument("matrix", type=Path, metavar="MATRIX", help=MATRIX)
+    declare.path(run, "matrix", "MATRIX", declare.MATRIX)
     run.add_argument(
         "--triage",
         action="store_const",
@@ -45,15 +35,16 @@ def add_runs(commands: Commands) -> None:
         dest="triage_budget_s",
         help="after the last cell, explain failing ones for 10 minutes at most",
     )
-    run.add_argument(
+    declare.value(
+        run,
         "--triage-budget",
+        "TIME",
+        "the same with another limit, such as 30m",
         type=duration_s,
         dest="triage_budget_s",
-        metavar="TIME",
-        help="the same with another limit, such as 30m",
     )
     folder = run.add_mutually_exclusive_group()
-    folder.add_argument("--out", type=Path, metavar="DIR", help="run folder; default: runs/<matrix>-<time>")
-    folder.add_argument("--resume", type=Path, metavar="DIR", help="continue an interrupted run")
-    add_selection(run)
-    add_no_report(run)
+    declare.path(folder, "--out", "DIR", "run folder; default: runs/<matrix>-<time>")
+    declare.path(folder, "--resume", "DIR", "continue an interrupted run")
+    declare.selection(run)
+    declare.no_report(run)

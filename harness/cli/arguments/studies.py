@@ -1,16 +1,14 @@
 """Arguments of `levels` and `advise`, the commands about one model."""
 
-from pathlib import Path
-
-from harness.cli.arguments.command import ONE_OBJECT, Commands, add_command, add_json, add_provider_settings
+from harness.cli.arguments import declare
 
 
-def add_studies(commands: Commands) -> None:
+def add_studies(commands: declare.Commands) -> None:
     """Declare `levels` and `advise`."""
-    levels = add_command(
+    levels = declare.command(
         commands, "levels", "show what each graph optimization level does to a model", "levels.levels"
     )
-    advise = add_command(
+    advise = declare.command(
         commands,
         "advise",
         "find the fastest configuration that passes, for one model",
@@ -19,20 +17,21 @@ def add_studies(commands: Commands) -> None:
     )
     for command in (levels, advise):
         folders = "; or a folder of onnxruntime-genai" if command is advise else ""
-        command.add_argument(
-            "model", metavar="MODEL", help=f".onnx file, or suite/model such as zoo/vit-small-op17{folders}"
+        declare.value(
+            command, "model", "MODEL", f".onnx file, or suite/model such as zoo/vit-small-op17{folders}"
         )
-        command.add_argument(
+        declare.value(
+            command,
             "provider",
+            "MATRIX-or-PROVIDER",
+            "matrix file (*.toml), or exact name of a provider; default: all that work here",
             nargs="?",
             default="",
-            metavar="MATRIX-or-PROVIDER",
-            help="matrix file (*.toml), or exact name of a provider; default: all that work here",
         )
-        add_provider_settings(command)
-    levels.add_argument("--out", type=Path, metavar="DIR", help="also write a page into this folder")
-    add_json(levels, f"{ONE_OBJECT} in place of the tables")
-    advise.add_argument(
-        "--budget", type=float, dest="budget_s", default=120.0, metavar="S", help="seconds; default: 120"
+        declare.provider_settings(command)
+    declare.path(levels, "--out", "DIR", "also write a page into this folder")
+    declare.json(levels, f"{declare.ONE_OBJECT} in place of the tables")
+    declare.value(
+        advise, "--budget", "S", "seconds; default: 120", type=float, dest="budget_s", default=120.0
     )
-    add_json(advise, f"{ONE_OBJECT}, with every record")
+    declare.json(advise, f"{declare.ONE_OBJECT}, with every record")

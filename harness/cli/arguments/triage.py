@@ -1,14 +1,12 @@
 """Arguments of `triage` and `replay`."""
 
-from pathlib import Path
-
-from harness.cli.arguments.command import ONE_OBJECT, Commands, add_command, add_json, add_provider_settings
+from harness.cli.arguments import declare
 from harness.cli.arguments.values import count, duration_s
 
 
-def add_triage(commands: Commands) -> None:
+def add_triage(commands: declare.Commands) -> None:
     """Declare `triage` and `replay`."""
-    triage = add_command(
+    triage = declare.command(
         commands,
         "triage",
         "explain failing cells: guilty node, minimal model, sentence",
@@ -19,29 +17,20 @@ def add_triage(commands: Commands) -> None:
             3: "a failure is not explained: it did not appear again, or time ran out",
         },
     )
-    triage.add_argument("run", type=Path, metavar="RUN", help="run folder")
-    triage.add_argument(
-        "cells", nargs="*", metavar="CELL", help="ids of cells; default: one of each group of failures"
+    declare.path(triage, "run", "RUN", "run folder")
+    declare.value(triage, "cells", "CELL", "ids of cells; default: one of each group of failures", nargs="*")
+    declare.value(triage, "--jobs", "N", "targets at once; default: processors", type=count)
+    declare.value(
+        triage, "--budget", "TIME", "such as 10m; default: no limit", type=duration_s, dest="budget_s"
     )
-    triage.add_argument("--jobs", type=count, metavar="N", help="targets at once; default: processors")
-    triage.add_argument(
-        "--budget", type=duration_s, dest="budget_s", metavar="TIME", help="such as 10m; default: no limit"
+    declare.path(triage, "--out", "DIR", "default: the folder triage of the run")
+    declare.path(
+        triage, "--write-expect", "FILE", "write [[expect]] entries for unexpected cells that are explained"
     )
-    triage.add_argument("--out", type=Path, metavar="DIR", help="default: the folder triage of the run")
-    triage.add_argument(
-        "--write-expect",
-        type=Path,
-        metavar="FILE",
-        help="write [[expect]] entries for unexpected cells that are explained",
-    )
-    triage.add_argument("--resume", action="store_true", help="continue an interrupted triage")
-    triage.add_argument(
-        "--keep-weights",
-        action="store_true",
-        help="keep initializers; default: random numbers of their range",
-    )
+    declare.flag(triage, "--resume", "continue an interrupted triage")
+    declare.flag(triage, "--keep-weights", "keep initializers; default: random numbers of their range")
 
-    replay = add_command(
+    replay = declare.command(
         commands,
         "replay",
         "judge the fault of a bundle here, without running its script",
@@ -53,11 +42,11 @@ def add_triage(commands: Commands) -> None:
             3: "it cannot be judged here, or it fails in another way",
         },
     )
-    replay.add_argument("bundle", type=Path, metavar="BUNDLE", help="folder or .zip")
+    declare.path(replay, "bundle", "BUNDLE", "folder or .zip")
     where = replay.add_mutually_exclusive_group()
-    where.add_argument(
-        "--target", metavar="MATRIX:NAME", help="a target of a matrix file; default: the bundle's own target"
+    declare.value(
+        where, "--target", "MATRIX:NAME", "a target of a matrix file; default: the bundle's own target"
     )
-    where.add_argument("--provider", metavar="PROVIDER", help="exact name, such as QNNExecutionProvider")
-    add_provider_settings(replay)
-    add_json(replay, ONE_OBJECT)
+    declare.value(where, "--provider", "PROVIDER", "exact name, such as QNNExecutionProvider", default="")
+    declare.provider_settings(replay)
+    declare.json(replay, declare.ONE_OBJECT)

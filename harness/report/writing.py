@@ -1,0 +1,21 @@
+"""What a user is told if the system refuses to write a file."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.core.errors import Problem, UsageError
+
+
+@contextmanager
+def writing(out: Path, what: str = "", hint: str = "choose another --out") -> Iterator[None]:
+    """Turn errors of the system into a message, such as ``out: the page cannot be written: disk full``.
+
+    Raises:
+        UsageError: ``out``, or something in it, cannot be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        told = f"{what} cannot be written: {error.strerror or error}".lstrip()
+        raise UsageError(Problem(where=str(out), what=told, hint=hint)) from error
