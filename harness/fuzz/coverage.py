@@ -1,5 +1,7 @@
 """What has been tried: operator, opset and types, rank, where the nodes ran, what was fused and printed."""
 
+import itertools
+import re
 from collections import Counter
 
 import msgspec
@@ -23,6 +25,8 @@ MOST_LINES = 20_000
 """Different printed lines that are remembered; a provider may number them in a way that nobody foresaw."""
 
 _LINES_OF_CELL = 200
+
+_NUMBERS = re.compile(r"\d+")
 
 
 class Sight(msgspec.Struct, frozen=True):
@@ -51,12 +55,18 @@ def operator_in(name: str) -> str:
     return choice_in(name).partition("-")[0]
 
 
-def fused_in(record: Record) -> frozenset[str]:
-    """Return the operators that nodes have after optimization, and none had before: what fusion made."""
+def fused_in(record: Record) -> frozenset[tuple[str, str]]:
+    """Return what fusion made of what: an operator that only the optimized graph has, and one that it lost.
+
+    Providers number the graphs that they compile; without the numbers these are one operator. Pairs come to an
+    end, as sets of operators in random graphs do not.
+    """
     if record.placement is None or record.content is None:
         return frozenset()
     ran = {*record.placement.ep_ops, *record.placement.cpu_ops}
-    return frozenset(ran - record.content.ops.keys())
+    gone = record.content.ops.keys() - ran or {""}
+    made = {_NUMBERS.sub("", name) for name in ran - record.content.ops.keys()}
+    return frozenset(itertools.product(made, gone))
 
 
 class Coverage:
@@ -65,7 +75,7 @@ class Coverage:
     def __init__(self) -> None:
         self._seen: Counter[Sight] = Counter()
         self._tried: Counter[tuple[str, str]] = Counter()
-        self._patterns: set[tuple[str, frozenset[str], frozenset[str]]] = set()
+        self._patterns: set[tuple[str, tuple[str, str]]] = set()
         self._lines: set[tuple[str, str]] = set()
         self.choices: set[str] = set()
 
@@ -91,15 +101,10 @@ class Coverage:
         return self._seen[sight] == 1 or is_new_inside
 
     def _adds_pattern(self, record: Record) -> bool:
-        """Remember what was fused from which operators; return whether it is new."""
-        fused = fused_in(record)
-        if not fused or record.content is None:
-            return False
-        ran = {*record.placement.ep_ops, *record.placement.cpu_ops} if record.placement else set()
-        pattern = (record.target, fused, frozenset(record.content.ops.keys() - ran))
-        is_new = pattern not in self._patterns
-        self._patterns.add(pattern)
-        return is_new
+        """Remember what was fused from which operators; return whether something is new."""
+        fresh = {(record.target, pair) for pair in fused_in(record)} - self._patterns
+        self._patterns |= fresh
+        return bool(fresh)
 
     def _adds_line(self, target: str, printed: str) -> bool:
         """Remember printed lines without names, numbers and paths; return whether one is new."""
@@ -124,7 +129,7 @@ class Coverage:
 
     @property
     def patterns(self) -> int:
-        """How many fused patterns have been seen, on all targets together."""
+        """How many such pairs have been seen, on all targets together: what was fused from what."""
         return len(self._patterns)
 
     @property

@@ -3,7 +3,7 @@
 import fnmatch
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar
 
 import msgspec
@@ -23,6 +23,9 @@ TRUE_FALSE = ("1", "0")
 
 Globs = tuple[str, ...]
 """Alternatives: one of them has to match."""
+
+_MODELS = 1 << 14
+"""Models whose matches are kept: those of a plan are asked about one after the other, and fuzzing has no end."""
 
 
 class SelectorTable(msgspec.Struct, kw_only=True):
@@ -132,7 +135,7 @@ class SelectorIndex:
         def by_suite(suite: str) -> int:
             return _mask(match(suite) for match in suites)
 
-        @cache
+        @lru_cache(_MODELS)
         def by_model(suite: str, model: str) -> int:
             return by_suite(suite) & _mask(match(suite, model) for match in models)
 

@@ -117,11 +117,26 @@ def test_a_fused_pattern_is_new_once_for_each_target_and_brings_more_of_its_choi
         record(2, "Conv-22-float32", Verdict.PASS, content=content), placement=placement(FusedConv=1)
     )
     assert coverage.add(fused, 4)
-    assert coverage.patterns == 1
+    assert coverage.patterns == 2  # from Conv, and from Relu
     assert coverage.tried("ep", "Conv-22-float32") == 1 - BRED
     assert not coverage.add(fused, 4)
     assert coverage.add(msgspec.structs.replace(fused, target="other"), 4)
-    assert coverage.patterns == 2
+    assert coverage.patterns == 4
+
+
+def test_compiled_graphs_are_new_once_whatever_their_numbers_and_sets_of_operators_are() -> None:
+    coverage = Coverage()
+
+    def ran(number: int, *ops: str) -> bool:
+        content = ModelContent(opsets={"ai.onnx": 17}, ops=dict.fromkeys(ops, 1))
+        one = record(4, "grown", Verdict.PASS, content=content)
+        made = placement(**{f"EP-subgraph_{number}": 1})
+        return coverage.add(msgspec.structs.replace(one, placement=made), 2)
+
+    assert ran(7, "Conv", "Relu")
+    assert ran(10, "Abs", "Conv")
+    assert not ran(11, "Abs", "Relu")
+    assert ran(12, "Abs", "Exp", "Relu")
 
 
 def test_what_stays_as_it_was_is_no_pattern() -> None:
