@@ -15,7 +15,7 @@ from harness.agent_check.check import FaultError, NotDoneError
 from harness.agent_check.dialogue import PLAIN, Dialogue, Opening
 from harness.core.scenario import GENERATE
 from harness.core.value import NamedValues, Tensor, Value, tensor
-from harness.engine.greeting import Greeting
+from harness.engine.connection import Greeting
 from harness.engine.messages import (
     After,
     Completed,

@@ -20,6 +20,7 @@ from harness.core.scenario import GENERATE, SCENARIOS
 from harness.core.verdict import Cause, Family
 from harness.corpus.case import Case
 from harness.corpus.generation import Generation
+from harness.engine import elsewhere
 from harness.engine.answer import NOT_REQUESTED, golden_of, keep_answer
 from harness.engine.cases import Found, NoCase, NoInput, why_not
 from harness.engine.early_end import ended, without_case
@@ -30,7 +31,6 @@ from harness.engine.measure import with_shapes
 from harness.engine.next_step import Judged, NextStep
 from harness.engine.open_questions import OpenQuestions
 from harness.engine.outcome import Ending, Made, Outcome, Ran, Rejected, Unavailable
-from harness.engine.places import elsewhere
 from harness.engine.recorded import Attempt, record_of
 from harness.engine.task import BaselineTask, CellTask, Kind, Question, QuestionTask, Task
 

@@ -13,8 +13,8 @@ import msgspec
 from harness.catalog.catalog import find_provider
 from harness.core.cell import Cell
 from harness.core.errors import one_line
-from harness.engine.places.state import PlaceState
 from harness.engine.slurm import JOB, allocates
+from harness.places.state import PlaceState
 from harness.plan.target import Runtime, Target
 
 SHARED = frozenset({"cpu", "cloud"})

@@ -12,8 +12,7 @@ from harness.core.verdict import Cause, Phase
 from harness.corpus.case import Case
 from harness.corpus.errors import ModelError
 from harness.engine.cell_pipeline import CellPipeline
-from harness.engine.declines import OTHER, PATHS, TENSOR_FOLDERS, declined
-from harness.engine.job import Demands, job
+from harness.engine.job import OTHER, PATHS, TENSOR_FOLDERS, Demands, declined, job
 from harness.engine.outcome import Asked, Rejected, Unavailable, Unfeedable, Unsupported
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import Queues, TaskQueue

@@ -23,15 +23,15 @@ from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.configuration import Configuration, configuration
 from harness.engine.dispatcher import Dispatcher
 from harness.engine.effects import Effects
-from harness.engine.events import Answered, Event, Finished, Noted, Warned
+from harness.engine.events import Answered, Event, Finished, Noted, Warned, place_changed
 from harness.engine.listener import Listener
 from harness.engine.next_step import NextStep
-from harness.engine.places.fleet import Fleet
-from harness.engine.places.state import PlaceState
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import Queues
 from harness.engine.references import References, Stores
 from harness.engine.task import Kind
+from harness.places.fleet import Fleet
+from harness.places.state import PlaceState
 from harness.plan.plan import Plan
 from harness.runtimes.builds import Builds
 
@@ -102,7 +102,10 @@ class Engine:
         """Written by the engine's thread alone, as the next one is by the consumer's."""
         self._taken_bytes = 0
         self._fleet = Fleet(
-            plan, self._announce, lambda state, problem: self._post(self._on_leased, state, problem)
+            plan,
+            lambda *change: self._announce(place_changed(*change)),
+            self._warn,
+            lambda state, problem: self._post(self._on_leased, state, problem),
         )
         self._pool = self._make_pool(processes or processors())
         self._effects = Effects(plan)

@@ -8,6 +8,7 @@ from harness.core.record import Record
 from harness.core.value import value_bytes
 from harness.corpus.case import Case
 from harness.golden.golden import Golden
+from harness.places.state import PlaceState
 
 
 class TargetReady(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,6 +101,14 @@ class PlaceChanged(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     reason: str = ""
     fingerprint: dict[str, Any] | None = None
+
+
+def place_changed(state: PlaceState, what: str, reason: str) -> PlaceChanged:
+    """Return the event of a place that is ``what`` now."""
+    fingerprint = None if what == "set aside" else state.fingerprint
+    return PlaceChanged(
+        target=state.target, place=state.name, state=what, reason=reason, fingerprint=fingerprint
+    )
 
 
 class NotRun(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,6 @@ import os
 import queue
 import secrets
 import shlex
-import signal
 import socket
 import subprocess
 import sys
@@ -203,35 +202,6 @@ def start_process(
                 start_new_session=True,
             )
         )
-
-
-def kill_group(popen: "subprocess.Popen[bytes]") -> None:
-    """Kill a process and all that it has started; harmless on an ended one."""
-    if os.name == "posix":
-        _signal_group(popen, signal.SIGKILL)
-    else:
-        popen.kill()
-
-
-def terminate_group(popen: "subprocess.Popen[bytes]") -> None:
-    """Ask a process and all that it has started to end; harmless on an ended one."""
-    if os.name == "posix":
-        _signal_group(popen, signal.SIGTERM)
-    else:
-        popen.kill()
-
-
-def has_group(popen: "subprocess.Popen[bytes]") -> bool:
-    """Return whether anything is left of a reaped process and what it has started in its group."""
-    return os.name == "posix" and _signal_group(popen, 0)
-
-
-def _signal_group(popen: "subprocess.Popen[bytes]", number: int) -> bool:
-    try:
-        os.killpg(popen.pid, number)
-    except (ProcessLookupError, PermissionError):  # macOS raises the second if only an ended process is left
-        return False
-    return True
 
 
 def is_local(runtime: "Runtime") -> bool:

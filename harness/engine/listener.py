@@ -42,7 +42,7 @@ from harness.engine.outcome import (
     from_making,
     from_result,
 )
-from harness.engine.places.listener import PlaceListener, why_not_started, with_teardown
+from harness.engine.place_listener import PlaceListener, why_not_started, with_teardown
 from harness.engine.process import ENDED
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import START_ATTEMPTS, Queues, TaskQueue

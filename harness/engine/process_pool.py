@@ -9,10 +9,8 @@ from typing import Any
 
 from harness.core.errors import one_line
 from harness.engine.admission import Admission
-from harness.engine.configuration import HERE, Configuration
+from harness.engine.configuration import HERE, Configuration, configured_at
 from harness.engine.launch import is_local, launch
-from harness.engine.places.fleet import Fleet
-from harness.engine.places.state import PlaceState
 from harness.engine.prestarted import take_prestarted
 from harness.engine.process import AgentProcess
 from harness.engine.queues import TaskQueue
@@ -20,6 +18,8 @@ from harness.engine.slurm import QueueWatch
 from harness.engine.spares import Spares
 from harness.engine.tensor_files import TensorHome, Tensors
 from harness.engine.worker import Worker
+from harness.places.fleet import Fleet
+from harness.places.state import PlaceState
 from harness.runtimes.builds import Builds
 from harness.runtimes.installer import InstallError
 
@@ -91,7 +91,7 @@ class ProcessPool:
             place = queue.places.next_free(full | self._full_places(queue), queue.refused)
             if place is None:
                 return
-            config = place.configured(queue.configuration)
+            config = configured_at(place.place, queue.configuration)
             try:
                 started = self.builds.is_built(config.runtime) and self._start_one(queue, config, place)
             except (InstallError, OSError, ValueError) as error:

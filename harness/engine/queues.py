@@ -12,9 +12,9 @@ from harness.engine.device import device_of, devices_at
 from harness.engine.effects import Effects
 from harness.engine.launch import is_local
 from harness.engine.outcome import Rejected, Unavailable
-from harness.engine.places.fleet import Fleet
-from harness.engine.places.of_target import TargetPlaces
 from harness.engine.task import BaselineTask, CellTask, Kind, Question, QuestionTask, Task
+from harness.places.fleet import Fleet
+from harness.places.of_target import TargetPlaces
 from harness.plan.file_format import RenewAfter, Timeouts
 from harness.plan.plan import Plan
 from harness.plan.runs_entry import LatencySettings

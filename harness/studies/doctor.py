@@ -13,7 +13,7 @@ from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.structure import OPTION
 from harness.core.verdict import Cause
 from harness.engine.launch import is_local
-from harness.engine.places.listing import list_places
+from harness.places.listing import list_places
 from harness.plan.matrix import Matrix
 from harness.plan.target import Target
 from harness.studies.advice import next_step

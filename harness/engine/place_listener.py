@@ -14,11 +14,11 @@ from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.early_end import ended
 from harness.engine.events import Event, Warned
 from harness.engine.outcome import Died, Ending, Hung, Raised, Ran, Rejected, Unavailable
-from harness.engine.places.fleet import Fleet
-from harness.engine.places.state import PlaceState
 from harness.engine.queues import TaskQueue
 from harness.engine.slurm import told_end
 from harness.engine.worker import Worker
+from harness.places.fleet import Fleet
+from harness.places.state import PlaceState
 
 MOST_LOSSES = 5
 """Attempts at a cell that end because its machine or its process was killed from outside. With a place of

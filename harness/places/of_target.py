@@ -5,10 +5,9 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from harness.core.errors import Problem, UsageError
-from harness.engine.events import Event, PlaceChanged, Warned
-from harness.engine.places.equality import differences, told
-from harness.engine.places.leases import Leases, OnLeased
-from harness.engine.places.state import GIVE_UP, NEVER_USED, PlaceState
+from harness.places.equality import differences, told
+from harness.places.leases import Leases
+from harness.places.state import GIVE_UP, NEVER_USED, PlaceState
 from harness.plan.places import Places
 
 PROOF_S = 15.0
@@ -16,29 +15,26 @@ PROOF_S = 15.0
 are equal. A place that is to be identical has all the time of its limits."""
 
 
-class TargetPlaces:
-    """All places of a target.
+Tell = Callable[[PlaceState, str, str], None]
+"""Called with a place, what it is now (``ready``, ``differs`` or ``set aside``), and a reason."""
 
-    Args:
-        written: What the matrix says about all of them.
-        states: The places.
-        announce: Called with each event, from other threads, too.
-        on_leased: Called from another thread once a place is acquired.
-    """
+
+class TargetPlaces:
+    """All places of a target; ``written`` is what the matrix says about them."""
 
     def __init__(
         self,
         written: Places,
         states: tuple[PlaceState, ...],
-        announce: Callable[[Event], None],
-        on_leased: OnLeased,
+        tell: Tell,
+        leases: Leases,
     ) -> None:
         self.states = states
         self.began = False
         """Whether cells may be given out."""
         self._written = written
-        self._announce = announce
-        self._leases = Leases(written, on_leased, self._warn)
+        self._tell = tell
+        self._leases = leases
         self._first: PlaceState | None = None
         """The place with which the others are compared."""
         self._first_environment: dict[str, Any] = {}
@@ -146,17 +142,3 @@ class TargetPlaces:
     @property
     def _ever_ready(self) -> bool:
         return self._first is not None
-
-    def _tell(self, state: PlaceState, what: str, text: str) -> None:
-        self._announce(
-            PlaceChanged(
-                target=state.target,
-                place=state.name,
-                state=what,
-                reason=text,
-                fingerprint=state.fingerprint if what in ("ready", "differs") else None,
-            )
-        )
-
-    def _warn(self, text: str) -> None:
-        self._announce(Warned(message=text))

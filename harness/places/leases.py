@@ -4,8 +4,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.engine.places.listing import run_command
-from harness.engine.places.state import PlaceState
+from harness.places.listing import run_command
+from harness.places.state import PlaceState
 from harness.plan.places import NAME, Places
 
 OnLeased = Callable[[PlaceState, str], None]

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import IO
 
 from harness.core.errors import Problem, UsageError, one_line
-from harness.engine.launch import kill_group
 from harness.plan.places import Place, Places, places_of_json
+from harness.runtimes.process_group import kill_group
 
 MOST_BYTES = 16 << 20
 """Bytes of a list of places: that of 10,000 has some 2 MB."""
