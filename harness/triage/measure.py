@@ -7,10 +7,10 @@ from typing import Any
 
 from harness.core.value import Value, leaves
 from harness.corpus.nodes import domain_of
-from harness.triage.anonymous import tellings
 from harness.triage.net import Net
 from harness.triage.node import Weight, all_nodes
 from harness.triage.plain_values import GIVEN, speciality
+from harness.triage.transform.names import tellings
 
 Operator = tuple[str, str]
 
