@@ -61,13 +61,7 @@ class Attestation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def attestation_of(files: Mapping[str, bytes], profile: ProfileRef, result: Result) -> Attestation:
-    """Return the attestation of a submission.
-
-    Args:
-        files: Path in the submission -> content, of all files but signatures.
-        profile: The profile that was run.
-        result: Its result.
-    """
+    """Return the attestation of a submission's files but signatures, for the result of a profile."""
     return Attestation(
         type_=STATEMENT_TYPE,
         subject=tuple(

@@ -43,7 +43,6 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one case.
 
     Attributes:
-        case: The case.
         verdict: That of its record; ``not_run`` if it has none, or more than one.
         required: Whether the level depends on it: its feature is ``core``, or claimed.
     """
@@ -106,12 +105,8 @@ def case_key(record: Record) -> tuple[str, str]:
 def result_of(profile: Profile, claims: Collection[str], records: Iterable[Record]) -> Result:
     """Return the level and totals of a result.
 
-    Args:
-        profile: The profile that was run.
-        claims: Features of the profile that the product claims. Those that are several of them at once count,
-            too.
-        records: In any order. A case without a record is open, and so is one with several: none of them can
-            be chosen. Records of other cases do not count.
+    Claimed features that are several at once count, too. A case without a record is open, and so is one with
+    several: none of them can be chosen. Records of other cases do not count.
 
     Raises:
         ValueError: A claim is no feature of the profile.

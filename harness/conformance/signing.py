@@ -20,9 +20,7 @@ class SignatureError(HarnessError):
 def ssh_sign(content: bytes, key: Path) -> bytes:
     """Return the signature of ``ssh-keygen -Y sign`` over some bytes.
 
-    Args:
-        content: What is signed.
-        key: A private key, or the public half of one that ``ssh-agent`` has.
+    The key is a private one, or the public half of one that ``ssh-agent`` has.
 
     Raises:
         UsageError: There is no such key, no ``ssh-keygen``, or it refuses.
@@ -40,10 +38,7 @@ def ssh_sign(content: bytes, key: Path) -> bytes:
 def ssh_signer(content: bytes, signature: bytes, signers: Path) -> str:
     """Return the identity of the signer, as a file of allowed signers has it.
 
-    Args:
-        content: What was signed.
-        signature: As ``ssh_sign`` returns it.
-        signers: A file as ``ssh-keygen`` reads it (ALLOWED SIGNERS): an identity and its public key per line.
+    ``ssh-keygen`` reads that file (ALLOWED SIGNERS): an identity and its public key per line.
 
     Raises:
         SignatureError: The signature does not belong to these bytes, or the key is of no allowed signer.

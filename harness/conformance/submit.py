@@ -43,13 +43,11 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """What a vendor tells with a run.
 
     Attributes:
-        profile: The profile that was run.
         features: Extended features that the product claims.
         vendor: Who answers for it; empty if unnamed.
         product: Its name; empty for that of the provider.
         contact: An address or URL.
         waivers: Read from the file of ``waivers_content``.
-        waivers_content: That file.
         command: The command that ran, as a list of arguments.
     """
 
@@ -67,8 +65,6 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
     """A run of a profile on one target.
 
     Attributes:
-        target: The target's name.
-        provider: Its preferred provider.
         info: ``run.json``.
         records: Records of the profile's cases, as many as there are.
         told: The lines that the run printed.
@@ -90,12 +86,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def submission_of(claim: Claim, run: Finished, now: dt.datetime) -> Submission:
-    """Return the submission of a run, complete or not; what is missing is open.
-
-    Args:
-        claim: What the vendor tells.
-        run: The run.
-        now: The time, with its zone.
+    """Return the submission of a run, complete or not; what is missing is open. ``now`` has its zone.
 
     Raises:
         ValueError: A claimed feature is none of the profile.

@@ -76,15 +76,9 @@ class _Form(NamedTuple):
 
 
 class Cases:
-    """Loads models, and keeps those used last.
+    """Loads models, and keeps those used last: targets reach the same model at about the same time.
 
-    Args:
-        plan: Has their settings.
-        suites: Suite name -> suite.
-        references: Known answers: which inputs a model runs with.
-        warn: Called with problems of the caller's settings.
-        room: Forms of models that are kept in memory at most; targets reach the same model at about the same
-            time.
+    ``warn`` is called with problems of the caller's settings.
     """
 
     def __init__(

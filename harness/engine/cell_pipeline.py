@@ -38,13 +38,8 @@ from harness.engine.task import BaselineTask, CellTask, Kind, Question, Question
 class CellPipeline:
     """Keeps every task from its submission to its record.
 
-    Args:
-        next_step: Measures outcomes; has the plan, the models and the answers.
-        effects: What options change.
-        put: Called with each task that has to run: a question, a baseline, or a cell once more. Its outcome
-            comes to ``conclude``.
-        announce: Called with each event.
-        gives_outputs: Whether ``Finished`` events have the EP's outputs.
+    ``put`` is called with each task that has to run: a question, a baseline, or a cell once more. Its outcome
+    comes to ``conclude``.
     """
 
     def __init__(

@@ -56,11 +56,7 @@ class Greeting(NamedTuple):
 
 
 class Connection:
-    """The stream to the agent of one process.
-
-    Args:
-        started: The process.
-    """
+    """The stream to the agent of one process."""
 
     def __init__(self, started: Started) -> None:
         self.greeting: Greeting | None = None
@@ -192,10 +188,7 @@ class Connection:
 def find_greeting(line: bytes, token: str, modes: tuple[str, ...] = MODES) -> Greeting | None:
     """Return the greeting in a line of a channel; None if there is none.
 
-    Args:
-        line: The line, which may begin with something else, such as a prompt.
-        token: That of the hello.
-        modes: Those of the hello.
+    Something else may stand before it in the line, such as a prompt. Token and modes are those of the hello.
 
     Raises:
         GreetingError: It is none that was asked for.

@@ -96,8 +96,7 @@ NO_SLOT = Slot(device="", locks=())
 class Slots:
     """Locks on devices, held as files: they work across processes, and end with the process that holds them.
 
-    Args:
-        folder: Where the files are; the same for all runs on a machine.
+    The folder of the files is the same for all runs on a machine.
     """
 
     def __init__(self, folder: Path) -> None:

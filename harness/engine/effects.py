@@ -42,14 +42,7 @@ class Doubt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):
-    """Names outputs without the options.
-
-    Attributes:
-        configuration: The configuration without them.
-        session: The axes that are no part of a configuration.
-        suite: The model's suite.
-        model: The model.
-    """
+    """Names outputs without the options: ``session`` has the axes that are no part of a configuration."""
 
     configuration: Configuration
     session: _Axes
@@ -60,9 +53,8 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
 class Effects:
     """The outputs without options, for the cells of a plan.
 
-    Args:
-        plan: Where the cells come from. If two of its targets differ only in such options, the cells of the
-            one are the baselines of the other, and run only once.
+    If two targets differ only in such options, the cells of the one are the baselines of the other, and run
+    only once.
     """
 
     def __init__(self, plan: Plan) -> None:

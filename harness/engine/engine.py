@@ -109,7 +109,7 @@ class Engine:
         )
         self._pool = self._make_pool(processes or processors())
         self._effects = Effects(plan)
-        self._queues = Queues(plan, self._effects, durations_ms or {}, self._fleet, measures=measures)
+        self._queues = Queues(plan, self._effects, durations_ms or {}, self._fleet, measures)
         references = References(study.stores or Stores.of_here(), study.room)
         cases = Cases(plan, suites, references, self._warn, study.room)
         self._pipeline = CellPipeline(
@@ -171,13 +171,8 @@ class Engine:
     def ask(self, target: str, models: Iterable[tuple[str, str]], kind: Kind = Kind.ANSWER) -> None:
         """Have the CPU provider of a target's runtime compute models, even if the answers are stored.
 
-        Each comes back as one ``Answered`` event, and is not stored. The target's own provider does not
-        matter.
-
-        Args:
-            target: Its name; nothing else may be asked or submitted of it.
-            models: Pairs of a suite and a model.
-            kind: What is asked of each.
+        Each pair of a suite and a model comes back as one ``Answered`` event, and is not stored. The target's
+        own provider does not matter; nothing else may be asked or submitted of it.
         """
         self._post(self._on_ask, target, tuple(models), kind)
 

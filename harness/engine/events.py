@@ -15,7 +15,6 @@ class TargetReady(msgspec.Struct, frozen=True, kw_only=True):
     """A target's first process is up, or the target turned out to be unavailable.
 
     Attributes:
-        target: Its name.
         fingerprint: The environment as the agent found it: versions, devices, options, settings.
         problem: Why it cannot be used; empty if it can.
     """
@@ -54,8 +53,6 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     """A CPU provider has answered what ``Engine.ask`` asked.
 
     Attributes:
-        suite: The model's suite.
-        model: The model.
         case: The model with its inputs; None if it could not be read.
         golden: The answer; None without one.
         problem: Why there is no answer; empty if there is one.
@@ -89,8 +86,6 @@ class PlaceChanged(msgspec.Struct, frozen=True, kw_only=True):
     """A place of a target has shown what it is, or was set aside.
 
     Attributes:
-        target: The target's name.
-        place: The place's name.
         state: ``ready``; ``differs``: it can be used, and is not equal to the first one; ``set aside``.
         reason: What differs, or why it is set aside.
         fingerprint: Its environment, if it can be used.
@@ -112,12 +107,7 @@ def place_changed(state: PlaceState, what: str, reason: str) -> PlaceChanged:
 
 
 class NotRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell gets no record: no place is left that could run it.
-
-    Attributes:
-        cell: Its id.
-        reason: One line.
-    """
+    """A cell, by its id, gets no record: no place is left that could run it. The reason is one line."""
 
     cell: str
     reason: str

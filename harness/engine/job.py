@@ -139,9 +139,7 @@ def piece(case: Case, name: str, offset: int) -> bytes | None:
 def declined(declines: Mapping[str, str], job: Mapping[str, Any]) -> str:
     """Return why an agent does not do a job; empty if it does.
 
-    Args:
-        declines: What it declines -> why; see ``docs/reference/agent-protocol.md``.
-        job: The job, as the agent takes it.
+    ``declines`` is what it declines -> why; see ``docs/reference/agent-protocol.md``.
     """
     if not declines:  # nearly always
         return ""

@@ -133,17 +133,11 @@ class _Result(_Table, frozen=True, kw_only=True, tag_field="status"):
         outputs: For each data set that was run the outputs in wire form.
         other: Those of a run with other inputs, between two of the only data set.
         second: Those of a second run of the first data set, if they differ.
-        providers: Of the session, before its runs.
-        providers_after: Of the session, after them.
-        latency: How long its runs took.
-        scenario: Facts about its scenario.
-        generated: What the scenario ``generate`` has besides.
-        graph: The optimized model.
+        providers, providers_after: Of the session, before and after its runs.
         declined: Why a model could not be converted.
         made: A converted model, in wire form.
         rounded: The model that the CPU provider computes in its place, likewise.
-        message: What went wrong.
-        kind: The type of the error.
+        message, kind: What went wrong, and the type of the error.
     """
 
     phase: FinishedPhase = "create"

@@ -107,12 +107,7 @@ class Raised(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unsupported(msgspec.Struct, frozen=True, kw_only=True):
-    """The provider, or this onnxruntime, has no such scenario.
-
-    Attributes:
-        process: The process as it was afterwards.
-        scenario: Observations of its scenario until then.
-    """
+    """The provider, or this onnxruntime, has no such scenario; further fields as in ``Raised``."""
 
     phase: Phase
     message: str

@@ -91,8 +91,7 @@ class AgentProcess:
     def serve(self, deliver: Callable[[Any], None]) -> None:
         """Start the agent, then carry messages to it. Blocks until the stream has ended.
 
-        Args:
-            deliver: Called with each message, from another thread, and at last with ``ENDED``.
+        ``deliver`` is called with each message, from another thread, and at last with ``ENDED``.
         """
         receiver = threading.Thread(target=self._receive, args=(deliver,), daemon=True)
         receiver.start()

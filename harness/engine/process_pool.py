@@ -31,14 +31,9 @@ STOP_S = 5.0
 
 
 class ProcessPool:
-    """Starts, keeps and ends all workers.
+    """Starts, keeps and ends all workers, ``processes`` at once that compute on this machine's processors.
 
-    Args:
-        processes: Workers at once that compute on this machine's processors.
-        on_message: Called with a worker's number and a message from it, from other threads.
-        warn: Called with a line for people.
-        builds: Builds the environments of runtimes.
-        fleet: The places of targets.
+    ``on_message`` is called with a worker's number and a message from it, from other threads.
     """
 
     def __init__(
@@ -266,11 +261,7 @@ class ProcessPool:
         del self._leaving[worker.number]
 
     def close(self, *, gently: bool) -> None:
-        """End every process.
-
-        Args:
-            gently: Whether idle ones may exit by themselves; the others are killed at once.
-        """
+        """End every process: idle ones may exit by themselves if ``gently``, all others are killed."""
         self.builds.cancel()
         self._queue_watch.close()
         grace_s = STOP_S if gently else 0.0

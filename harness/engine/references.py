@@ -56,9 +56,7 @@ class Stores(msgspec.Struct, frozen=True):
 class References:
     """Goldens by case, other answers by question and case, and the noises of models.
 
-    Args:
-        stores: Where answers outlive the run.
-        room: How many of each kind are kept in memory at most; the stores have the others.
+    In memory are as many of each kind as there is room for; the stores have the others.
     """
 
     def __init__(self, stores: Stores, room: Room = Room()) -> None:  # noqa: B008 - it is frozen

@@ -98,10 +98,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         return "references" if checks else "cpu"
 
     def for_golden(self, precision: str | None = None) -> "Question":
-        """Return the question whose answer is the golden: only scenarios with other data have their own.
+        """Return the question whose answer is the golden, by default at the same precision.
 
-        Args:
-            precision: Of the model; that of this question by default.
+        Only scenarios with other data have a golden of their own.
         """
         return Question(
             suite=self.suite,

@@ -148,10 +148,8 @@ class Worker:
     def enter(self, phase: Phase, since: float | None = None) -> None:
         """Begin a phase and its time limit.
 
-        Args:
-            phase: The phase.
-            since: When it began, on the monotonic clock: when the message arrived, which the engine may read
-                later. By default it begins now.
+        ``since`` is on the monotonic clock, by default now: when the message arrived, which the engine may
+        read later.
         """
         self.phase = phase
         self.deadline = (time.monotonic() if since is None else since) + getattr(self._limits, phase)
@@ -326,12 +324,10 @@ class Pace:
         """Seconds that a task takes; 0 before the first has ended."""
 
     def add(self, task_s: float, *, ends_soon: bool = False) -> None:
-        """Count a task.
+        """Count a task of so many seconds, as the harness measured it.
 
-        Args:
-            task_s: Seconds that it took, as the harness measured it.
-            ends_soon: Whether the process is about to be replaced, and so holds no more than it must: it does
-                all that it holds before, and may grow by hundreds of MiB in one session.
+        A process that is about to be replaced holds no more than it must: it does all that it holds before,
+        and may grow by hundreds of MiB in one session.
         """
         self._task_s += (task_s - self._task_s) * (WEIGHT if self._task_s else 1.0)
         tasks = IN_FLIGHT_S / self._task_s if self._task_s > 0.0 else MOST_IN_FLIGHT

@@ -97,10 +97,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recorder:
-    """Writes a recording.
-
-    Args:
-        folder: A new or empty folder.
+    """Writes a recording into a new or empty folder.
 
     Raises:
         UsageError: It is not empty, or cannot be made.
@@ -185,12 +182,7 @@ def read_recording(folder: Path) -> Recording:
 
 
 def altered_files(folder: Path, recorded: RecordedModel) -> Iterator[str]:
-    """Yield a line for each file of a model that is no longer as it was recorded.
-
-    Args:
-        folder: The recording's folder.
-        recorded: One of its models.
-    """
+    """Yield a line for each file of a model of a recording that is no longer as it was recorded."""
     home = folder / recorded.folder
     for name, digest in recorded.files.items():
         try:

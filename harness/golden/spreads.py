@@ -42,12 +42,7 @@ class _SpreadManifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_spread(entry: Path, precision: str) -> Spread | None:
-    """Return the spread that is stored with a golden, or None; a damaged one is removed.
-
-    Args:
-        entry: The golden's folder.
-        precision: Precision whose rounding makes the noise.
-    """
+    """Return the spread at a precision in the entry of a golden, or None; a damaged one is removed."""
     home = entry / f"spread_{precision}"
     if not home.is_dir():
         return None
@@ -72,12 +67,9 @@ def load_spread(entry: Path, precision: str) -> Spread | None:
 
 
 def save_spread(entry: Path, spread: Spread, amplitudes: tuple[float, ...]) -> None:
-    """Store a spread with its golden; do nothing if the golden is not stored.
+    """Store a spread in the entry of its golden; do nothing if the golden is not stored.
 
-    Args:
-        entry: The golden's folder.
-        spread: The spread.
-        amplitudes: Amplitudes of the samples; see ``harness.corpus.noisy.amplitudes_of``.
+    For ``amplitudes`` see ``harness.corpus.noisy.amplitudes_of``.
 
     Raises:
         UsageError: The cache cannot be written.

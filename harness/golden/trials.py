@@ -34,11 +34,8 @@ def try_inputs(first: Case, answer: Answer) -> Trial:
     """Go through the attempts as far as answers are known.
 
     Takes the first attempt that runs. If its golden cannot distinguish a right answer from a wrong one, takes
-    the first other values of the same sizes whose golden can.
-
-    Args:
-        first: The model with its first attempt. A model with test data, or without any input, has no other.
-        answer: Returns goldens. Nothing else decides, so that each run takes the same inputs.
+    the first other values of the same sizes whose golden can. A model with test data, or without any input,
+    has no other attempt. Nothing but goldens decides, so that each run takes the same inputs.
     """
     if first.recipe is None or not first.ports:
         return Trial(first)

@@ -13,11 +13,7 @@ _operators = msgspec.json.Decoder(tuple[str, ...])
 
 
 def load_unnoticed(entry: Path) -> tuple[str, ...] | None:
-    """Return operators of nodes that could compute zeros unnoticed; None if this was not tried.
-
-    Args:
-        entry: The golden's folder.
-    """
+    """Return operators of nodes that could compute zeros unnoticed; None if this was not tried."""
     try:
         return _operators.decode((entry / _HOME / _FILE).read_bytes())
     except (OSError, ValueError, msgspec.MsgspecError):

@@ -35,12 +35,7 @@ class ModelNote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlannedModels(msgspec.Struct, frozen=True, kw_only=True):
-    """The models of a plan.
-
-    Attributes:
-        plan: The plan with its settings of models.
-        suites: Suite name -> suite.
-    """
+    """The models of a plan, with its settings of models."""
 
     plan: Plan
     suites: Mapping[str, Suite]
@@ -61,16 +56,9 @@ class PlannedModels(msgspec.Struct, frozen=True, kw_only=True):
     def answers(
         self, models: Models, runtime: Runtime, notify: Notify, kind: Kind = Kind.ANSWER
     ) -> Iterator[TargetReady | Answered]:
-        """Compute models with the CPU provider of a runtime, whether or not the cache has results.
+        """Yield the environment of a runtime, if it starts, and what its CPU provider computes of models.
 
-        Args:
-            models: Which models.
-            runtime: Whose CPU provider.
-            notify: Receives the messages of the engine.
-            kind: What to compute.
-
-        Yields:
-            The environment, if the runtime starts, and each model once, in any order.
+        The models come once each, in any order, whether or not the cache has results.
         """
         if not models:
             return

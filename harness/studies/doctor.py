@@ -93,9 +93,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 def examine(matrix: Matrix | None, notify: Notify) -> tuple[Row, ...]:
     """Try every provider of the catalogue, every installed plugin, and the targets of a matrix.
 
-    Args:
-        matrix: Whose targets to try as well; its models, exclusions and expectations do not matter.
-        notify: Receives messages.
+    The models, exclusions and expectations of the matrix do not matter.
 
     Returns:
         The matrix's targets in their order, each of their places by itself, then providers by name. A
@@ -122,11 +120,7 @@ def examine(matrix: Matrix | None, notify: Notify) -> tuple[Row, ...]:
 
 
 def examine_provider(name: str, notify: Notify) -> Row | None:
-    """Try one provider of the catalogue, in the build and as an installed plugin.
-
-    Args:
-        name: Its exact name.
-        notify: Receives messages.
+    """Try one provider of the catalogue, by its exact name, in the build and as an installed plugin.
 
     Returns:
         The first way in which it computes something, else one in which it was tried; None if it is not here.

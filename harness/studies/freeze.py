@@ -54,14 +54,7 @@ _NOISE_BITS = 6
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """A model that may become a case.
-
-    Attributes:
-        suite: A suite by name.
-        model: One of its models.
-        scenario: As in a matrix.
-        feature: The feature that the case would belong to.
-    """
+    """A model of a suite that may become a case in a scenario, and the feature that it would belong to."""
 
     suite: str
     model: str
@@ -95,13 +88,7 @@ class FrozenCases(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def freeze(candidates: Sequence[Candidate], rules: Rules, scratch: Path, notify: Notify) -> FrozenCases:
-    """Freeze candidates.
-
-    Args:
-        candidates: In any order.
-        rules: By which the profile judges.
-        scratch: An empty folder.
-        notify: Receives messages.
+    """Freeze candidates, by whose rules the profile judges; the scratch folder is empty.
 
     Raises:
         UsageError: A suite does not exist, or the cache cannot be written.

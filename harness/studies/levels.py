@@ -46,9 +46,7 @@ _Seen = dict[tuple[str, str], Finished]
 
 
 def examine_levels(name: str, suite: Suite, matrix: Matrix, notify: Notify) -> Levels:
-    """Examine one model at every level.
-
-    Ctrl-C ends it early, with the results so far.
+    """Examine one model at every level. Ctrl-C ends it early, with the results so far.
 
     Args:
         name: The model's name in the result.

@@ -54,10 +54,10 @@ def record_goldens(
 ) -> Recorded:
     """Compute the goldens of a plan's models that the cache lacks, and references for all of them.
 
-    Ctrl-C ends it early.
+    The models have their own data, whatever the scenarios. Ctrl-C ends it early.
 
     Args:
-        plan: Whose models; with their own data, whatever the scenarios.
+        plan: Whose models.
         suites: Suite name -> suite.
         recorder: Writes a recording; finished unless interrupted.
         notify: Receives messages.

@@ -27,14 +27,7 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a way.
-
-    Attributes:
-        way: The way.
-        record: The record of the only model.
-        printed: The output of the process.
-        fingerprint: The environment as far as it is known.
-    """
+    """The result of a way: the record of the only model, and the environment as far as it is known."""
 
     way: Way
     record: Record

@@ -91,12 +91,8 @@ def verify_kept(
 ) -> Verified:
     """Compute again the cached goldens of a plan's models, of every release; Ctrl-C ends it early.
 
-    Args:
-        plan: Whose models; with their own data, whatever the scenarios.
-        suites: Suite name -> suite.
-        runtime: Whose CPU provider computes.
-        notify: Receives messages.
-        show: Called with the number of models so far, and of all.
+    The models have their own data, whatever the scenarios. ``show`` is called with the number of models so
+    far, and of all.
     """
     found = Verified()
     kept = kept_by_case()
@@ -141,12 +137,8 @@ def verify_recording(
 ) -> Verified:
     """Compute a recording again. Ctrl-C ends it early, with the results so far.
 
-    Args:
-        folder: The recording; altered files are reported and not used.
-        model: Glob on ``suite/model``; None for all.
-        runtime: Whose CPU provider computes.
-        notify: Receives messages.
-        show: Called with the number of models so far, and of all.
+    Altered files are reported and not used. ``model`` is a glob on ``suite/model``, None for all; ``show`` is
+    called with the number of models so far, and of all.
 
     Raises:
         UsageError: The folder is not a recording, or has no such model.

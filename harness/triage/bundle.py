@@ -55,11 +55,7 @@ _RUNS_IN_ORDER = 2
 
 
 def write_bundle(folder: Path, contents: BundleContents) -> Path:
-    """Write a bundle. One that is there already is replaced.
-
-    Args:
-        folder: The bundle's folder. Its parent must exist.
-        contents: What goes into it.
+    """Write a bundle into a folder, whose parent must exist. One that is there already is replaced.
 
     Returns:
         The ``.zip``: the folder's name with that suffix, beside it.

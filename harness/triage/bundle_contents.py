@@ -25,7 +25,6 @@ class BundleContents(msgspec.Struct, frozen=True, kw_only=True):
     """What goes into a bundle.
 
     Attributes:
-        fault: What is known of the fault.
         model: The model, already converted where the cell's precision asks for that.
         inputs: By name, in the order of the model.
         expected: Right outputs by name; empty if none are known, as for some crashes.
@@ -34,12 +33,9 @@ class BundleContents(msgspec.Struct, frozen=True, kw_only=True):
             of other outputs are not compared.
         further: Data sets that the same session runs after the first one.
         preceding: Models that run before in the same process, in this order.
-        target: Where the fault was found.
-        axes: Axes of the cell.
         tolerance: The matrix's entry for the cell; None for the built-in tolerances.
         fingerprint: Environment of the target, as ``TargetReady`` has it.
         library: The EP's library, if it is on this machine.
-        printed: What the process printed.
         time_limit_s: Seconds after which a trial of ``repro.py`` has hung.
     """
 

@@ -28,12 +28,7 @@ _RESERVED = frozenset(
 
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True):
-    """A bundle whose files are those of its manifest.
-
-    Attributes:
-        path: The folder or the zip.
-        manifest: What it holds.
-    """
+    """A bundle, a folder or a zip, whose files are those of its manifest."""
 
     path: Path
     manifest: Manifest
@@ -53,10 +48,7 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_bundle(path: Path) -> Bundle:
-    """Read a bundle, and check all of its files.
-
-    Args:
-        path: Its folder, or its zip.
+    """Read a bundle, a folder or a zip, and check all of its files.
 
     Raises:
         UsageError: It is none, or it is not what its manifest says.

@@ -28,12 +28,7 @@ _QUANTIZED = re.compile("Quantize|Integer|QLinear|MatMulNBits|FakeQuant")
 
 
 class ModelSource(msgspec.Struct, frozen=True, kw_only=True):
-    """A model as it is handed to a bundle.
-
-    Attributes:
-        content: The serialized ``ModelProto``.
-        folder: Where its external data lies; None if it has none.
-    """
+    """A serialized model, as it is handed to a bundle, and where its external data lies, if it has any."""
 
     content: bytes
     folder: Path | None = None
@@ -46,7 +41,6 @@ class WrittenModel(msgspec.Struct, frozen=True, kw_only=True):
         inputs: Declared types by name of the inputs that have to be fed, in the order of the model.
         outputs: Declared types by name of its outputs, likewise.
         names: Names of its nodes and tensors.
-        quantized: Whether it holds quantized operators.
         producer: What made it.
     """
 

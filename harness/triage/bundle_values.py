@@ -32,16 +32,10 @@ def write_values(
     types: Mapping[str, ValueType],
     limits: Mapping[str, float] | None = None,
 ) -> tuple[BundledValue, ...]:
-    """Write values as ``<role>_<number>.pb``.
+    """Write values as ``<role>_<number>.pb`` into a folder of the bundle, which is made.
 
-    Args:
-        root: The bundle's folder.
-        home: The folder of the files; it is made.
-        role: What they are.
-        values: By name.
-        types: Declared types by name, in the order of the model: a file's number is the place of its value
-            there. A value that has another structure is written as what it is.
-        limits: Of outputs.
+    A file's number is the place of its value among the types, which are in the order of the model. A value
+    that has another structure is written as what it is. Limits are those of outputs.
     """
     home.mkdir(parents=True, exist_ok=True)
     written = []

@@ -9,12 +9,7 @@ from harness.triage.settings import Settings
 
 
 class Context:
-    """One for each reduction.
-
-    Args:
-        net: The net to begin with.
-        settings: Of the reduction.
-    """
+    """One for each reduction, with the net to begin with."""
 
     def __init__(self, net: Net, settings: Settings) -> None:
         self.settings = settings

@@ -24,10 +24,7 @@ TEXT_CHARS = 60
 def drawn(subject: Subject, before: Subject, guilty: Collection[str]) -> ReducedModel:
     """Return the description of a reduced model.
 
-    Args:
-        subject: The reduced model.
-        before: The model of the cell.
-        guilty: Names of nodes of the reduced model in which the failure is.
+    ``before`` is the model of the cell; ``guilty`` are names of nodes in which the failure is.
     """
     model = subject.proto()
     return ReducedModel(

@@ -13,11 +13,9 @@ Axes = tuple[tuple[str, str], ...]
 
 
 def expect_entries(faults: Collection[Fault], records: Collection[Record]) -> Iterator[str]:
-    """Yield the lines of the entries that make unexpected cells of explained faults expected.
+    """Yield the lines of the entries that make unexpected cells of explained faults of a run expected.
 
-    Args:
-        faults: Of a triage; inconclusive ones explain nothing.
-        records: Of its run.
+    Inconclusive faults explain nothing.
     """
     by_cell = {record.cell: record for record in records}
     cells: dict[str, list[str]] = {}

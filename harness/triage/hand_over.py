@@ -34,15 +34,9 @@ def hand_over(
     tolerance: ToleranceEntry | None,
     fingerprint: Mapping[str, Any],
 ) -> None:
-    """Write the bundle of a fault.
+    """Write the bundle of a fault, with its smallest model.
 
-    Args:
-        folder: The bundle's folder.
-        fault: The fault.
-        reproduced: Its smallest model.
-        target: The target of the cell, as the matrix has it.
-        tolerance: The matrix's entry for the cell.
-        fingerprint: Environment of the target.
+    Target and tolerance are those of the matrix for the cell.
 
     Raises:
         UsageError: The folder cannot be written.

@@ -23,7 +23,7 @@ def inlined(
     weights: Sequence[Weight] = (),
     inputs: Mapping[str, tuple[Any, Value]] | None = None,
 ) -> Net | None:
-    """Return a net in which a body, run once, stands in the place of a node.
+    """Return a net in which a body, run once, stands in the place of the node with an index.
 
     Args:
         net: The net.

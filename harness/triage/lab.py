@@ -97,13 +97,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """What a trial gave.
-
-    Attributes:
-        record: Its record.
-        printed: What its process printed.
-        outputs: The EP's outputs; empty if they come from an earlier session.
-    """
+    """What a trial gave; outputs are empty if they come from an earlier session."""
 
     record: Record
     printed: str = ""
@@ -123,12 +117,9 @@ def after_targets(target: Target, most: int) -> Iterator[Target]:
 
 
 class Lab:
-    """Runs trials.
+    """Runs trials on targets with unique names.
 
-    Args:
-        targets: Where trials run; their names are unique.
-        folder: Keeps what is known; the files of models lie below it for as long as they are needed.
-        tell: Receives messages.
+    The folder keeps what is known; the files of models lie below it for as long as they are needed.
     """
 
     def __init__(self, targets: Sequence[Target], folder: Path, tell: Callable[[str], None]) -> None:
@@ -167,9 +158,7 @@ class Lab:
     def run(self, trials: Sequence[Trial], *, fresh: bool = False) -> tuple[Seen, ...]:
         """Run trials side by side, and return what they gave, in their order.
 
-        Args:
-            trials: Which.
-            fresh: Run those as well whose result is known; only then are outputs sure to be there.
+        With ``fresh``, those run as well whose result is known; only then are outputs sure to be there.
         """
         known = {} if fresh else {trial.key: self._known.get(trial.key) for trial in trials}
         found = {key: seen for key, seen in known.items() if seen is not None}

@@ -31,10 +31,7 @@ Names in brackets are no libraries: code that was made at run time, and what the
 
 
 def native_crash(printed: str) -> NativeCrash | None:
-    """Return where a process died, from what it printed.
-
-    Args:
-        printed: Its captured output; only its end may be there.
+    """Return where a process died, from what it printed, of which only the end may be there.
 
     Returns:
         The crash; None if there is no stack in the output. If there are several, as a scenario's second

@@ -79,12 +79,7 @@ class Net(msgspec.Struct, frozen=True, kw_only=True, eq=False, weakref=True):
         return {name: index for index, node in enumerate(self.nodes) for name in node.made}
 
     def model_bytes(self, *, weights: Iterable[Weight] | None = None, inputs: Iterable[Any] = ()) -> bytes:
-        """Serialize the model.
-
-        Args:
-            weights: Initializers in place of its own.
-            inputs: Declarations of further inputs.
-        """
+        """Serialize the model, perhaps with other initializers and with further inputs."""
         held = self.weights.values() if weights is None else weights
         parts: list[bytes] = [self.labels]
         _put(parts, _NODE, (node.wire for node in self.nodes))

@@ -42,13 +42,6 @@ def find_preceding(
     Each attempt runs in fresh processes. First the latest cell is found from which on all are needed, by
     bisection; then the cells behind it are left out, in pieces. If more than ``MOST_NEEDED`` pieces are
     needed, so are more cells, and the search ends.
-
-    Args:
-        matrix: That of the run.
-        suites: Its suites.
-        record: The cell that fails after others.
-        earlier: Cells that ran before it, in their order.
-        budget: Ends the search early.
     """
     reruns = 0
 

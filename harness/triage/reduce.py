@@ -115,12 +115,10 @@ def reduction(
 
 
 class Reduced(msgspec.Struct, frozen=True, kw_only=True):
-    """What is left of a model.
+    """What is left of a model after so many models were tried.
 
     Attributes:
-        model: The smallest model that was interesting.
         inputs: What it is fed, by the name of the graph input; without inputs that are no dense tensors.
-        trials: How many models were tried.
     """
 
     model: Any

@@ -33,24 +33,14 @@ Golden = Callable[[Subject], NamedValues | None]
 
 
 class SingleRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that may show the failure.
-
-    Attributes:
-        words: What is fed.
-        failure: The failure with the run's inputs alone, and the signature that a plain run shows.
-    """
+    """A run that may show the failure: in words, and with its inputs alone and a plain run's signature."""
 
     words: str
     failure: Failure
 
 
 def single_runs(failure: Failure, golden: Golden) -> Iterator[SingleRun]:
-    """Yield the runs in which a failure of ways may show, the whole texts first; each input once.
-
-    Args:
-        failure: Of the scenario ``generate``.
-        golden: Computes a text on the CPU EP.
-    """
+    """Yield the runs in which a failure of ways may show, the whole texts first; each input once."""
     generation = failure.generation
     if generation is None:
         return
@@ -74,13 +64,7 @@ def single_runs(failure: Failure, golden: Golden) -> Iterator[SingleRun]:
 
 
 def how_often(failure: Failure, again: Callable[[], Failure], budget: Budget) -> Confirmation:
-    """Repeat a cell whose failure no single run shows, and return how often it fails.
-
-    Args:
-        failure: The failure, which was run once more.
-        again: Runs it once more.
-        budget: Ends the repetitions early.
-    """
+    """Repeat a cell whose failure no single run shows, and return how often it fails."""
     trials, failures = 1, int(failure.fails_again)
     while trials < ALWAYS_AFTER and not budget.spent:
         trials += 1

@@ -39,12 +39,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reproduced(msgspec.Struct, frozen=True, kw_only=True):
-    """The smallest model of a fault.
+    """The smallest model of a fault, what it gave, and the check that it fails.
 
-    Attributes:
-        subject: The model with its inputs.
-        match: What it gave.
-        check: The check that it fails: how a session is used, and which models run before.
+    The check tells how a session is used, and which models run before.
     """
 
     subject: Subject
@@ -63,13 +60,7 @@ class Reruns(Protocol):
 
 
 class Studied(msgspec.Struct, frozen=True, kw_only=True):
-    """A fault with what its bundle needs.
-
-    Attributes:
-        fault: The fault, without a bundle.
-        failure: The failure that was triaged.
-        reproduced: Its smallest model; None if the failure did not appear again.
-    """
+    """A fault without a bundle, and what that needs: ``reproduced`` is None if it did not appear again."""
 
     fault: Fault
     failure: Failure

@@ -30,12 +30,7 @@ def bundled_target(contents: BundleContents, scrub: Scrubber) -> BundledTarget:
 
 
 def environment_of(fingerprint: Mapping[str, Any], scrub: Scrubber) -> Environment:
-    """Return what is told of an environment: versions, system and hardware.
-
-    Args:
-        fingerprint: As ``TargetReady`` has it; any part may be missing.
-        scrub: Hides what the system's name may tell of its owner.
-    """
+    """Return what is told of an environment: versions, system and hardware. Any part of it may be missing."""
     packages = fingerprint.get("packages")
     processor = fingerprint.get("processor")
     return Environment(

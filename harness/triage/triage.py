@@ -58,11 +58,9 @@ class TriageSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
-    """What was learnt.
+    """What was learnt about a cell or a target, by its id or name, in one line.
 
     Attributes:
-        about: Id of a cell, or name of a target.
-        text: One line.
         passing: Whether it is of interest only until the next note about the same.
     """
 
@@ -78,15 +76,7 @@ _Results = queue.SimpleQueue[Fault | BaseException | None]
 
 
 class Triage:
-    """Triages the failing cells of a run.
-
-    Args:
-        matrix: That of the run.
-        suites: Its suites.
-        records: Its records.
-        folder: Where faults go.
-        settings: How to triage.
-        tell: Receives progress, from several threads.
+    """Triages the failing cells of a run; faults go into a folder. ``tell`` is called from several threads.
 
     Raises:
         UsageError: A cell that is asked for has no record, or did not fail; the folder cannot be written.
@@ -258,10 +248,6 @@ def variations_of(target: Target, others: Sequence[Target]) -> Iterator[TargetVa
     """Yield targets that differ from one in an option, and those of the same provider in other runtimes.
 
     What other providers make of the cell's own model is in the run.
-
-    Args:
-        target: The target of the failure, as trials need it.
-        others: Targets of the matrix, itself included.
     """
     for key, value in target.options.items():
         rest = {other: text for other, text in target.options.items() if other != key}

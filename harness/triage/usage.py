@@ -101,12 +101,6 @@ def least_usage(subject: Subject, check: Check, confirmation: Confirmation, budg
     """Return a check with the fewest threads, runs and sessions with which a model fails as often.
 
     One figure after the other is bisected: with more of each, a failure appears at least as often.
-
-    Args:
-        subject: A model that fails.
-        check: What failing means; its axes have the figures to begin with.
-        confirmation: How often the failure appears.
-        budget: Ends the search early.
     """
     for axis in _FIGURES:
         least, most = 1, int(dict(check.axes).get(axis, 1))
