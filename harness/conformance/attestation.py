@@ -87,14 +87,5 @@ def encode_attestation(attestation: Attestation) -> bytes:
     return msgspec.json.format(msgspec.json.encode(attestation), indent=2) + b"\n"
 
 
-def decode_attestation(content: bytes) -> Attestation:
-    """Return the attestation that a file has.
-
-    Raises:
-        msgspec.MsgspecError: It has none.
-    """
-    return msgspec.json.decode(content, type=Attestation)
-
-
 def _labels(result: Result, *standings: Standing) -> tuple[str, ...]:
     return tuple(one.label for one in result.cases if one.required and one.standing in standings)

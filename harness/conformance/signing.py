@@ -106,24 +106,6 @@ def sigstore_sign(content: bytes) -> bytes:
         raise UsageError(Problem(where=where, what=what, hint=hint)) from error
 
 
-def sigstore_verify(content: bytes, bundle: bytes, identity: str, issuer: str) -> None:
-    """Check a bundle of sigstore, with the roots of trust of its last use of the network.
-
-    Raises:
-        SignatureError: The bundle is not of these bytes and this identity, or cannot be checked here.
-    """
-    try:
-        from sigstore.models import Bundle
-        from sigstore.verify import Verifier, policy
-    except ImportError as error:
-        raise SignatureError("sigstore is not installed: pip install 'ort-ep-harness[sigstore]'") from error
-    try:
-        wanted = policy.Identity(identity=identity, issuer=issuer)
-        Verifier.production(offline=True).verify_artifact(content, Bundle.from_json(bundle), wanted)
-    except Exception as error:
-        raise SignatureError(f"the bundle does not verify: {one_line(error)}") from error
-
-
 @contextlib.contextmanager
 def _signature_file(signature: bytes) -> Iterator[str]:
     """Yield the path of a file with a signature: ``ssh-keygen`` reads it from no pipe."""

@@ -184,15 +184,6 @@ def encode_statement(statement: Statement) -> bytes:
     return msgspec.json.format(msgspec.json.encode(statement), indent=2) + b"\n"
 
 
-def decode_statement(content: bytes) -> Statement:
-    """Return the statement that a file has.
-
-    Raises:
-        msgspec.MsgspecError: It has none.
-    """
-    return msgspec.json.decode(content, type=Statement)
-
-
 def statement_schema() -> dict[str, Any]:
     """Return the JSON Schema: docs/reference/statement.schema.json."""
     (root,), definitions = msgspec.json.schema_components((Statement,), ref_template="#/$defs/{name}")

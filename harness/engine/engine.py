@@ -93,7 +93,6 @@ class Engine:
         study: Study = Study(),  # noqa: B008 - it is frozen
     ) -> None:
         self._plan = plan
-        self._study = study
         self._inbox: queue.SimpleQueue[_Call] = queue.SimpleQueue()
         """Calls for the engine's thread; each returns False if it has made no work for the dispatcher."""
         self._outbox: queue.SimpleQueue[tuple[Event | _End, int]] = queue.SimpleQueue()

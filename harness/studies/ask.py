@@ -17,6 +17,7 @@ from harness.engine.events import Answered, Event, Noted, TargetReady, Warned
 from harness.engine.queues import CHECK_TIMEOUTS
 from harness.engine.task import Kind
 from harness.plan.matrix import Matrix
+from harness.plan.matrix import Models as MatrixModels
 from harness.plan.plan import Plan
 from harness.plan.target import Runtime, Target
 
@@ -39,6 +40,13 @@ class PlannedModels(msgspec.Struct, frozen=True, kw_only=True):
 
     plan: Plan
     suites: Mapping[str, Suite]
+
+    @classmethod
+    def of_folder(cls, suite: Suite) -> "PlannedModels":
+        """Return the models of a suite of a folder, without settings."""
+        models = MatrixModels(folders=(str(suite.root),))
+        matrix = Matrix(path=suite.name, schema=1, models=models, targets=())
+        return cls(plan=Plan(matrix=matrix, cells=()), suites={suite.name: suite})
 
     def pairs(self) -> Models:
         """Return each model once, in the order of the plan."""

@@ -18,8 +18,7 @@ from harness.plan.matrix import Matrix
 from harness.plan.target import Target
 from harness.studies.advice import next_step
 from harness.studies.ask import Notify
-from harness.studies.browsers import browsers_here
-from harness.studies.drivers import driver_versions, seen_devices
+from harness.studies.drivers import browsers_here, driver_versions, seen_devices
 from harness.studies.plugins import installed_plugins
 from harness.studies.trial import Found, Trial, Way
 

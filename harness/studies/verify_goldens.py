@@ -20,8 +20,6 @@ from harness.golden.movement import Movement, movements
 from harness.golden.recording import MODEL, CrossCheck, RecordedModel, altered_files, read_recording
 from harness.golden.store import GoldenStore
 from harness.golden.trials import try_inputs
-from harness.plan.matrix import Matrix
-from harness.plan.matrix import Models as MatrixModels
 from harness.plan.plan import Plan
 from harness.plan.selector import model_matcher
 from harness.plan.target import Runtime
@@ -162,8 +160,7 @@ def verify_recording(
     }
     # The recording is a folder of models, too.
     suite = open_folder(folder)
-    matrix = Matrix(path=suite.name, schema=1, models=MatrixModels(folders=(str(suite.root),)), targets=())
-    planned = PlannedModels(plan=Plan(matrix=matrix, cells=()), suites={suite.name: suite})
+    planned = PlannedModels.of_folder(suite)
     models = [(suite.name, name) for name in intact]
 
     def before(answered: Answered, case: Case) -> Iterator[tuple[Provenance, Golden]]:

@@ -16,6 +16,7 @@ from typing import Self
 import msgspec
 
 from harness.core.cell import Cell
+from harness.core.facts import CPU_PROVIDER
 from harness.core.missing import Need
 from harness.core.noise import DEFAULT_LIMITS
 from harness.core.record import Record, decode_record, encode_record
@@ -37,7 +38,6 @@ from harness.triage.subject import Subject
 
 SUITE = "trial"
 _CPU = "cpu-of-triage"
-_CPU_PROVIDER = "CPUExecutionProvider"
 
 NEEDS = frozenset({Need.NOISE, Need.REVEALED, Need.UNDEFINED, Need.OWN_CPU})
 """What is asked about a trial: what a healthy result needs to be told from a wrong one.
@@ -132,7 +132,7 @@ class Lab:
         self._models = folder / "models"
         self._models.mkdir(parents=True, exist_ok=True)
         suite = Suite(name=SUITE, root=self._models, kind="folder", names=())
-        cpu = Target(name=_CPU, provider=(_CPU_PROVIDER,))
+        cpu = Target(name=_CPU, provider=(CPU_PROVIDER,))
         entry = ToleranceEntry(selector=Selector(), noise=DEFAULT_LIMITS)
         matrix = Matrix(path="triage", schema=1, models=Models(), targets=(*targets, cpu), tolerance=(entry,))
         self._engine = Engine(

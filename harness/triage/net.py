@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
 
 import msgspec
 
@@ -11,9 +11,6 @@ from harness.corpus.nodes import domain_of
 from harness.corpus.port import model_text
 from harness.triage.node import Node, Weight, name_nodes, node_of, replaced_names, weight_of
 from harness.triage.subject import Subject
-
-if TYPE_CHECKING:
-    import onnx
 
 IR_WEIGHTS_ALONE = 4
 """``ir_version`` from which on an initializer need not be a graph input as well."""
@@ -143,14 +140,6 @@ def load(subject: Subject) -> Net:
         folder=subject.external,
         origins=subject.origins,
     )
-
-
-def reload(net: Net, model: "onnx.ModelProto", **changes: Any) -> Net:
-    """Take a model apart that was made from the model of a net; what it is fed stays."""
-    loaded = load(
-        Subject(model=model.SerializeToString(), inputs=tuple(net.fed.items()), external=net.folder)
-    )
-    return loaded.changed(origins=net.origins, **changes)
 
 
 def renamed_nodes(nodes: Iterable[Node], names: Mapping[str, str]) -> tuple[Node, ...]:

@@ -3,7 +3,9 @@
 import hashlib
 import json
 
-from harness.conformance.attestation import attestation_of, decode_attestation, encode_attestation
+import msgspec
+
+from harness.conformance.attestation import Attestation, attestation_of, encode_attestation
 from harness.conformance.level import result_of
 from harness.conformance.submission import ProfileRef
 from harness.core.verdict import Verdict
@@ -35,4 +37,4 @@ def test_the_form_is_that_of_in_toto() -> None:
             "failedTests": ["a/y", "a/z"],
         },
     }
-    assert decode_attestation(content) == made
+    assert msgspec.json.decode(content, type=Attestation) == made
