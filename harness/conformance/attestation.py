@@ -45,14 +45,7 @@ class TestResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Attestation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """``attestation.json``.
-
-    Attributes:
-        type_: The kind of statement.
-        subject: Every other file of the submission but signatures, sorted by name.
-        predicate_type: The kind of predicate.
-        predicate: The result.
-    """
+    """``attestation.json``; its subject is every other file but signatures, sorted by name."""
 
     type_: str = msgspec.field(name="_type")
     subject: tuple[Resource, ...]

@@ -143,11 +143,7 @@ def _totals(profile: Profile, cases: Iterable[CaseResult]) -> dict[str, Totals]:
         counts[one.case.feature][one.standing] += 1
     return {
         feature: Totals(
-            cases=of_feature.total(),
-            passed=of_feature[Standing.PASSED],
-            missing=of_feature[Standing.MISSING],
-            failed=of_feature[Standing.FAILED],
-            open=of_feature[Standing.OPEN],
+            cases=of_feature.total(), **{standing.value: of_feature[standing] for standing in Standing}
         )
         for feature, of_feature in counts.items()
     }

@@ -46,12 +46,7 @@ FIRST = "first"
 
 
 class NoInput(msgspec.Struct, frozen=True):
-    """A model that loads, but runs with no generated input.
-
-    Attributes:
-        case: The model with the first attempt.
-        reason: The error of the CPU provider for that.
-    """
+    """A model that loads, but runs with no generated input: the first attempt, and the CPU EP's error."""
 
     case: Case
     reason: str

@@ -20,16 +20,15 @@ HERE: Interpreter = (HOME, ())
 
 
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):
-    """What one process serves.
+    """What one process serves. Tables are sorted pairs.
 
     Attributes:
-        runtime: Which interpreter.
-        env: Environment variables as sorted pairs.
+        env: Environment variables.
         providers: The chain, preferred first.
         plugin: Package or path of a plugin library; None for a provider of the build.
-        device: Device filter as sorted pairs.
-        options: Provider options as sorted pairs.
-        session: Session configuration entries as sorted pairs.
+        device: Device filter.
+        options: Provider options.
+        session: Session configuration entries.
         memory_limit_mb: Cap on the address space in MiB; None for none.
     """
 

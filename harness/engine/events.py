@@ -28,7 +28,6 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
     """A cell has its record.
 
     Attributes:
-        record: The record.
         printed: What the process printed for this cell, at most some 16 KiB.
         case: The model with its inputs; None if it could not be read.
         outputs: The EP's outputs of the first data set; empty without any, or if they were not asked for.

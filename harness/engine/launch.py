@@ -151,25 +151,24 @@ def launch(runtime: "Runtime", env: Mapping[str, str], folder: Path) -> Started:
 
 def launch_here(command: Sequence[str], env: Mapping[str, str], folder: Path) -> Started:
     """Start a process of an interpreter on this machine; arguments and errors as ``launch``."""
-    token = secrets.token_hex(16)
-    return Started(
-        popen=start_process((*command, *_ARGUMENTS), env, folder),
-        folder=folder,
-        token=token,
-        modes=MODES,
-        preamble=_python_agent(hello(token)),
-    )
+    return _started_here((*command, *_ARGUMENTS), env, folder, _python_agent)
 
 
 def launch_program(command: Sequence[str], env: Mapping[str, str], folder: Path) -> Started:
     """Start an agent that is a program of its own, on this machine; arguments and errors as ``launch``."""
+    return _started_here(command, env, folder, lambda opening: opening.encode() + b"\n")
+
+
+def _started_here(
+    command: Sequence[str], env: Mapping[str, str], folder: Path, preamble: Callable[[str], bytes]
+) -> Started:
     token = secrets.token_hex(16)
     return Started(
         popen=start_process(command, env, folder),
         folder=folder,
         token=token,
         modes=MODES,
-        preamble=hello(token).encode() + b"\n",
+        preamble=preamble(hello(token)),
     )
 
 

@@ -51,17 +51,12 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
         other: Outputs for other inputs, which ``harness.agent.other_inputs`` makes; None without such a run.
         second: Outputs of another run of the first data set, if they differ from the first run's; of
             several those furthest from it.
-        placement: Where the nodes went.
         providers_changed: The session's providers before and after the run, if they differ.
         timings_ms: ``create``, ``first_run`` and, once known, ``teardown``.
-        printed: What the process printed meanwhile.
         teardown: How the process died or hung in teardown, after the result; empty if it did not.
         process: The process as it was afterwards; None if it did not outlive the session.
-        latency: How long its runs took, if that was asked for.
-        scenario: Observations of its scenario.
         generated: What the scenario ``generate`` has besides; of declined data sets the outputs are empty.
         graph: The optimized model without its weights, if that was asked for.
-        repeats: The result of repeated runs, if they were asked for.
     """
 
     outputs: tuple[NamedValues, ...]

@@ -35,15 +35,11 @@ class TaskQueue(msgspec.Struct, eq=False):
 
     Attributes:
         name: For people: the target, or a queue of questions.
-        configuration: What its processes serve.
-        limits: Time limits of the phases.
         slots: Sessions that the device takes at once.
         is_reference: Whether the CPU provider answers questions here; such a queue goes first.
         device: What its sessions occupy; None if processes may share it freely.
         alone: Whether nothing else may run meanwhile.
-        renew_after: When a process is replaced.
         width: Processes at once.
-        tasks: What waits.
         expected_ms: What its tasks took in an earlier run; tasks without a known duration count nothing.
         failed_starts: Processes in a row that ended before they were ready.
         losses: Processes that died at work.

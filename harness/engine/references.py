@@ -30,13 +30,7 @@ CPU provider are compared only if an EP of that runtime is about to fail."""
 
 
 class Stores(msgspec.Struct, frozen=True):
-    """Where answers outlive the run.
-
-    Attributes:
-        goldens: Those of the CPU provider.
-        unoptimized: Those of the CPU provider without graph optimizations.
-        evaluated: Those of ``onnx.reference``.
-    """
+    """Where answers of the CPU EP, of the same without optimizations and of ``onnx.reference`` are kept."""
 
     goldens: GoldenStore
     unoptimized: GoldenStore

@@ -15,11 +15,9 @@ _KEY = re.compile(r"[0-9a-f]{64}")
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """A golden of the cache.
+    """A golden of the cache, without a manifest if that cannot be read.
 
     Attributes:
-        folder: The entry's folder.
-        manifest: Its manifest; None if that cannot be read.
         used_at: When it was last read or written, in seconds since the epoch.
     """
 

@@ -55,8 +55,6 @@ class RecordedModel(msgspec.Struct, frozen=True, kw_only=True):
     """One model of a recording.
 
     Attributes:
-        suite: Its suite.
-        model: Its name in the suite.
         folder: Its folder, relative to the recording, with forward slashes.
         status: ``ok``: its outputs are there; ``refused``: the CPU EP raised an error.
         message: The error.

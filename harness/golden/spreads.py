@@ -25,11 +25,8 @@ class _SpreadManifest(msgspec.Struct, frozen=True, kw_only=True):
     """``spread.json``.
 
     Attributes:
-        format: ``FORMAT``.
-        noise_format: Format of the model with noise.
         precision: Precision whose rounding makes the noise.
         samples: Runs at each amplitude.
-        amplitudes: Factors of the noise.
         leaves: For each data set: leaf of an output -> SHA-256 of its file, in the order of the files.
     """
 

@@ -28,7 +28,12 @@ JOINT = "+"
 
 
 class Feature(msgspec.Struct, frozen=True, kw_only=True):
-    """An extended feature, which a provider may or may not have; ``float16+large_rank`` is both at once."""
+    """An extended feature: what a provider may or may not have.
+
+    Attributes:
+        name: Short, such as ``float16`` or ``io_binding``; ``float16+large_rank`` is both at once.
+        meaning: One line for people.
+    """
 
     name: str
     meaning: str

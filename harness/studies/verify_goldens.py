@@ -45,7 +45,6 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         model: ``suite/model``.
-        outcome: The result.
         since: Provenance of the golden.
         message: Why there are no values now; empty if there are.
         movements: The outputs that differ.

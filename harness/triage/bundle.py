@@ -18,8 +18,7 @@ from harness.core.verdict import Family, Verdict
 from harness.corpus.data_sets import DataSet
 from harness.data_files import data_root
 from harness.plan.tolerance_entry import ToleranceEntry
-from harness.triage.bundle_contents import BundleContents, PrecedingModel
-from harness.triage.bundle_model import ModelSource, write_model
+from harness.triage.bundle_model import BundleContents, ModelSource, PrecedingModel, write_model
 from harness.triage.bundle_values import write_set, write_values
 from harness.triage.distance import values_difference
 from harness.triage.manifest import (

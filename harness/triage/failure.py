@@ -28,13 +28,10 @@ from harness.triage.usage import usage_axes
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """A failing cell.
+    """A failing cell, with its record in the run.
 
     Attributes:
-        record: Its record in the run.
-        cell: The cell.
         again: What running it once more gave; its signature is compared with that of the run.
-        signature: Of the record.
         policy: What judges the cell.
         axes: Axes of its trials: all but a precision that the model itself has by now, and how much the cell
             uses its session.

@@ -49,11 +49,9 @@ Axes = tuple[tuple[str, str], ...]
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """One model to try.
+    """One model to try on a target of the lab.
 
     Attributes:
-        subject: The model with its inputs.
-        target: Name of one of the lab's targets.
         axes: Axes of the cell that differ from their defaults, sorted.
         number: Tells repetitions of one trial apart.
         after: Models that run before it, in one fresh process.

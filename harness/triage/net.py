@@ -26,14 +26,11 @@ class Net(msgspec.Struct, frozen=True, kw_only=True, eq=False, weakref=True):
     Attributes:
         header: The serialized model without graph and functions.
         labels: The serialized graph without its content: name, documentation, metadata.
-        ir_version: The model's.
         opsets: Domain -> version; ONNX's own is empty.
         nodes: In topological order.
-        inputs: Declaration of each graph input.
-        outputs: Declaration of each graph output.
+        inputs, outputs, infos: Declarations of graph inputs, graph outputs and inner tensors, by name.
         weights: Initializers by name.
         sparse: Sparse initializers by the name of their values.
-        infos: Declarations of inner tensors.
         annotations: Quantization annotations by tensor.
         functions: The model's own functions.
         fed: Value of each graph input that is fed.

@@ -23,10 +23,8 @@ class Node(msgspec.Struct, frozen=True, eq=False, weakref=True):
     """A node of the main graph.
 
     Attributes:
-        name: Its name.
         op_type: Its operator, with its domain before it unless that is ONNX's own.
-        inputs: Its inputs; an empty name is one that is left out.
-        outputs: Its outputs, likewise.
+        inputs, outputs: An empty name is one that is left out.
         reads: Every tensor of the main graph that it or one of its bodies reads.
         names: Its name and those of the nodes in its bodies.
         operators: Domain and type of its operator and of those in its bodies, one for each node.
@@ -61,9 +59,7 @@ class Weight(msgspec.Struct, frozen=True, eq=False, weakref=True):
     """An initializer of the main graph.
 
     Attributes:
-        name: Its name.
         dtype: Its element type; empty if values of it are not known here.
-        shape: Its shape.
         external: Whether its elements lie in a file.
         wire: The serialized tensor.
     """

@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
+import msgspec
+
 from harness.core.record import Record
 from harness.corpus.suites import Suite
 from harness.plan.matrix import Matrix
@@ -16,6 +18,25 @@ MOST_NEEDED = 3
 
 MOST_RERUNS = 24
 """Each attempt runs all earlier cells that are left once more; no attempt after so many."""
+
+
+class Reruns(msgspec.Struct, frozen=True):
+    """Runs the cell of a record once more, as its run did."""
+
+    matrix: Matrix
+    suites: Mapping[str, Suite]
+    record: Record
+    records: Collection[Record]
+    budget: Budget
+
+    def again(self) -> Failure:
+        """Run it in a fresh process."""
+        return rerun(self.matrix, self.suites, (self.record,)).failures[self.record.cell]
+
+    def preceding(self) -> tuple[Failure, ...]:
+        """Return the cells without which it does not fail, if it does after those that ran before it."""
+        earlier = earlier_cells(self.record, self.records)
+        return find_preceding(self.matrix, self.suites, self.record, earlier, self.budget)
 
 
 def earlier_cells(record: Record, records: Collection[Record]) -> tuple[Record, ...]:

@@ -28,7 +28,6 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         limited: The target with lower limits of time, for trials of a hang.
         variations: Other targets on which the reduced model is tried.
         fingerprint: Environment of the target.
-        keep_weights: Whether reduced models keep the weights of their models.
     """
 
     target: str
@@ -47,16 +46,6 @@ class Reproduced(msgspec.Struct, frozen=True, kw_only=True):
     subject: Subject
     match: Match
     check: Check
-
-
-class Reruns(Protocol):
-    """Runs the cell of a failure once more, as its run did."""
-
-    def again(self) -> Failure:
-        """Run it in a fresh process."""
-
-    def preceding(self) -> tuple[Failure, ...]:
-        """Return the cells without which it does not fail, if it does after those that ran before it."""
 
 
 class Studied(msgspec.Struct, frozen=True, kw_only=True):

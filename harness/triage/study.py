@@ -22,13 +22,13 @@ from harness.triage.lab import Lab
 from harness.triage.locate import Locator, narrowed, origins_of
 from harness.triage.native import native_crash
 from harness.triage.net import load
-from harness.triage.preceding import MOST_NEEDED
+from harness.triage.preceding import MOST_NEEDED, Reruns
 from harness.triage.preceding_model import with_smaller_preceding
 from harness.triage.sentence import CHARS, sentence_of
 from harness.triage.settings import Progress
 from harness.triage.single_runs import how_often, only_in_ways, single_runs
 from harness.triage.smallest import Smallest, smallest_failing
-from harness.triage.studied import Learnt, Reproduced, Request, Reruns, Studied
+from harness.triage.studied import Learnt, Reproduced, Request, Studied
 from harness.triage.subject import Subject
 from harness.triage.transform.values import weights_of
 from harness.triage.usage import counts_sessions, least_usage, needed_usage, usage_of

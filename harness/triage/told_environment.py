@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.core.cell import Cell
 from harness.plan.target import LIBRARY_SUFFIXES
-from harness.triage.bundle_contents import BundleContents
+from harness.triage.bundle_model import BundleContents
 from harness.triage.manifest import BundledPlugin, BundledTarget, Environment
 from harness.triage.scrub import Scrubber
 

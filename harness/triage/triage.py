@@ -24,13 +24,13 @@ from harness.plan.plan import Plan
 from harness.plan.target import Target
 from harness.triage.budget import Budget
 from harness.triage.explain import TargetVariation
-from harness.triage.failure import Failure, Rerun, rerun
+from harness.triage.failure import Rerun, rerun
 from harness.triage.groups import Group, failing_groups
 from harness.triage.hand_over import hand_over
 from harness.triage.hang_limits import limited_targets
 from harness.triage.lab import Lab, after_targets
 from harness.triage.native import SWITCHED_ON
-from harness.triage.preceding import MOST_NEEDED, earlier_cells, find_preceding
+from harness.triage.preceding import MOST_NEEDED, Reruns
 from harness.triage.studied import Request, Studied
 from harness.triage.study import Study
 
@@ -190,7 +190,7 @@ class Triage:
                 cell = group.representative.cell
                 share = budget.share(len(groups) - number)
                 tell = functools.partial(self._learnt, cell)
-                reruns = _Reruns(self._matrix, self._suites, group.representative, self._records, share)
+                reruns = Reruns(self._matrix, self._suites, group.representative, self._records, share)
                 study = Study(lab, group, again.failures[cell], request, share, tell, reruns)
                 studied = study.run()
                 if not self._stop.is_set():  # else it was cut short, and is to be tried again
@@ -213,23 +213,6 @@ class Triage:
 
     def _learnt(self, cell: str, text: str, *, passing: bool = False) -> None:
         self._tell(Note(about=cell, text=text, passing=passing))
-
-
-class _Reruns(msgspec.Struct, frozen=True):
-    """Runs the cell of a record once more, alone or after others; see ``harness.triage.studied.Reruns``."""
-
-    matrix: Matrix
-    suites: Mapping[str, Suite]
-    record: Record
-    records: Collection[Record]
-    budget: Budget
-
-    def again(self) -> Failure:
-        return rerun(self.matrix, self.suites, (self.record,)).failures[self.record.cell]
-
-    def preceding(self) -> tuple[Failure, ...]:
-        earlier = earlier_cells(self.record, self.records)
-        return find_preceding(self.matrix, self.suites, self.record, earlier, self.budget)
 
 
 def trial_target(target: Target) -> Target:
