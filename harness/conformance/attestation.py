@@ -75,10 +75,5 @@ def attestation_of(files: Mapping[str, bytes], profile: ProfileRef, result: Resu
     )
 
 
-def encode_attestation(attestation: Attestation) -> bytes:
-    """Return the content of ``attestation.json``."""
-    return msgspec.json.format(msgspec.json.encode(attestation), indent=2) + b"\n"
-
-
 def _labels(result: Result, *standings: Standing) -> tuple[str, ...]:
     return tuple(one.label for one in result.cases if one.required and one.standing in standings)

@@ -54,7 +54,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def standing(self) -> Standing:
         """What it counts for."""
-        return standing_of(self.verdict)
+        return _OF_VERDICT.get(self.verdict, _OF_FAMILY[self.verdict.family])
 
     @property
     def label(self) -> str:
@@ -85,11 +85,6 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     def required(self, standing: Standing) -> tuple[CaseResult, ...]:
         """Return the required cases of one standing, in the order of the profile."""
         return tuple(one for one in self.cases if one.required and one.standing is standing)
-
-
-def standing_of(verdict: Verdict) -> Standing:
-    """Return what a verdict counts for."""
-    return _OF_VERDICT.get(verdict, _OF_FAMILY[verdict.family])
 
 
 def case_label(case: ProfileCase) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from harness.conformance.attestation import attestation_of, encode_attestation
+from harness.conformance.attestation import attestation_of
 from harness.conformance.environment import environment_of, version_of
 from harness.conformance.identity import this_harness
 from harness.conformance.level import Result, result_of
@@ -27,7 +27,7 @@ from harness.conformance.submission import (
     ProfileRef,
     Statement,
     Waiver,
-    encode_statement,
+    encode_part,
 )
 from harness.core.errors import Problem, UsageError, one_line
 from harness.core.record import Record, encode_record
@@ -95,7 +95,7 @@ def submission_of(claim: Claim, run: Finished, now: dt.datetime) -> Submission:
     result = result_of(claim.profile, claim.features, run.records)
     statement = _statement(claim, run, result, now)
     files = {
-        STATEMENT: encode_statement(statement),
+        STATEMENT: encode_part(statement),
         RECORDS: b"".join(sorted_lines(run.records)),
         RUN: _run_json(run.info),
         LOG: "".join(f"{visible(without_folders(line))}\n" for line in run.told).encode(),
@@ -103,7 +103,7 @@ def submission_of(claim: Claim, run: Finished, now: dt.datetime) -> Submission:
     if claim.waivers:
         files[WAIVERS] = claim.waivers_content
     attestation = attestation_of(files, statement.profile, result)
-    files[ATTESTATION] = encode_attestation(attestation)
+    files[ATTESTATION] = encode_part(attestation)
     return Submission(result=result, statement=statement, files=files)
 
 

@@ -20,7 +20,7 @@ from harness.corpus.suites import Suite
 from harness.engine.admission import processors
 from harness.engine.cases import Cases
 from harness.engine.cell_pipeline import CellPipeline
-from harness.engine.configuration import Configuration, configuration
+from harness.engine.configuration import configuration
 from harness.engine.dispatcher import Dispatcher
 from harness.engine.effects import Effects
 from harness.engine.events import Answered, Event, Finished, Noted, Warned, place_changed
@@ -31,7 +31,6 @@ from harness.engine.queues import Queues
 from harness.engine.references import References, Stores
 from harness.engine.task import Kind
 from harness.places.fleet import Fleet
-from harness.places.state import PlaceState
 from harness.plan.plan import Plan
 from harness.runtimes.builds import Builds
 
@@ -104,7 +103,7 @@ class Engine:
             plan,
             lambda *change: self._announce(place_changed(*change)),
             self._warn,
-            lambda state, problem: self._post(self._on_leased, state, problem),
+            lambda state, problem: self._post(self._fleet.at(state).on_leased, state, problem),
         )
         self._pool = self._make_pool(processes or processors())
         self._effects = Effects(plan)
@@ -290,9 +289,6 @@ class Engine:
         worker = self._pool.workers.get(number)
         return worker is not None and self._listener.on_message(worker, message, at)
 
-    def _on_leased(self, state: PlaceState, problem: str) -> None:
-        self._fleet.at(state).on_leased(state, problem)
-
     def _on_close(self) -> None:
         self._closing = True
 
@@ -307,7 +303,7 @@ class Engine:
         first: dict[str, Cell] = {}
         for cell in self._plan.cells:
             first.setdefault(cell.target, cell)
-        self._pool.warm_up(self._configuration(cell) for cell in first.values())
+        self._pool.warm_up(configuration(self._plan.target(name), cell) for name, cell in first.items())
 
     def _on_submit(self, cells: tuple[Cell, ...]) -> None:
         to_run = []
@@ -319,9 +315,6 @@ class Engine:
                 self._effects.expect(cell)
                 to_run.append(cell)
         self._queues.submit(to_run)
-
-    def _configuration(self, cell: Cell) -> Configuration:
-        return configuration(self._plan.target(cell.target), cell)
 
 
 class _End(msgspec.Struct, frozen=True):

@@ -156,14 +156,9 @@ def _has_other_inputs(case: Case, axes: Mapping[str, str], question: Question | 
 
 
 def _manifest(case: Case) -> dict[str, Any]:
-    """Return what a model is made of, the model's own file first.
+    """Return the digest (hex) of a model, and ``[name, bytes, SHA-256 in hex]`` of each of its files.
 
-    Returns:
-        ``digest`` in hex over all, and ``files``: ``[name, bytes, SHA-256 in hex]`` of each. A name is
-        relative to the model's folder, with forward slashes.
-
-    Raises:
-        OSError: A file cannot be read any more.
+    The model's own file is first. Names are relative to its folder, with forward slashes.
     """
     files = []
     for name, path in _files(case).items():

@@ -279,9 +279,6 @@ def _check_outputs(names: list[str], outputs: list[list[Any]], asked: Asked) -> 
     """Check that there are as many results as were asked for, each of another output.
 
     Other outputs of a session are the provider's fault, and judged: ``shape_mismatch``.
-
-    Raises:
-        ProtocolError: There are more, fewer, or duplicate ones.
     """
     if len(outputs) != asked.data_sets:
         raise ProtocolError(
@@ -294,11 +291,7 @@ def _check_outputs(names: list[str], outputs: list[list[Any]], asked: Asked) -> 
 
 
 def _check_played(generated: GeneratedFields | None, asked: Asked) -> None:
-    """Check that ways were played if they were asked for: a plain run would pass for all of them.
-
-    Raises:
-        ProtocolError: It is an answer to another question.
-    """
+    """Check that ways were played if they were asked for: a plain run would pass for all of them."""
     if asked.plays and generated is None:
         raise ProtocolError("it was asked to play ways of generating text, and gave a plain result")
     if generated is not None and not asked.plays:

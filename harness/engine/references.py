@@ -13,9 +13,8 @@ from harness.corpus.case import Case
 from harness.engine.task import HOME, Kind, Question
 from harness.golden.golden import Golden
 from harness.golden.provenance import evaluator_provenance, provenance
-from harness.golden.spreads import load_spread, save_spread
+from harness.golden.spreads import load_spread, load_unnoticed, save_spread, save_unnoticed
 from harness.golden.store import GoldenStore
-from harness.golden.unnoticed import load_unnoticed, save_unnoticed
 from harness.plan.target import Runtime
 from harness.runtimes.environments import contents
 from harness.runtimes.installer import InstallError

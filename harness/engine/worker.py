@@ -3,7 +3,6 @@
 import os
 import time
 from collections import deque
-from operator import attrgetter
 from typing import Any
 
 from harness.core.record import ProcessState
@@ -111,13 +110,10 @@ class Worker:
             and not self.stopping
             and not self.retiring
             and not self._is_full
-            and (self.place is None or self._has_room_at(self.place, self.queue))
+            and (self.place is None or (not self.place.reason and len(self.in_flight) < self.queue.share))
             and self._sessions + len(self.in_flight) < self.queue.renew_after.sessions
-            and sum(map(_nbytes, self.in_flight)) < BYTES_IN_FLIGHT
+            and sum(task.nbytes for task in self.in_flight) < BYTES_IN_FLIGHT
         )
-
-    def _has_room_at(self, place: PlaceState, queue: TaskQueue) -> bool:
-        return not place.reason and len(self.in_flight) < queue.share
 
     @property
     def idle(self) -> bool:
@@ -333,6 +329,3 @@ class Pace:
         tasks = IN_FLIGHT_S / self._task_s if self._task_s > 0.0 else MOST_IN_FLIGHT
         most = self.fewest if ends_soon else MOST_IN_FLIGHT
         self.capacity = round(min(max(tasks, self.fewest), most))
-
-
-_nbytes = attrgetter("nbytes")

@@ -240,13 +240,8 @@ def advise(
 ) -> Advice:
     """Search until all candidates are tried, the time is used up, or Ctrl-C is pressed.
 
-    Args:
-        suite: Holds one model.
-        matrix: Its targets, tolerances and dimensions are used.
-        until: When to stop, on the monotonic clock, in seconds.
-        notify: Receives messages.
-        show: Called with each result.
-        scenario: What each candidate plays; in the scenario ``generate`` a run is that of one token.
+    The suite holds one model. Targets, tolerances and dimensions are those of the matrix. ``until`` is on the
+    monotonic clock, in seconds. In the scenario ``generate`` a run is that of one token.
 
     Raises:
         UsageError: The model cannot be read.

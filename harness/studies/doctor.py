@@ -56,7 +56,6 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         reason: The cause in one line.
         advice: What to do next; empty if nothing.
         nodes: Number of nodes that it computed; 0 if the CPU provider computed all, null if nothing ran.
-        remarks: Further notes.
         versions: Versions of onnxruntime, packages, plugin and drivers, by name.
         devices: Devices that the provider offers, with metadata.
         plugin: Package or path of the plugin library; null for a provider of the build.
@@ -220,7 +219,9 @@ def _untried(provider: Provider, runtime: Found) -> Row:
         devices=seen_devices(provider.hardware),
         remarks=tuple(browsers_here()) if provider.kind == "browser" else (),
     )
-    where = "" if _PLATFORMS.get(sys.platform) in provider.platforms else _elsewhere(provider)
+    where = ""
+    if _PLATFORMS.get(sys.platform) not in provider.platforms:
+        where = f"; for {' and '.join(SPELLED[platform] for platform in provider.platforms)} only"
     if provider.registration == ("plugin",):
         reason = f"no plugin package for it is installed{where}"
         return msgspec.structs.replace(row, cause=Cause.NOT_INSTALLED, reason=reason)
@@ -232,10 +233,6 @@ def _untried(provider: Provider, runtime: Found) -> Row:
     if provider.state == "removed":
         reason += f"; dropped with {provider.removed_in}" if provider.removed_in else "; dropped long ago"
     return msgspec.structs.replace(row, cause=Cause.NOT_IN_BUILD, reason=reason)
-
-
-def _elsewhere(provider: Provider) -> str:
-    return f"; for {' and '.join(SPELLED[platform] for platform in provider.platforms)} only"
 
 
 def _remarks(found: Found) -> Iterator[str]:

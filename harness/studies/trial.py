@@ -124,16 +124,14 @@ class Trial:
             if isinstance(event, TargetReady):
                 fingerprints[event.target] = event.fingerprint
                 if event.target == self._asked:
-                    self._try_built_in(event.fingerprint.get("available_providers", ()))
+                    available = event.fingerprint.get("available_providers", ())
+                    for name in self._waiting:
+                        if self._series[name][0].target.provider[0] in available:
+                            self._try(name, 0)
             elif isinstance(event, Finished):
                 self._take(event, fingerprints.get(event.record.target, {}))
             if not self._under_way:
                 self._engine.drain()
-
-    def _try_built_in(self, available: list[str]) -> None:
-        for name in self._waiting:
-            if self._series[name][0].target.provider[0] in available:
-                self._try(name, 0)
 
     def _take(self, event: Finished, fingerprint: dict[str, Any]) -> None:
         name, number = self._under_way.pop(event.record.target)

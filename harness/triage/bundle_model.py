@@ -10,7 +10,7 @@ import msgspec
 from harness.core.fault import Fault
 from harness.core.value import NamedValues
 from harness.corpus.data_sets import DataSet
-from harness.corpus.external import read_external
+from harness.corpus.external import make_external, read_external
 from harness.corpus.port import ValueType, value_type
 from harness.corpus.protos import parse
 from harness.plan.target import Target
@@ -150,9 +150,7 @@ def _move(tensor: "onnx.TensorProto", folder: Path | None, file: IO[bytes], name
     file.write(content)
     tensor.ClearField("raw_data")
     del tensor.external_data[:]
-    tensor.data_location = tensor.EXTERNAL
-    for key, entry in (("location", name), ("offset", offset), ("length", len(content))):
-        tensor.external_data.add(key=key, value=str(entry))
+    make_external(tensor, name, offset, len(content))
 
 
 def _anonymise(model: "onnx.ModelProto", scrub: Scrubber) -> bool:

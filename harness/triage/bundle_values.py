@@ -66,15 +66,6 @@ def kind_of(declared: ValueType) -> str:
     return f"{declared.kind}({kind_of(declared.item or ValueType(kind='tensor'))})"
 
 
-def type_of_kind(kind: str) -> ValueType:
-    """Return the type of a text that ``kind_of`` has made."""
-    outer, bracket, inner = kind.partition("(")
-    if not bracket:
-        return ValueType(kind="map" if outer == "map" else "tensor")
-    item = type_of_kind(inner.removesuffix(")"))
-    return ValueType(kind="optional" if outer == "optional" else "sequence", item=item)
-
-
 def _fits(value: Value, declared: ValueType) -> bool:
     item = declared.item or ValueType(kind="tensor")
     if declared.kind == "optional":

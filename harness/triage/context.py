@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
+from harness.corpus.nodes import all_nodes
 from harness.triage.known import Known
 from harness.triage.net import Net
-from harness.triage.node import Node, all_nodes, node_name
+from harness.triage.node import Node, node_name
 from harness.triage.settings import Settings
 
 

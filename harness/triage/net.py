@@ -7,7 +7,7 @@ from typing import Any, Optional
 import msgspec
 
 from harness.core.value import Value
-from harness.corpus.nodes import domain_of
+from harness.corpus.nodes import opsets_of
 from harness.corpus.port import model_text
 from harness.triage.node import Node, Weight, name_nodes, node_of, replaced_names, weight_of
 from harness.triage.subject import Subject
@@ -124,7 +124,7 @@ def load(subject: Subject) -> Net:
         header=model.SerializeToString(),
         labels=labels,
         ir_version=model.ir_version,
-        opsets={domain_of(one): one.version for one in model.opset_import},
+        opsets=opsets_of(model),
         nodes=nodes,
         inputs=inputs,
         outputs=outputs,

@@ -52,7 +52,7 @@ def earlier_cells(record: Record, records: Collection[Record]) -> tuple[Record, 
         and other.process.pid == own.pid
         and other.process.session < own.session
     ]
-    return tuple(sorted(same, key=_session))[-MOST_EARLIER:]
+    return tuple(sorted(same, key=lambda one: one.process.session if one.process else 0))[-MOST_EARLIER:]
 
 
 def find_preceding(
@@ -98,7 +98,3 @@ def find_preceding(
         size //= 2
     found = rerun(matrix, suites, (*needed, record)).failures
     return tuple(found[one.cell] for one in needed)
-
-
-def _session(record: Record) -> int:
-    return record.process.session if record.process is not None else 0

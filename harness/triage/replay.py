@@ -139,7 +139,8 @@ def state_of(manifest: Manifest, case: Case, finished: Finished) -> tuple[State,
         return "there", reason
     wrong = ""
     if wanted in WRONG_VALUES and finished.outputs and got.family in {Family.PASSED, Family.EXCLUDED}:
-        wrong = values_difference(dict(case.data_sets[0].expected), dict(finished.outputs), _limits(manifest))
+        limits = {one.name: one.limit for one in manifest.data_sets[0].outputs if one.limit is not None}
+        wrong = values_difference(dict(case.data_sets[0].expected), dict(finished.outputs), limits)
         state: State = "there" if wrong else "gone"
     elif got.family is Family.PASSED:
         state = "gone"
@@ -256,10 +257,6 @@ def made_for_provider(precision: str) -> str:
     """Return the value of the axis for a model that is converted already."""
     default = AXIS_DEFAULTS["precision"]
     return precision if made_for(precision) == default else default
-
-
-def _limits(manifest: Manifest) -> dict[str, float]:
-    return {one.name: one.limit for one in manifest.data_sets[0].outputs if one.limit is not None}
 
 
 def _message(record: Record) -> str:

@@ -10,7 +10,7 @@ from harness.core.fault import Signature
 from harness.core.policy import Policy
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.triage.node import all_nodes
+from harness.corpus.nodes import all_nodes
 from harness.triage.subject import Subject
 
 FIRST_RUN, SECOND_RUN, OTHER_INPUTS = "first run", "second run", "other inputs"

@@ -46,7 +46,9 @@ def single_runs(failure: Failure, golden: Golden) -> Iterator[SingleRun]:
         return
     numbers = _failing_plays(failure, generation)
     tried: set[str] = set()
-    texts = _texts(failure, generation, numbers)
+    texts = (
+        (f"the whole text of {generation.plays[number].name}", failure.subjects[number]) for number in numbers
+    )
     for words, subject in chain(texts, _steps(failure, generation, numbers, golden)):
         if len(tried) == MOST_TRIED:
             return
@@ -82,12 +84,6 @@ def only_in_ways(failure: Failure, tried: Sequence[str]) -> str:
     others = len(tried) - _MOST_NAMED
     runs = "; ".join(tried[:_MOST_NAMED]) + (f"; {others} more" if others > 0 else "")
     return f"{place}; in scenario plain, with the CPU EP's cache, single runs do not fail: {runs}"
-
-
-def _texts(failure: Failure, generation: Generation, numbers: Sequence[int]) -> Iterator[tuple[str, Subject]]:
-    for number in numbers:
-        subject = failure.subjects[number]
-        yield f"the whole text of {generation.plays[number].name}", subject
 
 
 def _steps(

@@ -75,34 +75,29 @@ _Results = queue.SimpleQueue[Fault | BaseException | None]
 """From the threads that triage a target each: faults, what ended a thread, and None if it has ended."""
 
 
-class Triage:
+class Triage(msgspec.Struct, eq=False):
     """Triages the failing cells of a run; faults go into a folder. ``tell`` is called from several threads.
 
     Raises:
         UsageError: A cell that is asked for has no record, or did not fail; the folder cannot be written.
     """
 
-    def __init__(
-        self,
-        matrix: Matrix,
-        suites: Mapping[str, Suite],
-        records: Collection[Record],
-        folder: Path,
-        settings: TriageSettings,
-        tell: Tell,
-    ) -> None:
-        self._matrix = matrix
-        self._suites = suites
-        self._folder = folder
-        self._settings = settings
-        self._records = records
-        self._tell = tell
-        _check_cells(settings.cells, records)
-        self.groups = failing_groups(records, settings.cells)
-        with _writing(folder):
-            (folder / WORK).mkdir(parents=True, exist_ok=True)
-        self._known = {fault.representative: fault for fault in read_faults(folder / FAULTS_FILE)}
-        self._stop = threading.Event()
+    matrix: Matrix
+    suites: Mapping[str, Suite]
+    records: Collection[Record]
+    folder: Path
+    settings: TriageSettings
+    tell: Tell
+    groups: tuple[Group, ...] = ()
+    known: dict[str, Fault] = {}
+    stop: threading.Event = msgspec.field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        _check_cells(self.settings.cells, self.records)
+        self.groups = failing_groups(self.records, self.settings.cells)
+        with _writing(self.folder):
+            (self.folder / WORK).mkdir(parents=True, exist_ok=True)
+        self.known = {fault.representative: fault for fault in read_faults(self.folder / FAULTS_FILE)}
 
     def run(self) -> Iterator[Fault]:
         """Yield each fault as soon as it is on disk; those of an earlier session first.
@@ -111,24 +106,24 @@ class Triage:
         """
         waiting: dict[str, list[Group]] = {}
         for group in self.groups:
-            known = self._known.get(group.representative.cell)
+            known = self.known.get(group.representative.cell)
             if known is not None:
                 yield known
             else:
                 waiting.setdefault(group.representative.target, []).append(group)
         results: _Results = queue.SimpleQueue()
-        budget = Budget(self._settings.budget_s, self._stop)
+        budget = Budget(self.settings.budget_s, self.stop)
         todo = list(waiting.items())
         threads = [
             threading.Thread(target=self._work, args=(todo, budget, results), daemon=True)
-            for _ in range(min(self._settings.jobs, len(todo)))
+            for _ in range(min(self.settings.jobs, len(todo)))
         ]
         for thread in threads:
             thread.start()
         try:
             yield from self._taken(results, len(threads))
         finally:
-            self._stop.set()
+            self.stop.set()
             for thread in threads:
                 thread.join()
 
@@ -140,12 +135,9 @@ class Triage:
             elif isinstance(found, BaseException):
                 raise found
             else:
-                yield self._kept(found)
-
-    def _kept(self, fault: Fault) -> Fault:
-        with _writing(self._folder), (self._folder / FAULTS_FILE).open("ab") as file:
-            file.write(encode_fault(fault) + b"\n")
-        return fault
+                with _writing(self.folder), (self.folder / FAULTS_FILE).open("ab") as file:
+                    file.write(encode_fault(found) + b"\n")
+                yield found
 
     def _work(
         self,
@@ -155,7 +147,7 @@ class Triage:
     ) -> None:
         """Triage one target after the other, until none is left."""
         try:
-            while not self._stop.is_set():
+            while not self.stop.is_set():
                 try:
                     name, groups = todo.pop(0)
                 except IndexError:
@@ -168,32 +160,32 @@ class Triage:
     def _of_target(
         self, name: str, groups: Sequence[Group], budget: Budget, put: Callable[[Fault], None]
     ) -> None:
-        target = next(target for target in self._matrix.targets if target.name == name)
-        again = rerun(self._matrix, self._suites, [group.representative for group in groups])
+        target = next(target for target in self.matrix.targets if target.name == name)
+        again = rerun(self.matrix, self.suites, [group.representative for group in groups])
         own = trial_target(target)
-        variations = tuple(variations_of(own, self._matrix.targets))
-        home = self._folder / WORK / hashlib.sha256(name.encode()).hexdigest()[:16]
+        variations = tuple(variations_of(own, self.matrix.targets))
+        home = self.folder / WORK / hashlib.sha256(name.encode()).hexdigest()[:16]
         request = Request(
             target=own.name,
             limited=limited_targets(own),
             variations=variations,
             fingerprint=again.fingerprint,
-            keep_weights=self._settings.keep_weights,
+            keep_weights=self.settings.keep_weights,
         )
         others = (own, *(variation.target for variation in variations))
         targets = [*others, *(one.target for one in request.limited)]
         targets += [each for one in others for each in after_targets(one, MOST_NEEDED)]
-        with Lab(targets, home, lambda text: self._tell(Note(about=name, text=text))) as lab:
+        with Lab(targets, home, lambda text: self.tell(Note(about=name, text=text))) as lab:
             for number, group in enumerate(groups):
-                if self._stop.is_set() or budget.spent:
+                if self.stop.is_set() or budget.spent:
                     break
                 cell = group.representative.cell
                 share = budget.share(len(groups) - number)
                 tell = functools.partial(self._learnt, cell)
-                reruns = Reruns(self._matrix, self._suites, group.representative, self._records, share)
+                reruns = Reruns(self.matrix, self.suites, group.representative, self.records, share)
                 study = Study(lab, group, again.failures[cell], request, share, tell, reruns)
                 studied = study.run()
-                if not self._stop.is_set():  # else it was cut short, and is to be tried again
+                if not self.stop.is_set():  # else it was cut short, and is to be tried again
                     put(self._bundled(studied, target, again))
 
     def _bundled(self, studied: Studied, target: Target, again: Rerun) -> Fault:
@@ -201,10 +193,10 @@ class Triage:
         fault = studied.fault
         if studied.reproduced is None:
             return fault
-        folder = self._folder / fault.id
+        folder = self.folder / fault.id
         if not folder.exists():
             try:
-                tolerance = Plan(matrix=self._matrix, cells=()).tolerance(studied.failure.cell)
+                tolerance = Plan(matrix=self.matrix, cells=()).tolerance(studied.failure.cell)
                 hand_over(folder, fault, studied.reproduced, target, tolerance, again.fingerprint)
             except ValueError as error:
                 self._learnt(fault.representative, f"no bundle: {one_line(error)}")
@@ -212,7 +204,7 @@ class Triage:
         return msgspec.structs.replace(fault, bundle=fault.id)
 
     def _learnt(self, cell: str, text: str, *, passing: bool = False) -> None:
-        self._tell(Note(about=cell, text=text, passing=passing))
+        self.tell(Note(about=cell, text=text, passing=passing))
 
 
 def trial_target(target: Target) -> Target:

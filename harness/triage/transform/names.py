@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from harness.corpus.nodes import bodies, domain_of
+from harness.corpus.nodes import all_nodes, bodies, domain_of, tensors_in
 from harness.triage.context import Context
 from harness.triage.net import Net
-from harness.triage.node import Weight, all_nodes, node_of, weight_of
+from harness.triage.node import Weight, copied, node_of, weight_of
 from harness.triage.search import Candidate, Search, minimise
 
 if TYPE_CHECKING:
@@ -108,13 +108,8 @@ def _dimensions(net: Net) -> Names:
 
 
 def _dims(declared: Any) -> Iterator[Any]:
-    kind = declared.WhichOneof("value")
-    if kind in {"tensor_type", "sparse_tensor_type"}:
-        yield from getattr(declared, kind).shape.dim
-    elif kind in {"sequence_type", "optional_type"}:
-        yield from _dims(getattr(declared, kind).elem_type)
-    elif kind == "map_type":
-        yield from _dims(declared.map_type.value_type)
+    for tensor in tensors_in(declared):
+        yield from tensor.shape.dim
 
 
 def _functions(net: Net) -> Names:
@@ -164,7 +159,7 @@ class _Renaming:
         return node
 
     def function(self, function: "onnx.FunctionProto") -> "onnx.FunctionProto":
-        renamed: onnx.FunctionProto = _copy(function)
+        renamed: onnx.FunctionProto = copied(function)
         renamed.name = self.new["function"].get(function.name, function.name)
         renamed.domain = self.new["domain"].get(function.domain, function.domain)
         for opset in renamed.opset_import:
@@ -186,7 +181,7 @@ class _Renaming:
         return {one.name: one for one in map(self.declaration, infos.values())}
 
     def declaration(self, info: Any) -> Any:
-        renamed = _copy(info)
+        renamed = copied(info)
         renamed.name = self.tensors.get(info.name, info.name)
         renamed.ClearField("doc_string")
         for dim in _dims(renamed.type):
@@ -205,12 +200,12 @@ class _Renaming:
         return weight_of(proto)
 
     def sparse(self, sparse: Any) -> Any:
-        renamed = _copy(sparse)
+        renamed = copied(sparse)
         renamed.values.name = self.tensors.get(sparse.values.name, sparse.values.name)
         return renamed
 
     def annotation(self, annotation: Any) -> Any:
-        renamed = _copy(annotation)
+        renamed = copied(annotation)
         renamed.tensor_name = self.tensors.get(annotation.tensor_name, annotation.tensor_name)
         for one in renamed.quant_parameter_tensor_names:
             one.value = self.tensors.get(one.value, one.value)
@@ -224,9 +219,3 @@ class _Renaming:
             opset.domain = self.new["domain"].get(opset.domain, opset.domain)
         changed: bytes = model.SerializeToString()
         return changed
-
-
-def _copy(proto: Any) -> Any:
-    copy = type(proto)()
-    copy.CopyFrom(proto)
-    return copy
