@@ -14,7 +14,6 @@ from harness.cli.targets import Request, Tested, wanted_matrix
 from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError, one_line
 from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.record import Record
-from harness.core.scenario import GENERATE
 from harness.core.text import visible
 from harness.core.verdict import Verdict
 from harness.corpus.suites import Suite, open_model
@@ -22,6 +21,7 @@ from harness.plan.matrix import Matrix
 from harness.plan.target import Target
 from harness.run.summary import WIDTH
 from harness.studies.advise import Advice, Tried, advise
+from harness.studies.candidates import GENERATE
 from harness.studies.decoders import genai_suite
 from harness.studies.session_code import session_code
 

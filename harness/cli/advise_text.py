@@ -9,7 +9,6 @@ import msgspec
 from harness.cli.output import wrapped
 from harness.core.errors import one_line
 from harness.core.generated import GenerationSpeed
-from harness.core.scenario import GENERATE
 from harness.core.text import visible
 from harness.core.ways import WAYS
 from harness.corpus.case import load_case
@@ -19,6 +18,7 @@ from harness.plan.matrix import Matrix
 from harness.report.figures import ratio
 from harness.studies.advise import Advice, Tried
 from harness.studies.ask import Notify
+from harness.studies.candidates import GENERATE
 from harness.studies.decode_code import decode_code
 from harness.studies.genai_code import genai_code
 from harness.studies.sharing import SHARED, Sharing, shares_buffer, with_ways
