@@ -54,6 +54,25 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     meaning: Text
 
 
+class Accuracy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An error, larger than rounding, that a document allows for some operators.
+
+    A cell with such an error fails all the same: a model may need better values. Triage tells that a document
+    allows it.
+
+    Attributes:
+        operators: Operators of ONNX's own domain.
+        error: Largest error of an element ``y``, as a part of ``1 + abs(y)``.
+        document: Short name of the document, for a sentence.
+        source: Where it says so.
+    """
+
+    operators: tuple[Text, ...]
+    error: Annotated[float, msgspec.Meta(gt=0)]
+    document: Text
+    source: Sources
+
+
 class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Facts about one EP.
 
@@ -90,6 +109,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         options: Every provider option.
         precision_modes: Every way to choose the arithmetic.
         operators: Documented operator support; None without a list.
+        accuracy: Errors, larger than rounding, that its documents allow.
         versions: Needs of releases.
         source: Public documents that the facts come from.
     """
@@ -123,6 +143,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     )
     precision_modes: tuple[PrecisionMode, ...] = msgspec.field(default=(), name="precision")
     operators: OperatorSupport | None = None
+    accuracy: tuple[Accuracy, ...] = ()
     versions: tuple[VersionRule, ...] = msgspec.field(default=(), name="version")
     source: Sources
 

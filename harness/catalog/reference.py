@@ -60,6 +60,14 @@ def _section(provider: Provider) -> Iterator[str]:
         ]
         numbers = _numbers(provider.operators.source, sources)
         yield f"{', '.join(listed)}. Sources: {numbers}." if listed else f"Sources with the list: {numbers}."
+    if provider.accuracy:
+        yield from ("", f"### Accuracy of {_plain(provider.name)}", "")
+        columns = ("operators", "largest error as a part of 1 + abs(y)", "allowed by", "sources")
+        allowed = (
+            (_codes(one.operators), f"{one.error:.3g}", _plain(one.document), _numbers(one.source, sources))
+            for one in provider.accuracy
+        )
+        yield from _table(columns, allowed)
     if provider.versions:
         yield from ("", f"### Versions of {_plain(provider.name)}", "")
         rules = (
@@ -175,6 +183,7 @@ def _sources(provider: Provider) -> list[str]:
     lists = [provider.source]
     lists += [option.source for option in provider.options]
     lists += [mode.source for mode in provider.precision_modes]
+    lists += [one.source for one in provider.accuracy]
     lists += [rule.source for rule in provider.versions]
     lists += [provider.operators.source] if provider.operators is not None else []
     return list(dict.fromkeys(source for each in lists for source in each))

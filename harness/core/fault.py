@@ -140,6 +140,7 @@ class Location(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 Varied = Literal[
+    "accuracy",
     "attribute",
     "dtype",
     "graph_optimization",

@@ -3,14 +3,16 @@
 import contextlib
 import os
 import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
 from harness.core.spread import PROBES
-from harness.core.value import Tensor, tensor
+from harness.core.value import NamedValues, Tensor, Value, tensor
 from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
@@ -25,7 +27,9 @@ from harness.corpus.scenario import Inapplicable
 if TYPE_CHECKING:
     import onnx
 
-FORMAT = 12
+    from harness.corpus.noise.rewrite import Written
+
+FORMAT = 13
 """Rises when the noise changes although no model does."""
 
 SAMPLES = 8
@@ -120,22 +124,50 @@ def amplitudes_of(noisy: Case) -> tuple[float, ...]:
     return tuple(float(value.array) for value in found if isinstance(value, Tensor))
 
 
-def _build(case: Case, precision: str, folder: Path) -> str | tuple[float, ...]:
-    """Write the model with noise. Return its amplitudes, or why it has none."""
+def noisy_model(
+    read: Callable[[], "onnx.ModelProto"],
+    inputs: NamedValues,
+    precision: str,
+    *,
+    allowed: Mapping[str, float] = MappingProxyType({}),
+    seed: int = 0,
+) -> "tuple[onnx.ModelProto, Written]":
+    """Return a model with noise, and what was put into it.
+
+    Args:
+        read: Returns the model anew.
+        inputs: What it is fed: how many terms sums have depends on the sizes.
+        precision: As for ``noisy_case``.
+        allowed: As for ``harness.corpus.noise.rewrite.add_noise``.
+        seed: Of the random numbers.
+
+    Raises:
+        NotFlatError: The model cannot have noise; of ``harness.corpus.noise.flat``.
+    """
     # These import onnx, which a model from the cache does not need.
-    from harness.corpus.noise.flat import NotFlatError, flattened
+    from harness.corpus.noise.flat import flattened
     from harness.corpus.noise.rewrite import add_noise
 
+    def written(*, folded: bool) -> "tuple[onnx.ModelProto, Written]":
+        model = flattened(read())
+        _set_sizes(model, dict(inputs))
+        found = add_noise(model, precision, folded=folded, allowed=allowed, seed=seed)
+        _forget_sizes(model)
+        return model, found
+
+    model, found = written(folded=True)
+    # Without a place for noise it is a model of constants only, or every operator is exact.
+    return (model, found) if found.sites else written(folded=False)
+
+
+def _build(case: Case, precision: str, folder: Path) -> str | tuple[float, ...]:
+    """Write the model with noise. Return its amplitudes, or why it has none."""
+    from harness.corpus.noise.flat import NotFlatError
+
     try:
-        model = flattened(load_model(case.model_path))
+        model, written = noisy_model(lambda: load_model(case.model_path), case.data_sets[0].inputs, precision)
     except NotFlatError as error:
         return str(error)
-    _set_sizes(model, case)
-    written = add_noise(model, precision)
-    if not written.sites:  # a model of constants only, or every operator is exact
-        model = flattened(load_model(case.model_path))
-        written = add_noise(model, precision, folded=False)
-    _forget_sizes(model)
     (folder / MODEL).write_bytes(model.SerializeToString())
     for file in case.external:
         _link(file, folder / file.relative_to(case.model_path.parent))
@@ -146,11 +178,10 @@ def _build(case: Case, precision: str, folder: Path) -> str | tuple[float, ...]:
     return SMOOTH if precision == "float32" else _COARSE
 
 
-def _set_sizes(model: "onnx.ModelProto", case: Case) -> None:
-    """Declare the inputs with the sizes of the first data set: how many terms sums have depends on it."""
+def _set_sizes(model: "onnx.ModelProto", inputs: Mapping[str, Value]) -> None:
+    """Declare the inputs with the sizes of what they are fed."""
     import onnx
 
-    inputs = dict(case.data_sets[0].inputs)
     for port in model.graph.input:
         value = inputs.get(port.name)
         if isinstance(value, Tensor) and port.type.HasField("tensor_type"):

@@ -36,8 +36,12 @@ from harness.run.run_folder import RunFolder
 BATCH = 150
 """Models that wait in the engine at most; two processors judge so many in some ten seconds."""
 
-ROOM = Room(count=8 * BATCH, nbytes=32 << 20)
-"""Forms of models, and answers, that are kept in memory: no model is needed again once it is judged."""
+ROOM = Room(count=2 * BATCH, nbytes=16 << 20)
+"""Forms of models, and answers of each kind, that are kept in memory.
+
+No model is needed again once it is judged. More room would only take longer to fill: rare kinds of answers,
+such as noise, would go on growing for an hour.
+"""
 
 SAVE_S = 20.0
 """Seconds between two states on disk."""

@@ -26,6 +26,7 @@ _WRONG_VALUES = (
 )
 
 _VARIED = {
+    "accuracy": "error allowed for",
     "dtype": "element type",
     "graph_optimization": "graph optimization",
     "optimizer": "optimizer switched off",

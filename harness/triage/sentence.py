@@ -151,7 +151,9 @@ def _preceding(fault: Fault) -> Iterator[str]:
 
 
 def _when(conditions: Sequence[Condition]) -> Iterator[str]:
-    """Say what makes the failure go away."""
+    """Say which document allows the failure, and what makes it go away."""
+    for one in chosen(conditions, "accuracy", fails=False):
+        yield f"within the error that {one.value} allows for {one.name}"
     for kind, words in (
         ("graph_optimization", "right at graph optimization"),
         ("optimizer", "right without optimizer"),

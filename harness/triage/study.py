@@ -13,6 +13,7 @@ from harness.core.verdict import Family, Verdict
 from harness.triage.budget import Budget
 from harness.triage.check import Check, worst_row
 from harness.triage.confirm import confirm
+from harness.triage.documented import documented_error
 from harness.triage.drawn import drawn, fingerprint
 from harness.triage.explain import decomposed_operators, explain
 from harness.triage.failure import Failure
@@ -160,6 +161,7 @@ class Study(msgspec.Struct, eq=False):
             note, keep = self._note, self.request.keep_weights
             check = with_smaller_preceding(smallest, check, self.budget, note, keep_weights=keep)
         conditions = self.group.conditions
+        conditions += documented_error(smallest.subject, check, self.failure.record.provider)
         if not self.budget.spent:
             self.tell("explain: one thing at a time is varied", passing=True)
             conditions += explain(smallest.subject, check, self.request.variations, self.budget)

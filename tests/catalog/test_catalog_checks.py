@@ -188,7 +188,7 @@ def test_no_option_of_the_catalogue_loads_without(missing: str) -> None:
 def test_sources_are_public_documents() -> None:
     for provider in load_catalog().providers:
         named = [*provider.source]
-        for part in (provider.options, provider.precision_modes, provider.versions):
+        for part in (provider.options, provider.precision_modes, provider.accuracy, provider.versions):
             named += [source for each in part for source in each.source]
         assert not any("execution_providers.md" in source or source.startswith("/") for source in named)
 

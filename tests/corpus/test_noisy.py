@@ -269,6 +269,25 @@ def test_float64_lies_one_noise_away(write_model: Write, opset: int) -> None:
 
 
 @pytest.mark.real_ep
+@pytest.mark.parametrize("opset", [17, 22])
+def test_noise_in_a_body_reaches_the_result(write_model: Write, opset: int) -> None:
+    """Of opset 22, a Dropout whose switch lies outside of its body would be optimized away."""
+    graph = """
+    agraph (float[64] x, bool c) => (float[64] y, float[64] z) <int64 two = {2}, bool yes = {1}> {
+      y = If(c) <then_branch = t () => (float[64] a) { a0 = Exp(x) a = Neg(a0) },
+                 else_branch = e () => (float[64] b) { b0 = Exp(x) b = Abs(b0) }>
+      z = Loop(two, yes, x) <body = l (int64 i, bool go, float[64] old) => (bool on, float[64] new)
+          { on = Identity(go) grown = Exp(x) new = Add(grown, old) }>
+    }
+    """
+    golden, spread = spread_at(case_of(write_model, graph, opset), "float32")
+    for name, value in golden:
+        assert isinstance(value, Tensor)
+        moved = spread.outputs[0][name] / (2.0**-24 * np.abs(value.array))
+        assert 0.3 < np.median(moved) < 3
+
+
+@pytest.mark.real_ep
 def test_a_normalization_made_a_product_and_an_offset_is_noise(write_model: Write) -> None:
     """Its few small results behind Relu are differences of larger numbers."""
     graph = (
@@ -316,6 +335,22 @@ def tanh_of_a_shader(x: Array) -> Array:
     return np.asarray(1 - 2 / (np.exp(2 * x) + 1), np.float32)
 
 
+def elu_of_a_shader(x: Array) -> Array:
+    return np.asarray(np.exp(x) - 1, np.float32)
+
+
+def gelu_of_a_shader(x: Array) -> Array:
+    return np.asarray(x * np.float32(0.5) * (1 + erf_of_a_shader(x * np.float32(0.5**0.5))), np.float32)
+
+
+def sigmoid_around_a_half(x: Array) -> Array:
+    """The CPU EP's way, with the other rounding of the quotient."""
+    exact = 1 / (1 + np.exp(-x.astype(np.float64)))
+    return np.asarray(
+        np.float32(0.5) + (exact - 0.5).astype(np.float32) * np.float32(1 + 2.0**-23), np.float32
+    )
+
+
 @pytest.mark.real_ep
 def test_a_recurrent_cell_with_small_results_has_the_error_of_its_gates(write_model: Write) -> None:
     graph = """agraph (float[1,1,1] x) => (float[1,1,1,1] y)
@@ -331,18 +366,23 @@ def test_a_recurrent_cell_with_small_results_has_the_error_of_its_gates(write_mo
 
 @pytest.mark.real_ep
 @pytest.mark.parametrize(
-    ("node", "computed"),
+    ("node", "fed", "computed"),
     [
-        ("Erf(x)", erf_of_a_shader),
-        ("ReduceLogSumExp<axes=[1]>(x)", log_sum_exp_at_once),
-        ("Softplus(x)", softplus_of_a_shader),
+        ("Erf(x)", 0.15625, erf_of_a_shader),
+        ("ReduceLogSumExp<axes=[1]>(x)", 0.0025, log_sum_exp_at_once),
+        ("Softplus(x)", -3.84375, softplus_of_a_shader),
+        ("Tanh(x)", 0.002, tanh_of_a_shader),
+        ("Elu(x)", -0.002, elu_of_a_shader),
+        ("Gelu(x)", -3.5, gelu_of_a_shader),
+        ("Sigmoid(x)", -9.25, sigmoid_around_a_half),
     ],
 )
 def test_a_small_result_of_a_number_near_one_has_its_error(
-    write_model: Write, node: str, computed: Callable[[Array], Array]
+    write_model: Write, node: str, fed: float, computed: Callable[[Array], Array]
 ) -> None:
-    case = case_of(write_model, f"agraph (float[1,1] x) => (float[1,1] y) {{ y = {node} }}")
-    x = np.array([[0.15625]], np.float32) / (64 if "Log" in node else 1) - 4 * ("Soft" in node)
+    opset = 20 if "Gelu" in node else 17
+    case = case_of(write_model, f"agraph (float[1,1] x) => (float[1,1] y) {{ y = {node} }}", opset)
+    x = np.array([[fed]], np.float32)
     case = with_input(case, x)
     golden, spread = spread_at(case, "float32")
     rms, _ = noise_of(tensor(values(golden)), tensor(computed(x)), spread.outputs[0]["y"])

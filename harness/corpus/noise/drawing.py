@@ -10,7 +10,7 @@ from onnx.helper import make_node, make_tensor, make_tensor_value_info
 from harness.corpus.noise import AMPLITUDE
 from harness.corpus.schema_types import FLOATS
 
-_HALF, _TRUE = "ep_harness.half", "ep_harness.true"
+_HALF = "ep_harness.half"
 FLOAT, DOUBLE = "tensor(float)", "tensor(double)"
 _SINGLE = FLOATS[FLOAT]
 
@@ -45,26 +45,40 @@ class Drawing:
     Args:
         opset: Version of ONNX's operators in the model.
         precision: The precision whose roundings are drawn.
+        seed: Of the seeds of all places.
     """
 
-    def __init__(self, opset: int, precision: str) -> None:
+    def __init__(self, opset: int, precision: str, seed: int = 0) -> None:
         self.sites = 0
         """Places with noise so far."""
         self._opset = opset
         self._bound = _BOUNDS.get(precision, _BOUND)
         self._bounds: set[float] = set()
+        self._switches: list[str] = []
+        """For each graph that is open, the innermost last: what switches its Dropouts on, if it has some."""
         # In the CPU EP's generator, streams of consecutive seeds resemble each other.
-        self._seeds = random.Random(0)  # noqa: S311 - nothing is secret here
+        self._seeds = random.Random(seed)  # noqa: S311 - nothing is secret here
+
+    def enter(self) -> None:
+        """Begin a graph: the main one, or a body in the one that was begun before."""
+        self._switches.append("")
+
+    def leave(self) -> tuple[NodeProto, ...]:
+        """End a graph, and return what its nodes need before them.
+
+        With a constant as its switch, or a tensor of a graph around it, Dropout would be optimized away by
+        onnxruntime 1.31. No amplitude is NaN, so the switch is true.
+        """
+        switch = self._switches.pop()
+        return (make_node("Equal", [AMPLITUDE, AMPLITUDE], [switch]),) if switch else ()
 
     def complete(self, graph: GraphProto) -> None:
-        """Add to a main graph what the nodes refer to."""
+        """Add to a main graph what the nodes of all graphs refer to."""
         graph.input.append(make_tensor_value_info(AMPLITUDE, _SINGLE, []))
         for bound in sorted(self._bounds):
             graph.initializer.append(make_tensor(_named(bound), _SINGLE, [], [bound]))
         if self.sites and self._opset >= _DRAWN_BY_DROPOUT:
             graph.initializer.append(make_tensor(_HALF, _SINGLE, [], [0.5]))
-            # With a constant here, Dropout would be optimized away. No amplitude is NaN.
-            graph.node.insert(0, make_node("Equal", [AMPLITUDE, AMPLITUDE], [_TRUE]))
 
     def noise(
         self,
@@ -159,7 +173,8 @@ class Drawing:
             return
         yield make_node("Constant", [], [f"{noise}.width"], value_float=width / FOUND)
         yield make_node("Mul", [f"{noise}.width", AMPLITUDE], [amplitude])
-        yield make_node("Dropout", [scale, _HALF, _TRUE], [f"{noise}.doubled"], seed=seed)
+        switch = self._switches[-1] = self._switches[-1] or f"{noise}.true"
+        yield make_node("Dropout", [scale, _HALF, switch], [f"{noise}.doubled"], seed=seed)
         yield make_node("Sub", [f"{noise}.doubled", scale], [drawn])
         yield make_node("Mul", [drawn, amplitude], [noise])
 

@@ -49,23 +49,26 @@ COPIES = operators("""
 """Operators that pass angles on."""
 
 EVEN = operators("""
-    Acos Acosh Asin Asinh Atan Atanh Attention BatchNormalization BiasGelu Celu Cos Elu FastGelu Gelu
-    GridSample GroupNormalization GroupQueryAttention InstanceNormalization LayerNormalization LogSoftmax
-    LpNormalization MeanVarianceNormalization Mish MultiHeadAttention QuickGelu RMSNormalization Resize
-    RoiAlign RotaryEmbedding Selu Sigmoid Sin Sinh SkipLayerNormalization Swish Tan Tanh Upsample
+    Asin Atan Attention BatchNormalization Cos GridSample GroupNormalization GroupQueryAttention
+    InstanceNormalization LayerNormalization LpNormalization MeanVarianceNormalization MultiHeadAttention
+    RMSNormalization Resize RoiAlign RotaryEmbedding Sin SkipLayerNormalization Tan Upsample
 """)
 """Operators whose results are differences of larger numbers, or come from a polynomial.
 
-A small element is about as uncertain as a large one: near 0, ``exp(x) - 1`` has the error of ``exp(x)``.
-BatchNormalization is usually computed as a product and an offset, both of which may be larger than their sum.
+A small element is about as uncertain as a large one. BatchNormalization is usually computed as a product and
+an offset, both of which may be larger than their sum.
 """
 
-OF_ONE = operators("Erf GRU LSTM RNN ReduceLogSum ReduceLogSumExp Softplus")
+OF_ONE = operators("""
+    Acos Acosh Asinh Atanh BiasGelu Celu Elu Erf FastGelu GRU Gelu LSTM LogSoftmax Mish QuickGelu RNN
+    ReduceLogSum ReduceLogSumExp Selu Sigmoid Sinh Softplus Swish Tanh
+""")
 """Operators whose result comes from a number near 1, and so has its error, however small all results are.
 
-Shaders and vector libraries compute ``erf(x)`` as 1 less a polynomial times ``exp(-x^2)``, and ``tanh(x)`` in
-a recurrent cell as 1 less ``2 / (exp(2x) + 1)``. A logarithm of a sum near 1 has the relative error of
-that sum; Softplus is one of ``1 + exp(x)``.
+The CPU EP computes ``sigmoid(x)`` as 0.5 and a quotient of polynomials. Shaders and vector libraries compute
+``erf(x)`` as 1 less a polynomial times ``exp(-x^2)``, ``tanh(x)`` as 1 less ``2 / (exp(2x) + 1)``, and
+``elu(x)`` as ``exp(x)`` less 1. A logarithm of a number near 1 has the relative error of that number: inverse
+hyperbolic functions, Softplus and logarithms of sums end with one.
 """
 
 CLOSED = operators("""
@@ -90,9 +93,9 @@ CONTROL_INPUTS: dict[str, frozenset[int]] = {
 UNITS: dict[str, float] = {
     "Acos": 2, "Acosh": 2, "Asin": 2, "Asinh": 2, "Atan": 2.5, "Atanh": 2.5, "BiasGelu": 4, "Celu": 2,
     "Cos": 2, "Cosh": 2, "Div": 1.25, "Elu": 2, "Erf": 4, "Exp": 1.5, "FastGelu": 4, "GRU": 4, "Gelu": 4,
-    "GridSample": 4, "LSTM": 4, "Log": 1.5, "Mish": 4, "Pow": 4, "QuickGelu": 4, "RNN": 4, "Reciprocal": 1.25,
-    "ReduceLogSumExp": 1.5, "Resize": 4, "RoiAlign": 4, "Selu": 2, "Sigmoid": 2.5, "Sin": 2, "Sinh": 2,
-    "Softplus": 2.5, "Swish": 2.5, "Tan": 2.5, "Tanh": 2.5, "Upsample": 4,
+    "GridSample": 4, "LSTM": 4, "Log": 1.5, "LogSoftmax": 2, "Mish": 4, "Pow": 4, "QuickGelu": 4, "RNN": 4,
+    "Reciprocal": 1.25, "ReduceLogSumExp": 1.5, "Resize": 4, "RoiAlign": 4, "Selu": 2, "Sigmoid": 2.5,
+    "Sin": 2, "Sinh": 2, "Softmax": 2, "Softplus": 2.5, "Swish": 2.5, "Tan": 2.5, "Tanh": 2.5, "Upsample": 4,
 }
 # fmt: on
 """Half-width of an operator's own error in unit roundoffs, where it is not 1.
@@ -101,6 +104,6 @@ Functions get half of the units in the last place that the OpenCL C specificatio
 single-precision built-in functions, full profile): 3 for exp and log, 4 to 5 for the circular and hyperbolic
 functions, 2.5 for a quotient. erf and pow, which are allowed 16, get a quarter. One unit in the last place is
 up to two unit roundoffs. Healthy implementations err by less; one that used all of it would still be within
-the limits. Interpolating operators (Resize, GridSample, RoiAlign) also round their coordinates, and recurrent
-ones use several functions in each step.
+the limits. Softmax is an exponential and a quotient. Interpolating operators (Resize, GridSample, RoiAlign)
+also round their coordinates, and recurrent ones use several functions in each step.
 """

@@ -7,6 +7,7 @@ numbers, and sizes stay exact.
 """
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Literal
 
 import msgspec
@@ -64,17 +65,29 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     jumps: bool
 
 
-def add_noise(model: onnx.ModelProto, precision: str, *, folded: bool = True) -> Written:
+def add_noise(
+    model: onnx.ModelProto,
+    precision: str,
+    *,
+    folded: bool = True,
+    allowed: Mapping[str, float] = MappingProxyType({}),
+    seed: int = 0,
+) -> Written:
     """Put noise into a model, in place; ``AMPLITUDE`` becomes a further input.
 
     Args:
         model: As ``harness.corpus.noise.flat`` returns it.
         precision: A key of ``PRECISIONS`` in ``harness.core.spread``.
         folded: Whether results of constants alone are exact, as if they had been computed before.
+        allowed: Operator of ONNX's own domain -> largest error of an element ``y`` as a part of
+            ``1 + abs(y)``, where that is more than rounding.
+        seed: Of the random numbers.
     """
     if not any(domain_of(one) == "" for one in model.opset_import):
         model.opset_import.add(domain="", version=CLIP_BY_INPUTS)
-    writer = _Writer(precision, opsets_of(model), folded=folded)
+    opsets = opsets_of(model)
+    drawing = Drawing(opsets.get("", CLIP_BY_INPUTS), precision, seed)
+    writer = _Writer(precision, opsets, drawing, allowed, folded=folded)
     writer.graph(model.graph, Scope(), main=True)
     writer.drawing.complete(model.graph)
     return Written(sites=writer.drawing.sites, jumps=writer.jumps)
@@ -83,16 +96,26 @@ def add_noise(model: onnx.ModelProto, precision: str, *, folded: bool = True) ->
 class _Writer:
     """One walk over a model, in the order of its nodes, which ONNX keeps topological."""
 
-    def __init__(self, precision: str, opsets: Mapping[str, int], *, folded: bool) -> None:
+    def __init__(
+        self,
+        precision: str,
+        opsets: Mapping[str, int],
+        drawing: Drawing,
+        allowed: Mapping[str, float],
+        *,
+        folded: bool,
+    ) -> None:
         self.precision = precision
         self.folded = folded
+        self.allowed = allowed
         self.opsets = opsets
         self.jumps = False
-        self.drawing = Drawing(opsets.get("", CLIP_BY_INPUTS), precision)
+        self.drawing = drawing
 
     def graph(self, graph: onnx.GraphProto, outside: Scope, *, main: bool = False) -> Mapping[str, str]:
         """Rewrite one graph, and return the types of its tensors."""
         scope = outside.within(graph)
+        self.drawing.enter()
         nodes: list[onnx.NodeProto] = []
         renamed: dict[str, str] = {}
         if not main:
@@ -109,7 +132,7 @@ class _Writer:
             for index, name in enumerate(node.input):
                 node.input[index] = renamed.get(name, name)
             nodes += self.node(node, scope)
-        replace_nodes(graph, nodes)
+        replace_nodes(graph, [*self.drawing.leave(), *nodes])
         return scope.types
 
     def node(self, node: onnx.NodeProto, scope: Scope) -> Iterator[onnx.NodeProto]:
@@ -136,14 +159,17 @@ class _Writer:
             if name in floats:
                 node.output[index] = f"{name}.ep_harness.exact"
         yield node
+        allowed = 0.0 if domain_of(node) else self.allowed.get(node.op_type, 0.0)
+        of_one = allowed or node.op_type in OF_ONE
         for name in floats:
+            kind = scope.types[name]
             yield from self.rounding(
                 f"{name}.ep_harness.exact",
                 name,
-                scope.types[name],
-                UNITS.get(node.op_type, 1.0),
+                kind,
+                max(UNITS.get(node.op_type, 1.0), allowed / self.width(kind)),
                 terms,
-                beside="one" if node.op_type in OF_ONE else "mean" if node.op_type in EVEN else "",
+                beside="one" if of_one else "mean" if node.op_type in EVEN else "",
             )
             scope.noisy.add(name)
 

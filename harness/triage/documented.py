@@ -1,0 +1,114 @@
+"""Wrong values that the EP's documents allow: some functions may be less exact than rounding."""
+
+from collections.abc import Collection, Mapping
+
+import msgspec
+import numpy as np
+
+from harness.catalog.catalog import find_provider
+from harness.catalog.provider import Accuracy
+from harness.core.fault import Condition
+from harness.core.noise import DEFAULT_LIMITS, noise_of, rms_limit
+from harness.core.spread import spread_of
+from harness.core.value import Floats, NamedValues, Tensor, leaves, tensor
+from harness.corpus.model_file import parse_model
+from harness.corpus.nodes import all_nodes, domain_of
+from harness.corpus.noise import AMPLITUDE
+from harness.corpus.noisy import noisy_model
+from harness.triage.check import Check
+from harness.triage.lab import Lab
+from harness.triage.subject import Subject
+
+DRAWS = 16
+"""Models with random errors, each run once."""
+
+_PRECISION = "float32"
+
+
+def documented_error(subject: Subject, check: Check, provider: str) -> tuple[Condition, ...]:
+    """Return that a wrong value is one that a document of the provider allows; nothing if it is not.
+
+    The operators that the document names get random errors of the allowed size. If the provider's outputs lie
+    within the usual limits of the noise that this makes, the document allows them.
+
+    Args:
+        subject: A model whose values are wrong.
+        check: What failing means.
+        provider: Exact name of the provider.
+    """
+    known = find_provider(provider)
+    used = _operators(subject)
+    entries = [one for one in known.accuracy if used.intersection(one.operators)] if known else []
+    if not entries or not check.of_first_values:
+        return ()
+    lab = check.lab
+    golden = lab.golden(subject)
+    (seen,) = lab.run([check.trial(subject)], fresh=True)
+    if golden is None or not seen.outputs:
+        return ()
+    spread = _spread(subject, golden, lab, _allowed(entries))
+    if spread is None or not _is_within(golden, seen.outputs, spread):
+        return ()
+    names = sorted(used.intersection(_allowed(entries)))
+    documents = ", ".join(dict.fromkeys(one.document for one in entries))
+    return (Condition(kind="accuracy", name=", ".join(names), value=documents, fails=False),)
+
+
+def _operators(subject: Subject) -> frozenset[str]:
+    """Return the operators of ONNX's own domain that a model uses, in bodies and functions as well."""
+    model = subject.proto()
+    nodes = [*model.graph.node, *(node for function in model.functions for node in function.node)]
+    return frozenset(node.op_type for node in all_nodes(nodes) if not domain_of(node))
+
+
+def _allowed(entries: Collection[Accuracy]) -> Mapping[str, float]:
+    return {name: one.error for one in entries for name in one.operators}
+
+
+def _spread(
+    subject: Subject, golden: NamedValues, lab: Lab, allowed: Mapping[str, float]
+) -> Mapping[str, Floats] | None:
+    """Return the spread of the outputs; None if the model cannot have noise or does not run with it."""
+    from harness.corpus.noise.flat import NotFlatError
+
+    amplitudes = (0.0, *(1.0,) * DRAWS)
+    samples: list[NamedValues] = []
+    for seed, amplitude in enumerate(amplitudes):
+        try:
+            model, _ = noisy_model(
+                lambda: parse_model(subject.model), subject.inputs, _PRECISION, allowed=allowed, seed=seed
+            )
+        except NotFlatError:
+            return None
+        factor = (AMPLITUDE, tensor(np.array(amplitude, np.float32)))
+        noisy = msgspec.structs.replace(
+            subject, model=model.SerializeToString(), inputs=(*subject.inputs, factor)
+        )
+        outputs = lab.golden(noisy)
+        if outputs is None:
+            return None
+        samples.append(outputs)
+    return spread_of([golden], samples, amplitudes, _PRECISION).outputs[0]
+
+
+def _is_within(golden: NamedValues, found: NamedValues, spread: Mapping[str, Floats]) -> bool:
+    """Return whether each tensor with a spread is within the limits of noise, and each other one is equal."""
+    given = {leaf: part for name, value in found for leaf, part in leaves(name, value)}
+    return all(
+        _is_near(part, given.get(leaf), spread.get(leaf))
+        for name, value in golden
+        for leaf, part in leaves(name, value)
+    )
+
+
+def _is_near(expected: Tensor | None, found: Tensor | None, spread: Floats | None) -> bool:
+    if expected is None or found is None:
+        return expected is found
+    if (expected.dtype, expected.array.shape) != (found.dtype, found.array.shape):
+        return False
+    if spread is None:
+        return bool(np.array_equal(expected.array, found.array))
+    if not np.array_equal(np.isfinite(expected.array), np.isfinite(found.array)):
+        return False
+    rms, largest = noise_of(expected, found, spread)
+    return rms <= rms_limit(DEFAULT_LIMITS, expected.array.size) and largest <= DEFAULT_LIMITS.max
