@@ -37,7 +37,7 @@ GROUND = {"data_files", "__version__"}
 """Beside the floors, below all that may know where they are installed: not ``core``, not ``agent``."""
 
 
-BELOW_ENGINE = "core catalog plan corpus golden agent runtimes profiles"
+BELOW_ENGINE = "core catalog plan corpus golden agent runtimes places profiles"
 EVERYTHING = f"{BELOW_ENGINE} engine studies run report store triage fuzz agent_check conformance publication"
 FRONT_END = VALUES | {"onnx", "filelock", "jinja2", "platformdirs", "pytest", "rich"}
 TABLE = {
@@ -49,6 +49,7 @@ TABLE = {
     # Travels into any Python: not even the packages that every other floor has.
     "agent": floor("", frozenset({"numpy"}), "onnxruntime onnx"),
     "runtimes": floor("core catalog plan corpus agent", VALUES | {"onnx", "filelock", "platformdirs"}),
+    "places": floor("core catalog plan runtimes", VALUES),
     "engine": floor(BELOW_ENGINE, VALUES | {"onnx", "filelock", "platformdirs"}),
     "studies": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
     "run": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),

@@ -12,9 +12,8 @@ from harness.core.verdict import Family
 from harness.triage.budget import Budget
 from harness.triage.check import BY_NOISE, Check
 from harness.triage.lab import Lab, Trial
-from harness.triage.locate import Locator
+from harness.triage.locate import Locator, narrowed
 from harness.triage.measure import node_count
-from harness.triage.narrowed import narrowed
 from harness.triage.net import load
 from harness.triage.signature import signature_of
 from harness.triage.smallest import Smallest, smallest_failing

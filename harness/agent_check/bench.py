@@ -16,7 +16,7 @@ from harness.agent_check.fault import FaultError, NotDoneError
 from harness.agent_check.models import MODELS, model
 from harness.core.scenario import GENERATE
 from harness.core.value import NamedValues, Tensor, Value, tensor
-from harness.engine.greeting import Greeting
+from harness.engine.connection import Greeting
 from harness.engine.messages import (
     After,
     Completed,

@@ -20,9 +20,10 @@ from harness.agent.hello import HELLO, PROTOCOL, VARIABLE
 from harness.agent.launcher import exit_cause
 from harness.agent_check.fault import FaultError, Word
 from harness.core.errors import one_line
-from harness.engine.greeting import Greeting, GreetingError, find_greeting
-from harness.engine.launch import OUTPUT, kill_group, start_process
+from harness.engine.connection import Greeting, GreetingError, find_greeting
+from harness.engine.launch import OUTPUT, start_process
 from harness.engine.messages import Envelope, JobMessage, StartMessage
+from harness.runtimes.process_group import kill_group
 
 END_S = 10.0
 """Seconds in which an agent must end: twice what the protocol allows a busy one."""

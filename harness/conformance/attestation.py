@@ -45,14 +45,7 @@ class TestResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Attestation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """``attestation.json``.
-
-    Attributes:
-        type_: The kind of statement.
-        subject: Every other file of the submission but signatures, sorted by name.
-        predicate_type: The kind of predicate.
-        predicate: The result.
-    """
+    """``attestation.json``; its subject is every other file but signatures, sorted by name."""
 
     type_: str = msgspec.field(name="_type")
     subject: tuple[Resource, ...]
@@ -61,13 +54,7 @@ class Attestation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def attestation_of(files: Mapping[str, bytes], profile: ProfileRef, result: Result) -> Attestation:
-    """Return the attestation of a submission.
-
-    Args:
-        files: Path in the submission -> content, of all files but signatures.
-        profile: The profile that was run.
-        result: Its result.
-    """
+    """Return the attestation of a submission's files but signatures, for the result of a profile."""
     return Attestation(
         type_=STATEMENT_TYPE,
         subject=tuple(
@@ -86,20 +73,6 @@ def attestation_of(files: Mapping[str, bytes], profile: ProfileRef, result: Resu
             failed_tests=_labels(result, Standing.FAILED, Standing.OPEN),
         ),
     )
-
-
-def encode_attestation(attestation: Attestation) -> bytes:
-    """Return the content of ``attestation.json``."""
-    return msgspec.json.format(msgspec.json.encode(attestation), indent=2) + b"\n"
-
-
-def decode_attestation(content: bytes) -> Attestation:
-    """Return the attestation that a file has.
-
-    Raises:
-        msgspec.MsgspecError: It has none.
-    """
-    return msgspec.json.decode(content, type=Attestation)
 
 
 def _labels(result: Result, *standings: Standing) -> tuple[str, ...]:

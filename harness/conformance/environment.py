@@ -16,12 +16,7 @@ _ABOUT_METADATA = ("name", "Description", "description")
 
 
 def environment_of(provider: str, fingerprint: Mapping[str, Any]) -> Environment:
-    """Return where a run was.
-
-    Args:
-        provider: The preferred provider of the target.
-        fingerprint: What ``run.json`` has of the target; empty if its process never answered.
-    """
+    """Return where a run was: ``fingerprint`` is empty if the process of the target never answered."""
     return Environment(
         provider=provider,
         provider_options=_texts(fingerprint.get("options")),

@@ -43,7 +43,6 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one case.
 
     Attributes:
-        case: The case.
         verdict: That of its record; ``not_run`` if it has none, or more than one.
         required: Whether the level depends on it: its feature is ``core``, or claimed.
     """
@@ -55,7 +54,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def standing(self) -> Standing:
         """What it counts for."""
-        return standing_of(self.verdict)
+        return _OF_VERDICT.get(self.verdict, _OF_FAMILY[self.verdict.family])
 
     @property
     def label(self) -> str:
@@ -88,11 +87,6 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(one for one in self.cases if one.required and one.standing is standing)
 
 
-def standing_of(verdict: Verdict) -> Standing:
-    """Return what a verdict counts for."""
-    return _OF_VERDICT.get(verdict, _OF_FAMILY[verdict.family])
-
-
 def case_label(case: ProfileCase) -> str:
     """Return the name of a case, with the scenario after a blank if it is not ``plain``."""
     return case.name if case.scenario == PLAIN else f"{case.name} {case.scenario}"
@@ -106,12 +100,8 @@ def case_key(record: Record) -> tuple[str, str]:
 def result_of(profile: Profile, claims: Collection[str], records: Iterable[Record]) -> Result:
     """Return the level and totals of a result.
 
-    Args:
-        profile: The profile that was run.
-        claims: Features of the profile that the product claims. Those that are several of them at once count,
-            too.
-        records: In any order. A case without a record is open, and so is one with several: none of them can
-            be chosen. Records of other cases do not count.
+    Claimed features that are several at once count, too. A case without a record is open, and so is one with
+    several: none of them can be chosen. Records of other cases do not count.
 
     Raises:
         ValueError: A claim is no feature of the profile.
@@ -148,11 +138,7 @@ def _totals(profile: Profile, cases: Iterable[CaseResult]) -> dict[str, Totals]:
         counts[one.case.feature][one.standing] += 1
     return {
         feature: Totals(
-            cases=of_feature.total(),
-            passed=of_feature[Standing.PASSED],
-            missing=of_feature[Standing.MISSING],
-            failed=of_feature[Standing.FAILED],
-            open=of_feature[Standing.OPEN],
+            cases=of_feature.total(), **{standing.value: of_feature[standing] for standing in Standing}
         )
         for feature, of_feature in counts.items()
     }

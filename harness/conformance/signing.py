@@ -20,9 +20,7 @@ class SignatureError(HarnessError):
 def ssh_sign(content: bytes, key: Path) -> bytes:
     """Return the signature of ``ssh-keygen -Y sign`` over some bytes.
 
-    Args:
-        content: What is signed.
-        key: A private key, or the public half of one that ``ssh-agent`` has.
+    The key is a private one, or the public half of one that ``ssh-agent`` has.
 
     Raises:
         UsageError: There is no such key, no ``ssh-keygen``, or it refuses.
@@ -40,10 +38,7 @@ def ssh_sign(content: bytes, key: Path) -> bytes:
 def ssh_signer(content: bytes, signature: bytes, signers: Path) -> str:
     """Return the identity of the signer, as a file of allowed signers has it.
 
-    Args:
-        content: What was signed.
-        signature: As ``ssh_sign`` returns it.
-        signers: A file as ``ssh-keygen`` reads it (ALLOWED SIGNERS): an identity and its public key per line.
+    ``ssh-keygen`` reads that file (ALLOWED SIGNERS): an identity and its public key per line.
 
     Raises:
         SignatureError: The signature does not belong to these bytes, or the key is of no allowed signer.
@@ -109,24 +104,6 @@ def sigstore_sign(content: bytes) -> bytes:
         what = f"sigstore cannot sign: {one_line(error) or type(error).__name__}"
         hint = "it needs the network; without one: --sign KEY"
         raise UsageError(Problem(where=where, what=what, hint=hint)) from error
-
-
-def sigstore_verify(content: bytes, bundle: bytes, identity: str, issuer: str) -> None:
-    """Check a bundle of sigstore, with the roots of trust of its last use of the network.
-
-    Raises:
-        SignatureError: The bundle is not of these bytes and this identity, or cannot be checked here.
-    """
-    try:
-        from sigstore.models import Bundle
-        from sigstore.verify import Verifier, policy
-    except ImportError as error:
-        raise SignatureError("sigstore is not installed: pip install 'ort-ep-harness[sigstore]'") from error
-    try:
-        wanted = policy.Identity(identity=identity, issuer=issuer)
-        Verifier.production(offline=True).verify_artifact(content, Bundle.from_json(bundle), wanted)
-    except Exception as error:
-        raise SignatureError(f"the bundle does not verify: {one_line(error)}") from error
 
 
 @contextlib.contextmanager

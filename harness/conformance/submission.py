@@ -179,18 +179,9 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     reproduce: tuple[str, ...]
 
 
-def encode_statement(statement: Statement) -> bytes:
-    """Return the content of ``statement.json``."""
-    return msgspec.json.format(msgspec.json.encode(statement), indent=2) + b"\n"
-
-
-def decode_statement(content: bytes) -> Statement:
-    """Return the statement that a file has.
-
-    Raises:
-        msgspec.MsgspecError: It has none.
-    """
-    return msgspec.json.decode(content, type=Statement)
+def encode_part(part: msgspec.Struct) -> bytes:
+    """Return the content of ``statement.json`` or ``attestation.json``."""
+    return msgspec.json.format(msgspec.json.encode(part), indent=2) + b"\n"
 
 
 def statement_schema() -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from harness.conformance.attestation import attestation_of, encode_attestation
+from harness.conformance.attestation import attestation_of
 from harness.conformance.environment import environment_of, version_of
 from harness.conformance.identity import this_harness
 from harness.conformance.level import Result, result_of
@@ -27,7 +27,7 @@ from harness.conformance.submission import (
     ProfileRef,
     Statement,
     Waiver,
-    encode_statement,
+    encode_part,
 )
 from harness.core.errors import Problem, UsageError, one_line
 from harness.core.record import Record, encode_record
@@ -43,13 +43,11 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """What a vendor tells with a run.
 
     Attributes:
-        profile: The profile that was run.
         features: Extended features that the product claims.
         vendor: Who answers for it; empty if unnamed.
         product: Its name; empty for that of the provider.
         contact: An address or URL.
         waivers: Read from the file of ``waivers_content``.
-        waivers_content: That file.
         command: The command that ran, as a list of arguments.
     """
 
@@ -67,8 +65,6 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
     """A run of a profile on one target.
 
     Attributes:
-        target: The target's name.
-        provider: Its preferred provider.
         info: ``run.json``.
         records: Records of the profile's cases, as many as there are.
         told: The lines that the run printed.
@@ -90,12 +86,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def submission_of(claim: Claim, run: Finished, now: dt.datetime) -> Submission:
-    """Return the submission of a run, complete or not; what is missing is open.
-
-    Args:
-        claim: What the vendor tells.
-        run: The run.
-        now: The time, with its zone.
+    """Return the submission of a run, complete or not; what is missing is open. ``now`` has its zone.
 
     Raises:
         ValueError: A claimed feature is none of the profile.
@@ -104,7 +95,7 @@ def submission_of(claim: Claim, run: Finished, now: dt.datetime) -> Submission:
     result = result_of(claim.profile, claim.features, run.records)
     statement = _statement(claim, run, result, now)
     files = {
-        STATEMENT: encode_statement(statement),
+        STATEMENT: encode_part(statement),
         RECORDS: b"".join(sorted_lines(run.records)),
         RUN: _run_json(run.info),
         LOG: "".join(f"{visible(without_folders(line))}\n" for line in run.told).encode(),
@@ -112,7 +103,7 @@ def submission_of(claim: Claim, run: Finished, now: dt.datetime) -> Submission:
     if claim.waivers:
         files[WAIVERS] = claim.waivers_content
     attestation = attestation_of(files, statement.profile, result)
-    files[ATTESTATION] = encode_attestation(attestation)
+    files[ATTESTATION] = encode_part(attestation)
     return Submission(result=result, statement=statement, files=files)
 
 

@@ -55,7 +55,7 @@ def all_nodes(nodes: "Iterable[onnx.NodeProto]") -> "Iterator[onnx.NodeProto]":
 
 def taken_from_outside(body: "onnx.GraphProto") -> set[str]:
     """Return the names that a branch or body reads from the graphs around it."""
-    made = {port.name for port in body.input} | {tensor.name for tensor in body.initializer}
+    made = {port.name for port in body.input} | weight_names(body)
     made |= {name for node in body.node for name in node.output}
     read = {name for node in body.node for name in node.input} | {port.name for port in body.output}
     inner = (taken_from_outside(one) for node in body.node for one in bodies(node))

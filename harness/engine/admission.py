@@ -10,9 +10,9 @@ from harness.agent.system import usable_processors
 from harness.core.errors import one_line
 from harness.corpus.cache import cache_root
 from harness.engine.device import NO_SLOT, Slot, Slots
-from harness.engine.places.state import PlaceState
 from harness.engine.queues import TaskQueue
 from harness.engine.worker import Worker
+from harness.places.state import PlaceState
 
 RETRY_S = 0.2
 """Seconds between two looks at a device that another run uses."""

@@ -66,7 +66,10 @@ def keep_answer(
         return
     if isinstance(outcome, Made):
         raise TypeError(NOT_REQUESTED)
-    answer = _lost(outcome) if isinstance(outcome, NoCase) else golden_of(outcome, case)
+    if isinstance(outcome, NoCase):
+        answer = Golden(status="lost", message=why_not(outcome))
+    else:
+        answer = golden_of(outcome, case)
     if question.kind is Kind.NOISE:
         _keep_noise(question, case, answer, cases, references)
     elif question.kind is Kind.ZEROED:
@@ -150,10 +153,6 @@ def _plain(question: Question, cases: Cases, references: References) -> tuple[Ca
     plain = msgspec.structs.replace(question, kind=Kind.ANSWER, noise_at="")
     case = cases.of(plain)
     return (case, references.find(plain, case)) if isinstance(case, Case) else (None, None)
-
-
-def _lost(found: NoCase) -> Golden:
-    return Golden(status="lost", message=why_not(found))
 
 
 def _answer(outcome: Outcome, case: Case) -> Golden:

@@ -46,12 +46,7 @@ FIRST = "first"
 
 
 class NoInput(msgspec.Struct, frozen=True):
-    """A model that loads, but runs with no generated input.
-
-    Attributes:
-        case: The model with the first attempt.
-        reason: The error of the CPU provider for that.
-    """
+    """A model that loads, but runs with no generated input: the first attempt, and the CPU EP's error."""
 
     case: Case
     reason: str
@@ -76,15 +71,9 @@ class _Form(NamedTuple):
 
 
 class Cases:
-    """Loads models, and keeps those used last.
+    """Loads models, and keeps those used last: targets reach the same model at about the same time.
 
-    Args:
-        plan: Has their settings.
-        suites: Suite name -> suite.
-        references: Known answers: which inputs a model runs with.
-        warn: Called with problems of the caller's settings.
-        room: Forms of models that are kept in memory at most; targets reach the same model at about the same
-            time.
+    ``warn`` is called with problems of the caller's settings.
     """
 
     def __init__(

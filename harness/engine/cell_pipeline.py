@@ -4,6 +4,7 @@ An outcome waits here for the answers of the CPU provider that its verdict needs
 the options whose effect is in question.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -20,58 +21,52 @@ from harness.core.scenario import GENERATE, SCENARIOS
 from harness.core.verdict import Cause, Family
 from harness.corpus.case import Case
 from harness.corpus.generation import Generation
+from harness.engine import elsewhere
 from harness.engine.answer import NOT_REQUESTED, golden_of, keep_answer
 from harness.engine.cases import Found, NoCase, NoInput, why_not
 from harness.engine.early_end import ended, without_case
-from harness.engine.effects import Baseline, Doubt, Effects, can_tell, outputs_digest, with_effect
+from harness.engine.effects import (
+    Baseline,
+    Doubt,
+    Effects,
+    baseline_of,
+    can_tell,
+    outputs_digest,
+    with_effect,
+)
 from harness.engine.events import Answered, Event, Finished, NotRun, Warned
 from harness.engine.evidence import rule_of
 from harness.engine.measure import with_shapes
 from harness.engine.next_step import Judged, NextStep
 from harness.engine.open_questions import OpenQuestions
 from harness.engine.outcome import Ending, Made, Outcome, Ran, Rejected, Unavailable
-from harness.engine.places import elsewhere
 from harness.engine.recorded import Attempt, record_of
 from harness.engine.task import BaselineTask, CellTask, Kind, Question, QuestionTask, Task
 
 
-class CellPipeline:
-    """Keeps every task from its submission to its record.
+class CellPipeline(msgspec.Struct, eq=False, dict=True):
+    """Keeps every task from its submission to its record. ``dict`` is for the cached property.
 
-    Args:
-        next_step: Measures outcomes; has the plan, the models and the answers.
-        effects: What options change.
-        put: Called with each task that has to run: a question, a baseline, or a cell once more. Its outcome
-            comes to ``conclude``.
-        announce: Called with each event.
-        gives_outputs: Whether ``Finished`` events have the EP's outputs.
+    ``put`` is called with each task that has to run: a question, a baseline, or a cell once more. Its outcome
+    comes to ``conclude``. ``open`` counts the tasks that have not been concluded.
     """
 
-    def __init__(
-        self,
-        next_step: NextStep,
-        effects: Effects,
-        put: Callable[[Task], None],
-        announce: Callable[[Event], None],
-        *,
-        gives_outputs: bool = False,
-    ) -> None:
-        self.open = 0
-        """Tasks that have not been concluded."""
-        self._plan = next_step.plan
-        self._cases = next_step.cases
-        self._references = next_step.references
-        self.questions = OpenQuestions(self._cases, self._references, self._put_question)
-        self._effects = effects
-        self._put = put
-        self._announce = announce
-        self._gives_outputs = gives_outputs
-        self._next_step = next_step
-        self._compared: dict[Baseline, list[_Compared]] = {}
+    next_step: NextStep
+    effects: Effects
+    put: Callable[[Task], None]
+    announce: Callable[[Event], None]
+    gives_outputs: bool = False
+    open: int = 0
+    compared: "dict[Baseline, list[_Compared]]" = {}
+
+    @functools.cached_property
+    def questions(self) -> OpenQuestions:
+        """What is asked of the CPU provider."""
+        return OpenQuestions(self.next_step.cases, self.next_step.references, self._put_question)
 
     def case(self, task: Task) -> Found:
         """Return the task's model with the data of its scenario, or what is wrong with it."""
-        return self._cases.of(task.about)
+        return self.next_step.cases.of(task.about)
 
     def generation(self, task: Task, case: Case) -> Generation | None:
         """Return what a task's process plays of a case; None unless its scenario is ``generate``.
@@ -80,7 +75,7 @@ class CellPipeline:
             ModelError: The model has changed meanwhile.
         """
         plays = not isinstance(task, QuestionTask) or task.about.kind is Kind.PLAYED
-        return self._cases.generation(case) if plays and task.about.scenario == GENERATE else None
+        return self.next_step.cases.generation(case) if plays and task.about.scenario == GENERATE else None
 
     def declare(self, cell: Cell, reason: str) -> None:
         """Record a cell that its target declares not to have; nothing is tried."""
@@ -109,12 +104,12 @@ class CellPipeline:
         match task:
             case CellTask(first=Finished() as first):
                 self.open -= 1
-                self._announce(elsewhere.told(first))
+                self.announce(elsewhere.told(first))
             case CellTask():
-                if (baseline := self._effects.serves(task.cell)) is not None:
+                if (baseline := self.effects.serves(task.cell)) is not None:
                     self._settle(baseline, None)
                 self.open -= 1
-                self._announce(NotRun(cell=task.cell.id, reason=reason))
+                self.announce(NotRun(cell=task.cell.id, reason=reason))
             case BaselineTask():
                 self._compare(task.cell, None)
             case QuestionTask():
@@ -147,8 +142,8 @@ class CellPipeline:
             case BaselineTask():
                 self._compare(task.cell, None)
             case CellTask():
-                baseline = self._effects.serves(task.cell)
-                if baseline is not None and self._effects.is_coming(baseline):
+                baseline = self.effects.serves(task.cell)
+                if baseline is not None and self.effects.is_coming(baseline):
                     self._settle(baseline, None)
                 self._lose_cell(task, own_error(error))
 
@@ -156,11 +151,11 @@ class CellPipeline:
         cell = task.cell
         self.open -= 1
         if task.first is not None:  # the first verdict stands, whatever a further try gives
-            self._announce(Warned(message=f"{cell.id}: {error.reason}"))
-            self._announce(task.first)
+            self.announce(Warned(message=f"{cell.id}: {error.reason}"))
+            self.announce(task.first)
             return
-        record = lost_record(cell, self._plan.target(cell.target).provider[0], task.started, error)
-        self._announce(Finished(record=record, traceback=error.traceback))
+        record = lost_record(cell, self.next_step.plan.target(cell.target).provider[0], task.started, error)
+        self.announce(Finished(record=record, traceback=error.traceback))
 
     def _conclude(self, task: Task, outcome: Ending | NoCase) -> None:
         if isinstance(task, QuestionTask) and not task.for_caller:
@@ -180,14 +175,14 @@ class CellPipeline:
 
     def _put_question(self, question: Question) -> None:
         self.open += 1
-        self._put(QuestionTask(about=question))
+        self.put(QuestionTask(about=question))
 
     def _answer(self, task: QuestionTask, outcome: Ending | NoCase) -> None:
         """Keep an answer, and conclude the cells that have waited for it."""
         try:
-            keep_answer(task.about, self.case(task), outcome, self._cases, self._references)
+            keep_answer(task.about, self.case(task), outcome, self.next_step.cases, self.next_step.references)
         except UsageError as error:
-            self._announce(Warned(message=str(error)))
+            self.announce(Warned(message=str(error)))
         self.open -= 1
         for cell_task, its_outcome in self.questions.close(task.about):
             self.conclude(cell_task, its_outcome)
@@ -206,12 +201,12 @@ class CellPipeline:
 
     def _announce_answer(self, task: QuestionTask, **found: Any) -> None:
         self.open -= 1
-        self._announce(Answered(suite=task.about.suite, model=task.about.model, **found))
+        self.announce(Answered(suite=task.about.suite, model=task.about.model, **found))
 
     # --- cells ---
 
     def _conclude_cell(self, task: CellTask, outcome: Outcome | NoCase) -> None:
-        if (baseline := self._effects.serves(task.cell)) is not None:
+        if (baseline := self.effects.serves(task.cell)) is not None:
             self._settle(baseline, outcome)
         if isinstance(outcome, NoCase):
             self._finish(task, without_case(outcome), None)
@@ -225,18 +220,18 @@ class CellPipeline:
         if not isinstance(case, Case):  # the file changed during the run
             self.conclude(task, case)
             return
-        found = self._next_step.of(task.about, cell, case, outcome)
+        found = self.next_step.of(task.about, cell, case, outcome)
         if isinstance(found, Question):
             self.questions.hold(found, task, outcome)
             return
         if SCENARIOS[task.about.scenario].other_data and task.about.scenario != GENERATE:
-            refused = self._cases.refused(cell.suite, cell.model, task.about.scenario)
+            refused = self.next_step.cases.refused(cell.suite, cell.model, task.about.scenario)
             found = with_shapes(found, case, refused)
         self._look_for_effect(task, found, outcome)
 
     def _policy(self, task: CellTask) -> Policy:
         case = self.case(task)
-        return rule_of(self._plan, task.cell, case).policy if isinstance(case, Case) else Policy()
+        return rule_of(self.next_step.plan, task.cell, case).policy if isinstance(case, Case) else Policy()
 
     def _finish(self, task: CellTask, facts: Facts, outcome: Outcome | None) -> None:
         """Decide a cell; announce its record, or put it into its queue once more."""
@@ -244,10 +239,10 @@ class CellPipeline:
         decision = decide(facts, self._policy(task) if facts.ended is None else Policy())
         # A cell that is tried again has failed, whatever the further try gives.
         case = self._shown(task, decision.verdict.family if task.first is None else Family.FAILED)
-        given = self._cases.of(msgspec.structs.replace(task.about, kind=Kind.MADE)) if case else None
+        given = self.next_step.cases.of(msgspec.structs.replace(task.about, kind=Kind.MADE)) if case else None
         given = given.case if isinstance(given, NoInput) else given
         record = record_of(
-            self._plan,
+            self.next_step.plan,
             task.cell,
             facts,
             decision,
@@ -261,7 +256,7 @@ class CellPipeline:
                 record=record,
                 printed=getattr(outcome, "printed", ""),
                 case=case,
-                outputs=outcome.outputs[0] if isinstance(outcome, Ran) and self._gives_outputs else (),
+                outputs=outcome.outputs[0] if isinstance(outcome, Ran) and self.gives_outputs else (),
                 graph=outcome.graph if isinstance(outcome, Ran) else b"",
             )
         else:
@@ -278,17 +273,16 @@ class CellPipeline:
         ):
             # Without model and inputs: many such cells may wait for long.
             task.first, task.attempt, task.losses = msgspec.structs.replace(finished, case=None), 1, 0
-            self._put(task)
+            self.put(task)
             return
         self.open -= 1
-        self._announce(elsewhere.told(finished))
+        self.announce(elsewhere.told(finished))
 
     def _needs_retry(self, record: Record) -> bool:
         """Return whether an unexpected failure is tried again; one difference shows a flake."""
         unexpected = record.family is Family.FAILED and not record.expected
-        return (
-            unexpected and not record.flaky and len(record.retries) < self._plan.target(record.target).retries
-        )
+        retries = self.next_step.plan.target(record.target).retries
+        return unexpected and not record.flaky and len(record.retries) < retries
 
     def _shown(self, task: Task, family: Family) -> Case | None:
         """Return the model for the record and the artifacts; a skipped cell need not read it."""
@@ -302,36 +296,36 @@ class CellPipeline:
     def _look_for_effect(self, task: CellTask, facts: Facts, outcome: Judged) -> None:
         """Finish a cell; first compare its outputs with those without options that should change them."""
         cell = task.cell
-        doubt = self._effects.doubt(cell)
+        doubt = self.effects.doubt(cell)
         if doubt is None or not isinstance(outcome, Ran) or not self._can_tell(task, facts, outcome):
             self._finish(task, facts, outcome)
             return
-        baseline, own = self._effects.baseline(cell, doubt), outputs_digest(outcome)
-        digest = self._effects.digest(baseline)
+        baseline, own = baseline_of(doubt.without, cell), outputs_digest(outcome)
+        digest = self.effects.digest(baseline)
         if digest is not None:
             self._finish(task, with_effect(facts, doubt, own, digest), outcome)
             return
-        if baseline not in self._compared and not self._effects.is_coming(baseline):
+        if baseline not in self.compared and not self.effects.is_coming(baseline):
             self.open += 1
-            self._put(BaselineTask(cell=cell))
-        if not self._gives_outputs:  # the baseline may be a cell of another target, and far behind
+            self.put(BaselineTask(cell=cell))
+        if not self.gives_outputs:  # the baseline may be a cell of another target, and far behind
             outcome = msgspec.structs.replace(outcome, outputs=())
         waiting = _Compared(task, facts, outcome, doubt, own)
-        self._compared.setdefault(baseline, []).append(waiting)
+        self.compared.setdefault(baseline, []).append(waiting)
 
     def _can_tell(self, task: CellTask, facts: Facts, outcome: Ran) -> bool:
         return can_tell(facts, decide(facts, self._policy(task)).verdict, outcome)
 
     def _compare(self, cell: Cell, outcome: Outcome | NoCase | None) -> None:
-        doubt = self._effects.doubt(cell)
+        doubt = self.effects.doubt(cell)
         self.open -= 1
         if doubt is not None:
-            self._settle(self._effects.baseline(cell, doubt), outcome)
+            self._settle(baseline_of(doubt.without, cell), outcome)
 
     def _settle(self, baseline: Baseline, outcome: Outcome | NoCase | None) -> None:
         """Take the outcome of a baseline, and finish the cells that have waited for it."""
-        digest = self._effects.keep(baseline, outcome)
-        for waiting in self._compared.pop(baseline, ()):
+        digest = self.effects.keep(baseline, outcome)
+        for waiting in self.compared.pop(baseline, ()):
             try:
                 facts = with_effect(waiting.facts, waiting.doubt, waiting.digest, digest)
                 self._finish(waiting.task, facts, waiting.outcome)

@@ -81,16 +81,26 @@ def other_rows(
         (name, value)
         for name, value in golden.other
         if name in found and isinstance(by_name.get(name), Quantized | None)
-        if not _is_same(value, found[name])
+        if not is_same(value, found[name])
         if not (holds_special(value) and not holds_special(first.get(name)))
     )
     given = tuple((name, found[name]) for name, _ in asked)
     rows = compare_sets((asked,), (given,), tolerance_for, kinds=(by_name,) if by_name else ()).outputs
     wrong = {_output_of(row) for row in rows if row.mismatched}
-    stale = {name for name, value in given if name in wrong and _is_same(value, own_first.get(name))}
+    stale = {name for name, value in given if name in wrong and is_same(value, own_first.get(name))}
     if stale:  # rare, and needs a comparison of the golden's two answers
         stale &= _moved(golden, asked, tolerance_for)
     return tuple(with_details(row, stale=True) if _output_of(row) in stale else row for row in rows)
+
+
+def is_same(one: Value, other: Value) -> bool:
+    """Return whether two values are equal bit by bit; a missing value equals nothing."""
+    if one is None or other is None:
+        return False
+    if not (isinstance(one, Tensor) and isinstance(other, Tensor)) or one.dtype == STRING:
+        return bool(to_wire(one) == to_wire(other))
+    same_form = (one.dtype, one.array.shape) == (other.dtype, other.array.shape)
+    return same_form and same_bits(one.array, other.array)
 
 
 def _moved(golden: Golden, asked: NamedValues, tolerance_for: Callable[[str], Tolerance]) -> set[str]:
@@ -104,13 +114,3 @@ def _moved(golden: Golden, asked: NamedValues, tolerance_for: Callable[[str], To
 def _output_of(row: OutputMetrics) -> str:
     """Return the output that a row's leaf belongs to."""
     return row.name.partition("[")[0].removesuffix(".keys").removesuffix(".values")
-
-
-def _is_same(one: Value, other: Value) -> bool:
-    """Return whether two values are equal bit by bit; a missing value equals nothing."""
-    if one is None or other is None:
-        return False
-    if not (isinstance(one, Tensor) and isinstance(other, Tensor)) or one.dtype == STRING:
-        return bool(to_wire(one) == to_wire(other))
-    same_form = (one.dtype, one.array.shape) == (other.dtype, other.array.shape)
-    return same_form and same_bits(one.array, other.array)

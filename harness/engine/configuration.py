@@ -9,6 +9,7 @@ from harness.core.cell import Cell
 from harness.core.facts import CPU_PROVIDER
 from harness.engine.task import HOME
 from harness.golden.provenance import SESSION
+from harness.plan.places import Place
 from harness.plan.target import Runtime, Target
 
 Interpreter = tuple[Runtime, tuple[tuple[str, str], ...]]
@@ -19,16 +20,15 @@ HERE: Interpreter = (HOME, ())
 
 
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):
-    """What one process serves.
+    """What one process serves. Tables are sorted pairs.
 
     Attributes:
-        runtime: Which interpreter.
-        env: Environment variables as sorted pairs.
+        env: Environment variables.
         providers: The chain, preferred first.
         plugin: Package or path of a plugin library; None for a provider of the build.
-        device: Device filter as sorted pairs.
-        options: Provider options as sorted pairs.
-        session: Session configuration entries as sorted pairs.
+        device: Device filter.
+        options: Provider options.
+        session: Session configuration entries.
         memory_limit_mb: Cap on the address space in MiB; None for none.
     """
 
@@ -77,6 +77,19 @@ def configuration(target: Target, cell: Cell) -> Configuration:
         options=tuple(sorted(target.options_at(cell).items())),
         session=tuple(sorted(mode.session.items())) if mode else (),
         memory_limit_mb=target.memory_limit_mb,
+    )
+
+
+def configured_at(place: Place, config: Configuration) -> Configuration:
+    """Return the configuration of a process at a place."""
+    runtime = config.runtime
+    if place.is_elsewhere:
+        runtime = Runtime(ssh=place.ssh, command=place.command, python=place.python, channel=place.channel)
+    return msgspec.structs.replace(
+        config,
+        runtime=msgspec.structs.replace(runtime, places=None),
+        env=tuple(sorted({**dict(config.env), **place.env}.items())),
+        device=tuple(sorted({**dict(config.device), **place.device}.items())),
     )
 
 

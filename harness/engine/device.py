@@ -13,8 +13,8 @@ import msgspec
 from harness.catalog.catalog import find_provider
 from harness.core.cell import Cell
 from harness.core.errors import one_line
-from harness.engine.places.state import PlaceState
 from harness.engine.slurm import JOB, allocates
+from harness.places.state import PlaceState
 from harness.plan.target import Runtime, Target
 
 SHARED = frozenset({"cpu", "cloud"})
@@ -96,8 +96,7 @@ NO_SLOT = Slot(device="", locks=())
 class Slots:
     """Locks on devices, held as files: they work across processes, and end with the process that holds them.
 
-    Args:
-        folder: Where the files are; the same for all runs on a machine.
+    The folder of the files is the same for all runs on a machine.
     """
 
     def __init__(self, folder: Path) -> None:

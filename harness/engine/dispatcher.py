@@ -6,14 +6,15 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from harness.agent.errors import NoRoomError
 from harness.core.errors import UsageError, one_line
 from harness.core.verdict import Cause, Phase
 from harness.corpus.case import Case
 from harness.corpus.errors import ModelError
 from harness.engine.cell_pipeline import CellPipeline
-from harness.engine.declines import OTHER, PATHS, TENSOR_FOLDERS, declined
-from harness.engine.job import Demands, job
+from harness.engine.job import OTHER, PATHS, TENSOR_FOLDERS, Demands, declined, job
 from harness.engine.outcome import Asked, Rejected, Unavailable, Unfeedable, Unsupported
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import Queues, TaskQueue
@@ -30,24 +31,15 @@ AHEAD = 16
 """Tasks of a queue whose data are asked for together."""
 
 
-class Dispatcher:
+class Dispatcher(msgspec.Struct, frozen=True, eq=False):
     """Gives tasks to all workers."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        queues: Queues,
-        pool: ProcessPool,
-        pipeline: CellPipeline,
-        on_unusable: OnUnusable,
-        on_no_place: Callable[[TaskQueue], None],
-    ) -> None:
-        self._plan = plan
-        self._queues = queues
-        self._pool = pool
-        self._pipeline = pipeline
-        self._on_unusable = on_unusable
-        self._on_no_place = on_no_place
+    plan: Plan
+    queues: Queues
+    pool: ProcessPool
+    pipeline: CellPipeline
+    on_unusable: OnUnusable
+    on_no_place: Callable[[TaskQueue], None]
 
     def assign(self) -> bool:
         """Give every worker what it can hold; start and stop workers as the queues need them.
@@ -59,10 +51,10 @@ class Dispatcher:
         settled = False
         # Reading a model for one queue may queue a question to another, so references come last. They are few
         # and do not count against the limit of processes. A question may add a queue.
-        queues = tuple(self._queues.all)
-        is_behind = self._pipeline.questions.is_behind
+        queues = tuple(self.queues.all)
+        is_behind = self.pipeline.questions.is_behind
         for queue in queues:
-            for worker in self._pool.serving(queue):
+            for worker in self.pool.serving(queue):
                 is_unwanted = worker.retiring or (worker.place is not None and worker.place.reason)
                 if is_unwanted and worker.idle:
                     worker.stop()
@@ -74,8 +66,8 @@ class Dispatcher:
                 worker.flush()
             self._start_workers(queue)
             settled |= self._settle(queue)
-        self._pool.make_way()
-        return settled or len(self._queues.all) > len(queues)
+        self.pool.make_way()
+        return settled or len(self.queues.all) > len(queues)
 
     def _fill(self, queue: TaskQueue, worker: Worker) -> bool:
         """Give a worker what it can hold; return whether a task was settled here."""
@@ -92,37 +84,37 @@ class Dispatcher:
                 raise
             except Exception as error:  # noqa: BLE001 - it costs this task alone
                 _drop(queue, worker, task)
-                self._pipeline.lose(task, error)
+                self.pipeline.lose(task, error)
                 settled = True
         return settled
 
     def _start_workers(self, queue: TaskQueue) -> None:
         try:
-            self._pool.start_workers(queue)
+            self.pool.start_workers(queue)
         except InstallError as error:
             unbuilt = Unavailable(cause=Cause.NOT_INSTALLED, reason=error.reason, printed=error.printed)
-            self._on_unusable(queue, unbuilt, {})
+            self.on_unusable(queue, unbuilt, {})
         except (OSError, ValueError) as error:
-            self._on_unusable(queue, Unavailable(cause=Cause.NOT_INSTALLED, reason=one_line(error)), {})
+            self.on_unusable(queue, Unavailable(cause=Cause.NOT_INSTALLED, reason=one_line(error)), {})
 
     def _must_wait(self, queue: TaskQueue, worker: Worker) -> bool:
         """Return whether the first task cannot start: its data are unknown, or it has to run alone."""
         if not queue.alone:
-            if not self._pipeline.questions.awaits(queue.tasks[0]):
+            if not self.pipeline.questions.awaits(queue.tasks[0]):
                 # One more in advance for each that is given, so that the answers come in time.
                 if len(queue.tasks) > AHEAD:
-                    self._pipeline.questions.awaits(queue.tasks[AHEAD])
+                    self.pipeline.questions.awaits(queue.tasks[AHEAD])
                 return False
             for task in itertools.islice(queue.tasks, 1, AHEAD):
                 with contextlib.suppress(Exception):  # raised again when it is the first one
-                    self._pipeline.questions.awaits(task)
+                    self.pipeline.questions.awaits(task)
             return True
         # In this order: a question must neither be asked during the task before, nor be overlooked.
         return (
             bool(worker.in_flight)
-            or self._pipeline.questions.foresee(queue.tasks[0])
-            or self._queues.has_questions
-            or not self._pool.is_quiet(but_for=worker)
+            or self.pipeline.questions.foresee(queue.tasks[0])
+            or self.queues.has_questions
+            or not self.pool.is_quiet(but_for=worker)
         )
 
     def _settle(self, queue: TaskQueue) -> bool:
@@ -133,7 +125,7 @@ class Dispatcher:
             return self._settle_places(queue)
         while queue.waiting:
             task = queue.tasks.popleft() if queue.tasks else queue.checks.popleft()
-            self._pipeline.conclude(task, queue.verdict)
+            self.pipeline.conclude(task, queue.verdict)
         return True
 
     def _settle_places(self, queue: TaskQueue) -> bool:
@@ -141,23 +133,23 @@ class Dispatcher:
         if queue.places is None:
             return False
         if queue.places.is_lost(queue.refused):
-            self._on_no_place(queue)
+            self.on_no_place(queue)
             return True
         usable = [state.name for state in queue.places.states if not state.reason]
         usable = [name for name in usable if name not in queue.refused]
         idle = [task for task in queue.checks if not any(task.may_run_at(name) for name in usable)]
         for task in idle:
             queue.checks.remove(task)
-            self._pipeline.abandon(task, "no other place can be used")
+            self.pipeline.abandon(task, "no other place can be used")
         return bool(idle)
 
     def _give(self, worker: Worker, task: Task) -> bool:
         """Give a worker a task; return False if its model cannot be read or sent, which is its outcome."""
-        case = self._pipeline.case(task)
+        case = self.pipeline.case(task)
         if not isinstance(case, Case):
-            self._pipeline.conclude(task, case)
+            self.pipeline.conclude(task, case)
             return False
-        self._pipeline.questions.foresee(task)
+        self.pipeline.questions.foresee(task)
         declines = worker.declines
         tensors = Tensors() if TENSOR_FOLDERS in declines else worker.tensors
         try:
@@ -169,19 +161,19 @@ class Dispatcher:
                 local=worker.is_local and PATHS not in declines,
             )
         except NoRoomError as error:
-            self._pipeline.conclude(task, Unfeedable(message=str(error)))
+            self.pipeline.conclude(task, Unfeedable(message=str(error)))
             return False
         except ModelError as error:
-            self._pipeline.conclude(task, error)
+            self.pipeline.conclude(task, error)
             return False
         except OSError as error:
-            self._pipeline.conclude(task, ModelError(case.model_path, str(error)))
+            self.pipeline.conclude(task, ModelError(case.model_path, str(error)))
             return False
         if OTHER in declines:
             message.pop(OTHER, None)
         if reason := declined(declines, message):
             tensors.discard()
-            self._pipeline.conclude(task, Unsupported(phase=Phase.CREATE, message=reason))
+            self.pipeline.conclude(task, Unsupported(phase=Phase.CREATE, message=reason))
             return False
         task.place = "" if worker.place is None else worker.place.name
         task.started = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
@@ -198,10 +190,10 @@ class Dispatcher:
     def _demands(self, task: Task, case: Case) -> Demands:
         cell = task.cell if isinstance(task, CellTask) else None
         return Demands(
-            scenario=self._plan.matrix.scenarios.settings(task.about.scenario, cell.axes if cell else ()),
-            latency=self._queues.latency(cell) if cell else None,
-            repeat=self._plan.repeat(cell) if cell else None,
-            generation=self._pipeline.generation(task, case),
+            scenario=self.plan.matrix.scenarios.settings(task.about.scenario, cell.axes if cell else ()),
+            latency=self.queues.latency(cell) if cell else None,
+            repeat=self.plan.repeat(cell) if cell else None,
+            generation=self.pipeline.generation(task, case),
         )
 
 

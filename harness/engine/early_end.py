@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.agent.native_stack.block import without_stacks
+from harness.core.decide import decide
 from harness.core.errors import one_line
 from harness.core.facts import Facts
+from harness.core.policy import Policy
 from harness.core.record import Ended, How
 from harness.core.verdict import Phase
 from harness.corpus.case import Case
@@ -80,6 +82,11 @@ def ended(outcome: Outcome, case: Case | None = None) -> Facts:
         scenario=getattr(outcome, "scenario", {}),
         ended=Ended(how=how, message=reason, out_of_memory=memory),
     )
+
+
+def problem_of(verdict: Unavailable | Rejected) -> str:
+    """Return why a target cannot be used, in one line."""
+    return decide(ended(verdict), Policy()).reason
 
 
 def tells_no_memory(text: str) -> bool:

@@ -42,14 +42,7 @@ class Doubt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):
-    """Names outputs without the options.
-
-    Attributes:
-        configuration: The configuration without them.
-        session: The axes that are no part of a configuration.
-        suite: The model's suite.
-        model: The model.
-    """
+    """Names outputs without the options: ``session`` has the axes that are no part of a configuration."""
 
     configuration: Configuration
     session: _Axes
@@ -60,9 +53,8 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
 class Effects:
     """The outputs without options, for the cells of a plan.
 
-    Args:
-        plan: Where the cells come from. If two of its targets differ only in such options, the cells of the
-            one are the baselines of the other, and run only once.
+    If two targets differ only in such options, the cells of the one are the baselines of the other, and run
+    only once.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -87,10 +79,6 @@ class Effects:
             self._doubts[key] = _doubt(self._plan.target(cell.target), cell)
         return self._doubts[key]
 
-    def baseline(self, cell: Cell, doubt: Doubt) -> Baseline:
-        """Return what a cell's outputs are compared with."""
-        return _baseline(doubt.without, cell)
-
     def digest(self, baseline: Baseline) -> str | None:
         """Return the digest of a baseline's outputs; ``NO_ANSWER`` without any, None if not known."""
         return self._digests.get(baseline)
@@ -102,12 +90,12 @@ class Effects:
     def expect(self, cell: Cell) -> None:
         """Note that a cell has been submitted; it may be a baseline of others."""
         if own := self._serving.get((cell.target, cell.axes)):
-            self._coming.add(_baseline(own, cell))
+            self._coming.add(baseline_of(own, cell))
 
     def serves(self, cell: Cell) -> Baseline | None:
         """Return the baseline that a cell is for others; None if it is none."""
         own = self._serving.get((cell.target, cell.axes))
-        return _baseline(own, cell) if own else None
+        return baseline_of(own, cell) if own else None
 
     def keep(self, baseline: Baseline, outcome: object) -> str:
         """Keep the outcome of a baseline; return the digest of its outputs."""
@@ -116,6 +104,13 @@ class Effects:
         digest = outputs_digest(outcome) if steady else NO_ANSWER  # type: ignore[arg-type]
         self._digests[baseline] = digest
         return digest
+
+
+def baseline_of(own: Configuration, cell: Cell) -> Baseline:
+    """Return the name of what a cell gives in a configuration."""
+    fixed = fixed_axes(cell)
+    session = tuple(pair for pair in cell.axes if pair not in fixed)
+    return Baseline(configuration=own, session=session, suite=cell.suite, model=cell.model)
 
 
 def can_tell(facts: Facts, verdict: Verdict, outcome: Outcome) -> bool:
@@ -168,12 +163,6 @@ def _parts(value: Value) -> Iterator[bytes]:
             yield from _parts(value.values)
         case None:
             yield b"none"
-
-
-def _baseline(own: Configuration, cell: Cell) -> Baseline:
-    fixed = fixed_axes(cell)
-    session = tuple(pair for pair in cell.axes if pair not in fixed)
-    return Baseline(configuration=own, session=session, suite=cell.suite, model=cell.model)
 
 
 def _doubt(target: Target, cell: Cell) -> Doubt | None:

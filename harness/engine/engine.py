@@ -20,18 +20,17 @@ from harness.corpus.suites import Suite
 from harness.engine.admission import processors
 from harness.engine.cases import Cases
 from harness.engine.cell_pipeline import CellPipeline
-from harness.engine.configuration import Configuration, configuration
+from harness.engine.configuration import configuration
 from harness.engine.dispatcher import Dispatcher
 from harness.engine.effects import Effects
-from harness.engine.events import Answered, Event, Finished, Noted, Warned
+from harness.engine.events import Answered, Event, Finished, Noted, Warned, place_changed
 from harness.engine.listener import Listener
 from harness.engine.next_step import NextStep
-from harness.engine.places.fleet import Fleet
-from harness.engine.places.state import PlaceState
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import Queues
 from harness.engine.references import References, Stores
 from harness.engine.task import Kind
+from harness.places.fleet import Fleet
 from harness.plan.plan import Plan
 from harness.runtimes.builds import Builds
 
@@ -93,7 +92,6 @@ class Engine:
         study: Study = Study(),  # noqa: B008 - it is frozen
     ) -> None:
         self._plan = plan
-        self._study = study
         self._inbox: queue.SimpleQueue[_Call] = queue.SimpleQueue()
         """Calls for the engine's thread; each returns False if it has made no work for the dispatcher."""
         self._outbox: queue.SimpleQueue[tuple[Event | _End, int]] = queue.SimpleQueue()
@@ -102,11 +100,14 @@ class Engine:
         """Written by the engine's thread alone, as the next one is by the consumer's."""
         self._taken_bytes = 0
         self._fleet = Fleet(
-            plan, self._announce, lambda state, problem: self._post(self._on_leased, state, problem)
+            plan,
+            lambda *change: self._announce(place_changed(*change)),
+            self._warn,
+            lambda state, problem: self._post(self._fleet.at(state).on_leased, state, problem),
         )
         self._pool = self._make_pool(processes or processors())
         self._effects = Effects(plan)
-        self._queues = Queues(plan, self._effects, durations_ms or {}, self._fleet, measures=measures)
+        self._queues = Queues(plan, self._effects, durations_ms or {}, self._fleet, measures)
         references = References(study.stores or Stores.of_here(), study.room)
         cases = Cases(plan, suites, references, self._warn, study.room)
         self._pipeline = CellPipeline(
@@ -168,13 +169,8 @@ class Engine:
     def ask(self, target: str, models: Iterable[tuple[str, str]], kind: Kind = Kind.ANSWER) -> None:
         """Have the CPU provider of a target's runtime compute models, even if the answers are stored.
 
-        Each comes back as one ``Answered`` event, and is not stored. The target's own provider does not
-        matter.
-
-        Args:
-            target: Its name; nothing else may be asked or submitted of it.
-            models: Pairs of a suite and a model.
-            kind: What is asked of each.
+        Each pair of a suite and a model comes back as one ``Answered`` event, and is not stored. The target's
+        own provider does not matter; nothing else may be asked or submitted of it.
         """
         self._post(self._on_ask, target, tuple(models), kind)
 
@@ -293,9 +289,6 @@ class Engine:
         worker = self._pool.workers.get(number)
         return worker is not None and self._listener.on_message(worker, message, at)
 
-    def _on_leased(self, state: PlaceState, problem: str) -> None:
-        self._fleet.at(state).on_leased(state, problem)
-
     def _on_close(self) -> None:
         self._closing = True
 
@@ -310,7 +303,7 @@ class Engine:
         first: dict[str, Cell] = {}
         for cell in self._plan.cells:
             first.setdefault(cell.target, cell)
-        self._pool.warm_up(self._configuration(cell) for cell in first.values())
+        self._pool.warm_up(configuration(self._plan.target(name), cell) for name, cell in first.items())
 
     def _on_submit(self, cells: tuple[Cell, ...]) -> None:
         to_run = []
@@ -322,9 +315,6 @@ class Engine:
                 self._effects.expect(cell)
                 to_run.append(cell)
         self._queues.submit(to_run)
-
-    def _configuration(self, cell: Cell) -> Configuration:
-        return configuration(self._plan.target(cell.target), cell)
 
 
 class _End(msgspec.Struct, frozen=True):

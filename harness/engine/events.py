@@ -8,13 +8,13 @@ from harness.core.record import Record
 from harness.core.value import value_bytes
 from harness.corpus.case import Case
 from harness.golden.golden import Golden
+from harness.places.state import PlaceState
 
 
 class TargetReady(msgspec.Struct, frozen=True, kw_only=True):
     """A target's first process is up, or the target turned out to be unavailable.
 
     Attributes:
-        target: Its name.
         fingerprint: The environment as the agent found it: versions, devices, options, settings.
         problem: Why it cannot be used; empty if it can.
     """
@@ -28,7 +28,6 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
     """A cell has its record.
 
     Attributes:
-        record: The record.
         printed: What the process printed for this cell, at most some 16 KiB.
         case: The model with its inputs; None if it could not be read.
         outputs: The EP's outputs of the first data set; empty without any, or if they were not asked for.
@@ -53,8 +52,6 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     """A CPU provider has answered what ``Engine.ask`` asked.
 
     Attributes:
-        suite: The model's suite.
-        model: The model.
         case: The model with its inputs; None if it could not be read.
         golden: The answer; None without one.
         problem: Why there is no answer; empty if there is one.
@@ -88,8 +85,6 @@ class PlaceChanged(msgspec.Struct, frozen=True, kw_only=True):
     """A place of a target has shown what it is, or was set aside.
 
     Attributes:
-        target: The target's name.
-        place: The place's name.
         state: ``ready``; ``differs``: it can be used, and is not equal to the first one; ``set aside``.
         reason: What differs, or why it is set aside.
         fingerprint: Its environment, if it can be used.
@@ -102,13 +97,16 @@ class PlaceChanged(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: dict[str, Any] | None = None
 
 
-class NotRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell gets no record: no place is left that could run it.
+def place_changed(state: PlaceState, what: str, reason: str) -> PlaceChanged:
+    """Return the event of a place that is ``what`` now."""
+    fingerprint = None if what == "set aside" else state.fingerprint
+    return PlaceChanged(
+        target=state.target, place=state.name, state=what, reason=reason, fingerprint=fingerprint
+    )
 
-    Attributes:
-        cell: Its id.
-        reason: One line.
-    """
+
+class NotRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell, by its id, gets no record: no place is left that could run it. The reason is one line."""
 
     cell: str
     reason: str

@@ -44,11 +44,8 @@ class Playing(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A cell of the scenario that ran. ``dict`` is for cached properties.
 
     Attributes:
-        case: Its texts.
-        generation: What was to be played.
         outcome: What the EP computed, without outputs of data sets that are left out.
         evidence: The answers, likewise, with the outputs alone that are compared.
-        policy: Judges.
         left_out: Number of a data set -> why it shows nothing.
     """
 

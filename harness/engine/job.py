@@ -1,11 +1,12 @@
-"""A job: one model as an agent takes it, and its files piece by piece for an agent on another machine.
+"""A job: one model as an agent takes it, its files piece by piece, and what an agent declines of it.
 
-That agent keeps models by their content, and asks for what it lacks; see ``harness.agent.agent``.
+An agent on another machine keeps models by their content, and asks for what it lacks; see
+``harness.agent.agent``.
 """
 
 import functools
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,12 @@ SESSION_ENTRY = "session."
 
 CHUNK_BYTES = 8 << 20
 """Bytes of a file in one message, so that neither the connection nor memory is taken for long."""
+
+PATHS, TENSOR_FOLDERS = "paths", "tensor_folders"
+"""Declined ways of sending models and tensors; both have another one."""
+
+OTHER = "other"
+"""Declined field of a job that the harness leaves out; nothing is judged by its absence."""
 
 
 class Demands(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,6 +136,16 @@ def piece(case: Case, name: str, offset: int) -> bytes | None:
         return None
 
 
+def declined(declines: Mapping[str, str], job: Mapping[str, Any]) -> str:
+    """Return why an agent does not do a job; empty if it does.
+
+    ``declines`` is what it declines -> why; see ``docs/reference/agent-protocol.md``.
+    """
+    if not declines:  # nearly always
+        return ""
+    return next((f"the agent declines {one}: {declines[one]}" for one in _asked(job) if one in declines), "")
+
+
 def _has_other_inputs(case: Case, axes: Mapping[str, str], question: Question | None) -> bool:
     """Return whether a job runs other inputs between two runs of its only data set.
 
@@ -139,14 +156,9 @@ def _has_other_inputs(case: Case, axes: Mapping[str, str], question: Question | 
 
 
 def _manifest(case: Case) -> dict[str, Any]:
-    """Return what a model is made of, the model's own file first.
+    """Return the digest (hex) of a model, and ``[name, bytes, SHA-256 in hex]`` of each of its files.
 
-    Returns:
-        ``digest`` in hex over all, and ``files``: ``[name, bytes, SHA-256 in hex]`` of each. A name is
-        relative to the model's folder, with forward slashes.
-
-    Raises:
-        OSError: A file cannot be read any more.
+    The model's own file is first. Names are relative to its folder, with forward slashes.
     """
     files = []
     for name, path in _files(case).items():
@@ -165,3 +177,28 @@ def _content(path: Path, nbytes: int, _mtime_ns: int) -> tuple[int, str]:
     """Return size and digest of a file; cached, because one model goes to the same machine many times."""
     with path.open("rb") as file:
         return nbytes, hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _asked(job: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a job asks for, as it is called if it is declined."""
+    yield from job
+    yield from (f"{key}:{value}" for key, value in job.items() if isinstance(value, str))
+    for data_set in job["data_sets"]:
+        for _, wire in data_set:
+            yield from _needed(wire)
+
+
+def _needed(wire: Any) -> Iterator[str]:
+    """Yield what a value in wire form needs."""
+    if wire is None:
+        yield "value:optional"
+    elif "sequence" in wire:
+        yield "value:sequence"
+        for item in wire["sequence"]:
+            yield from _needed(item)
+    elif "keys" in wire:
+        yield "value:map"
+        for part in (wire["keys"], wire["values"]):
+            yield from _needed(part)
+    else:
+        yield f"dtype:{wire['dtype']}"

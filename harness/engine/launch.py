@@ -9,7 +9,6 @@ import os
 import queue
 import secrets
 import shlex
-import signal
 import socket
 import subprocess
 import sys
@@ -152,25 +151,24 @@ def launch(runtime: "Runtime", env: Mapping[str, str], folder: Path) -> Started:
 
 def launch_here(command: Sequence[str], env: Mapping[str, str], folder: Path) -> Started:
     """Start a process of an interpreter on this machine; arguments and errors as ``launch``."""
-    token = secrets.token_hex(16)
-    return Started(
-        popen=start_process((*command, *_ARGUMENTS), env, folder),
-        folder=folder,
-        token=token,
-        modes=MODES,
-        preamble=_python_agent(hello(token)),
-    )
+    return _started_here((*command, *_ARGUMENTS), env, folder, _python_agent)
 
 
 def launch_program(command: Sequence[str], env: Mapping[str, str], folder: Path) -> Started:
     """Start an agent that is a program of its own, on this machine; arguments and errors as ``launch``."""
+    return _started_here(command, env, folder, lambda opening: opening.encode() + b"\n")
+
+
+def _started_here(
+    command: Sequence[str], env: Mapping[str, str], folder: Path, preamble: Callable[[str], bytes]
+) -> Started:
     token = secrets.token_hex(16)
     return Started(
         popen=start_process(command, env, folder),
         folder=folder,
         token=token,
         modes=MODES,
-        preamble=hello(token).encode() + b"\n",
+        preamble=preamble(hello(token)),
     )
 
 
@@ -203,35 +201,6 @@ def start_process(
                 start_new_session=True,
             )
         )
-
-
-def kill_group(popen: "subprocess.Popen[bytes]") -> None:
-    """Kill a process and all that it has started; harmless on an ended one."""
-    if os.name == "posix":
-        _signal_group(popen, signal.SIGKILL)
-    else:
-        popen.kill()
-
-
-def terminate_group(popen: "subprocess.Popen[bytes]") -> None:
-    """Ask a process and all that it has started to end; harmless on an ended one."""
-    if os.name == "posix":
-        _signal_group(popen, signal.SIGTERM)
-    else:
-        popen.kill()
-
-
-def has_group(popen: "subprocess.Popen[bytes]") -> bool:
-    """Return whether anything is left of a reaped process and what it has started in its group."""
-    return os.name == "posix" and _signal_group(popen, 0)
-
-
-def _signal_group(popen: "subprocess.Popen[bytes]", number: int) -> bool:
-    try:
-        os.killpg(popen.pid, number)
-    except (ProcessLookupError, PermissionError):  # macOS raises the second if only an ended process is left
-        return False
-    return True
 
 
 def is_local(runtime: "Runtime") -> bool:

@@ -1,18 +1,17 @@
 """The listener: messages and ends of processes, turned into outcomes of tasks and fates of queues."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from harness.core.decide import decide
 from harness.core.errors import UsageError, one_line
 from harness.core.own_error import own_error
-from harness.core.policy import Policy
 from harness.core.verdict import Cause, Phase
 from harness.corpus.case import Case
 from harness.engine.cell_pipeline import CellPipeline
-from harness.engine.early_end import ended
+from harness.engine.early_end import problem_of
 from harness.engine.events import Event, Noted, TargetReady, Warned
 from harness.engine.job import piece
 from harness.engine.messages import (
@@ -42,7 +41,7 @@ from harness.engine.outcome import (
     from_making,
     from_result,
 )
-from harness.engine.places.listener import PlaceListener, why_not_started, with_teardown
+from harness.engine.place_listener import PlaceListener, why_not_started, with_teardown
 from harness.engine.process import ENDED
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import START_ATTEMPTS, Queues, TaskQueue
@@ -52,36 +51,24 @@ from harness.engine.worker import Worker
 from harness.plan.plan import Plan
 
 
-class Listener:
-    """Reacts to the messages of agents and to their ends.
+class Listener(msgspec.Struct, eq=False, dict=True):
+    """Reacts to the messages of agents and to their ends. ``dict`` is for the cached property.
 
-    Args:
-        plan: Has the targets' own options.
-        queues: All queues.
-        pool: The workers.
-        pipeline: Takes the outcomes.
-        announce: Called with each event.
-        on_gone: Called, from another thread, with a removed worker whose process has ended.
+    ``on_gone`` is called, from another thread, with a removed worker whose process has ended.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        queues: Queues,
-        pool: ProcessPool,
-        pipeline: CellPipeline,
-        announce: Callable[[Event], None],
-        on_gone: Callable[[Worker], None],
-    ) -> None:
-        self._plan = plan
-        self._queues = queues
-        self._pool = pool
-        self._pipeline = pipeline
-        self._announce = announce
-        self._on_gone = on_gone
-        self._announced: set[str] = set()
-        self.at_places = PlaceListener(pool.fleet, pipeline, announce, self._announce_target)
+    plan: Plan
+    queues: Queues
+    pool: ProcessPool
+    pipeline: CellPipeline
+    announce: Callable[[Event], None]
+    on_gone: Callable[[Worker], None]
+    announced: set[str] = set()
+
+    @functools.cached_property
+    def at_places(self) -> PlaceListener:
         """Reacts to what processes at places do."""
+        return PlaceListener(self.pool.fleet, self.pipeline, self.announce, self._announce_target)
 
     def on_message(self, worker: Worker, message: tuple[Any, ...], at: float) -> bool:
         """React to a message of a worker's process.
@@ -102,10 +89,10 @@ class Listener:
         task = worker.in_flight.popleft() if worker.in_flight else None
         reason = own_error(error).reason
         if task is not None:
-            self._pipeline.lose(task, error)
+            self.pipeline.lose(task, error)
         else:
-            self._announce(Warned(message=reason))
-        if worker.number not in self._pool.workers:  # it has ended already
+            self.announce(Warned(message=reason))
+        if worker.number not in self.pool.workers:  # it has ended already
             if worker.queue is not None:
                 worker.queue.tasks.extendleft(reversed(worker.in_flight))
         elif worker.ready:
@@ -141,7 +128,7 @@ class Listener:
             worker.queue.failed_starts = 0
             # The CPU provider's environment is another one.
             if worker.place is not None and not worker.queue.is_reference:
-                self._pool.fleet.at(worker.place).on_ready(worker.place, message.fingerprint)
+                self.pool.fleet.at(worker.place).on_ready(worker.place, message.fingerprint)
             worker.on_ready(at)
             self._announce_target(worker.queue, message.fingerprint)
         else:
@@ -165,7 +152,7 @@ class Listener:
             worker.place.waits = waits is not None
         if worker.queue is not None and waits is not None:
             where = f" at place {worker.place.name}" if worker.place is not None else ""
-            self._announce(Noted(message=f"target {worker.queue.name}{where}: {waits}"))
+            self.announce(Noted(message=f"target {worker.queue.name}{where}: {waits}"))
 
     def _on_job(self, worker: Worker, message: JobMessage, at: float) -> bool:
         match message:
@@ -173,7 +160,7 @@ class Listener:
                 worker.enter(Phase(message.phase), at)
             case PieceNeeded():
                 # An agent elsewhere does not have the model yet.
-                case = next(self._pipeline.case(task) for task in worker.in_flight if id(task) == message.job)
+                case = next(self.pipeline.case(task) for task in worker.in_flight if id(task) == message.job)
                 content = piece(case, message.name, message.offset) if isinstance(case, Case) else None
                 worker.send_piece(message.job, message.name, message.offset, content)
             case JobResult():
@@ -200,23 +187,23 @@ class Listener:
         if worker.place is not None:
             worker.place.work()
         if outcome is not None:
-            self._pipeline.conclude(task, outcome)
+            self.pipeline.conclude(task, outcome)
         if after.sick:
             worker.discard()
         if worker.queue is not None:
-            self._pool.spares.keep_for(worker.queue, self._pool.serving(worker.queue))
+            self.pool.spares.keep_for(worker.queue, self.pool.serving(worker.queue))
 
     def on_unusable(
         self, queue: TaskQueue, verdict: Unavailable | Rejected, fingerprint: dict[str, Any]
     ) -> None:
         """Start no further process for a queue; without any that works, its tasks get the verdict."""
-        problem = decide(ended(verdict), Policy()).reason
-        serving = sum(worker.ready and not worker.stopping for worker in self._pool.serving(queue))
+        problem = problem_of(verdict)
+        serving = sum(worker.ready and not worker.stopping for worker in self.pool.serving(queue))
         if serving:
             # A device may hold fewer sessions than the matrix asks for; that is no fault of the target.
             queue.width = serving
             how_many = f"{serving} process{'es' if serving > 1 else ''} at once, not more"
-            self._announce(Warned(message=f"target {queue.name} runs with {how_many}: {problem}"))
+            self.announce(Warned(message=f"target {queue.name} runs with {how_many}: {problem}"))
             return
         queue.verdict = verdict
         self._announce_target(queue, fingerprint, problem=problem)
@@ -225,34 +212,32 @@ class Listener:
         # One option's value may be refused while another works: a target is unavailable if none works.
         has_others = problem and any(
             other.name == queue.name and not other.is_reference and other.verdict is None
-            for other in self._queues.all
+            for other in self.queues.all
         )
-        if queue.is_reference or queue.name in self._announced or has_others:
+        if queue.is_reference or queue.name in self.announced or has_others:
             return
-        self._announced.add(queue.name)
+        self.announced.add(queue.name)
         # Axes vary the options: those of the first queue are no part of the environment.
-        options = {"options": self._plan.target(queue.name).options} if "options" in fingerprint else {}
-        self._announce(
-            TargetReady(target=queue.name, fingerprint={**fingerprint, **options}, problem=problem)
-        )
+        options = {"options": self.plan.target(queue.name).options} if "options" in fingerprint else {}
+        self.announce(TargetReady(target=queue.name, fingerprint={**fingerprint, **options}, problem=problem))
 
     def _on_end(self, worker: Worker) -> None:
         """React to the end of a process: its present task gets the outcome, the rest goes back."""
         queue = worker.queue
-        self._pool.remove(worker)
+        self.pool.remove(worker)
         if worker.place is not None and not worker.ready and not worker.stopping:
             worker.place.waits = False
         if queue is None or worker.stopping:
             if queue is not None:
                 queue.tasks.extendleft(reversed(worker.in_flight))
-            self._pool.reap(worker, then=lambda: self._on_gone(worker))
+            self.pool.reap(worker, then=lambda: self.on_gone(worker))
             return
         end = worker.wait()
         worker.slot.release()
         if worker.place is not None:
             self.at_places.on_end(worker, worker.place, queue, end)
         elif worker.is_spare and end.phase is Phase.START:
-            self._pool.spares.on_failed_start(queue.configuration.interpreter)
+            self.pool.spares.on_failed_start(queue.configuration.interpreter)
         elif not worker.ready:
             self._on_failed_start(queue, end, worker)
         elif worker.in_flight:
@@ -270,7 +255,7 @@ class Listener:
         task = worker.in_flight.popleft()
         queue.tasks.extendleft(reversed(worker.in_flight))
         if worker.result is not None:
-            self._pipeline.conclude(task, with_teardown(worker.result, end))
+            self.pipeline.conclude(task, with_teardown(worker.result, end))
         elif isinstance(end, Died) and (end.cause == "SIGKILL" or worker.process.lost) and task.attempt == 1:
             # No program does this to itself: the system or a person did. One more try shows which.
             task.attempt = 2
@@ -280,9 +265,9 @@ class Listener:
             reason = f"the connection was lost in phase {end.phase}, and so it was in the try before" + (
                 f"; Slurm: {told}" if told else ""
             )
-            self._pipeline.conclude(task, Unavailable(cause=Cause.NO_DEVICE, reason=reason))
+            self.pipeline.conclude(task, Unavailable(cause=Cause.NO_DEVICE, reason=reason))
         else:
-            self._pipeline.conclude(task, end)
+            self.pipeline.conclude(task, end)
 
 
 def parse(worker: Worker, message: Any) -> StartMessage | JobMessage:

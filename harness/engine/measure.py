@@ -105,15 +105,13 @@ def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Rul
     again: tuple[OutputMetrics, ...] = ()
     if outcome.second is not None:
         again = compare(answers[:1], (outcome.second,), kinds=kinds[:1]).outputs
-    other: tuple[OutputMetrics, ...] = ()
-    if outcome.other and golden.other:
-        other = other_rows(golden, outcome, policy.tolerance_for, kinds)
+    has_others = outcome.other and golden.other
     known = functools.partial(compare, only_known=True)
     return msgspec.structs.replace(
         facts,
         outputs=compared.outputs,
         again=again,
-        other=other,
+        other=other_rows(golden, outcome, policy.tolerance_for, kinds) if has_others else (),
         reference_check=check_references(
             case, answers, outcome.outputs, compared, evidence, known, policy.precision
         ),

@@ -82,11 +82,7 @@ class PlacementFields(_Table, frozen=True, kw_only=True):
     chain_ops: Annotated[dict[Name, Counts], msgspec.Meta(max_length=MOST_ITEMS)] = {}
 
     def __post_init__(self) -> None:
-        """Check that an unknown placement counts nothing.
-
-        Raises:
-            ValueError: It does.
-        """
+        """Raise ``ValueError`` if an unknown placement counts nodes."""
         if self.source == "unknown" and (self.ep_nodes or self.cpu_nodes or self.partitions):
             raise ValueError("an unknown placement that counts nodes")
 
@@ -126,24 +122,15 @@ class _Result(_Table, frozen=True, kw_only=True, tag_field="status"):
     """What any result may have; a failed one has what was found until then.
 
     Attributes:
-        phase: The latest phase.
         output: What was printed meanwhile.
-        timings_ms: Phase -> milliseconds.
         names: Of the session's outputs.
         outputs: For each data set that was run the outputs in wire form.
         other: Those of a run with other inputs, between two of the only data set.
         second: Those of a second run of the first data set, if they differ.
-        providers: Of the session, before its runs.
-        providers_after: Of the session, after them.
-        latency: How long its runs took.
-        scenario: Facts about its scenario.
-        generated: What the scenario ``generate`` has besides.
-        graph: The optimized model.
+        providers, providers_after: Of the session, before and after its runs.
         declined: Why a model could not be converted.
         made: A converted model, in wire form.
         rounded: The model that the CPU provider computes in its place, likewise.
-        message: What went wrong.
-        kind: The type of the error.
     """
 
     phase: FinishedPhase = "create"
@@ -253,11 +240,7 @@ class _FromStart(_Message, frozen=True):
     """A message whose last field describes the environment, which goes to ``run.json`` unchanged."""
 
     def __post_init__(self) -> None:
-        """Check the environment.
-
-        Raises:
-            ValueError: It cannot be written there, or a field that the harness reads has another type.
-        """
+        """Raise ``ValueError`` if the environment cannot be written there, or a field has another type."""
         fingerprint: dict[str, Any] = self.fingerprint  # type: ignore[attr-defined]
         msgspec.convert(fingerprint, Environment)
         if not _is_plain(fingerprint, MOST_LEVELS):

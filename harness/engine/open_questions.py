@@ -21,24 +21,23 @@ MOST_WAITING_BYTES = 256 << 20
 """The same in bytes of these outputs."""
 
 
-class OpenQuestions:
+class OpenQuestions(msgspec.Struct, eq=False):
     """Asks each question once, before a cell runs or when its outcome needs the answer."""
 
-    def __init__(self, cases: Cases, references: References, put: Callable[[Question], None]) -> None:
-        self._cases = cases
-        self._references = references
-        self._put = put
-        self._waiting: dict[Question, list[tuple[CellTask, Judged]]] = {}
-        self._count = 0
-        """Outcomes that wait there."""
-        self._nbytes = 0
-        self._failed: dict[Question, Exception] = {}
-        """Questions left without an answer by an exception of our own, while no outcome waited for them."""
+    cases: Cases
+    references: References
+    put: Callable[[Question], None]
+    waiting: dict[Question, list[tuple[CellTask, Judged]]] = {}
+    count: int = 0
+    """Outcomes that wait there."""
+    nbytes: int = 0
+    failed: dict[Question, Exception] = {}
+    """Questions left without an answer by an exception of our own, while no outcome waited for them."""
 
     @property
     def is_behind(self) -> bool:
         """Whether so much waits that only questions should run."""
-        return self._count >= MOST_WAITING or self._nbytes >= MOST_WAITING_BYTES
+        return self.count >= MOST_WAITING or self.nbytes >= MOST_WAITING_BYTES
 
     def awaits(self, task: Task) -> bool:
         """Return whether the data of a cell depend on a question, which is asked now."""
@@ -56,7 +55,7 @@ class OpenQuestions:
         if not isinstance(task, CellTask):
             return False
         question = self._for_data(task)
-        if question is None and isinstance(self._cases.of(task.about), Case):
+        if question is None and isinstance(self.cases.of(task.about), Case):
             goldens = dict.fromkeys((task.about.for_golden(), task.about.for_golden(AS_IS)))
             question = next((golden for golden in goldens if not self._is_answered(golden)), None)
         if question is not None:
@@ -67,15 +66,15 @@ class OpenQuestions:
         """Let an outcome wait for an answer, and ask for it."""
         self._raise_failure(question)
         self._ask(question)
-        self._waiting[question].append((task, outcome))
-        self._count += 1
-        self._nbytes += _nbytes(outcome)
+        self.waiting[question].append((task, outcome))
+        self.count += 1
+        self.nbytes += _nbytes(outcome)
 
     def close(self, question: Question) -> list[tuple[CellTask, Judged]]:
         """Return the outcomes that have waited for a question."""
-        waiting = self._waiting.pop(question, [])
-        self._count -= len(waiting)
-        self._nbytes -= sum(_nbytes(outcome) for _, outcome in waiting)
+        waiting = self.waiting.pop(question, [])
+        self.count -= len(waiting)
+        self.nbytes -= sum(_nbytes(outcome) for _, outcome in waiting)
         return waiting
 
     def fail(self, question: Question, error: Exception) -> list[tuple[CellTask, Judged]]:
@@ -85,13 +84,13 @@ class OpenQuestions:
         """
         waiting = self.close(question)
         if not waiting:
-            self._failed[question] = error
+            self.failed[question] = error
         return waiting
 
     def _ask(self, question: Question) -> None:
-        if question not in self._waiting:
-            self._waiting[question] = []
-            self._put(question)
+        if question not in self.waiting:
+            self.waiting[question] = []
+            self.put(question)
 
     def _for_data(self, task: Task) -> Question | None:
         """Return what has to be answered before the data of a cell are known; None for nearly all."""
@@ -110,24 +109,24 @@ class OpenQuestions:
             return plain
         if SCENARIOS[about.scenario].tries_shapes and not self._is_answered(given):
             return given
-        return None if self._cases.is_made(about) else made
+        return None if self.cases.is_made(about) else made
 
     def _tries_inputs(self, plain: Question) -> bool:
         """Return whether generated inputs have to be tried: on the CPU provider, one attempt at a time."""
-        if plain in self._waiting:
-            return self._cases.tries(plain)
-        return not self._cases.has_inputs(plain)
+        if plain in self.waiting:
+            return self.cases.tries(plain)
+        return not self.cases.has_inputs(plain)
 
     def _is_answered(self, question: Question) -> bool:
         """Return whether the answer is known, or nothing can be asked."""
-        if question in self._failed:
+        if question in self.failed:
             return True
-        case = self._cases.of(question)
-        return not isinstance(case, Case) or self._references.find(question, case) is not None
+        case = self.cases.of(question)
+        return not isinstance(case, Case) or self.references.find(question, case) is not None
 
     def _raise_failure(self, question: Question) -> None:
         """Raise, once, the exception that left a question without an answer."""
-        error = self._failed.pop(question, None)
+        error = self.failed.pop(question, None)
         if error is not None:
             raise error
 

@@ -51,17 +51,12 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
         other: Outputs for other inputs, which ``harness.agent.other_inputs`` makes; None without such a run.
         second: Outputs of another run of the first data set, if they differ from the first run's; of
             several those furthest from it.
-        placement: Where the nodes went.
         providers_changed: The session's providers before and after the run, if they differ.
         timings_ms: ``create``, ``first_run`` and, once known, ``teardown``.
-        printed: What the process printed meanwhile.
         teardown: How the process died or hung in teardown, after the result; empty if it did not.
         process: The process as it was afterwards; None if it did not outlive the session.
-        latency: How long its runs took, if that was asked for.
-        scenario: Observations of its scenario.
         generated: What the scenario ``generate`` has besides; of declined data sets the outputs are empty.
         graph: The optimized model without its weights, if that was asked for.
-        repeats: The result of repeated runs, if they were asked for.
     """
 
     outputs: tuple[NamedValues, ...]
@@ -107,12 +102,7 @@ class Raised(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unsupported(msgspec.Struct, frozen=True, kw_only=True):
-    """The provider, or this onnxruntime, has no such scenario.
-
-    Attributes:
-        process: The process as it was afterwards.
-        scenario: Observations of its scenario until then.
-    """
+    """The provider, or this onnxruntime, has no such scenario; further fields as in ``Raised``."""
 
     phase: Phase
     message: str
@@ -289,9 +279,6 @@ def _check_outputs(names: list[str], outputs: list[list[Any]], asked: Asked) -> 
     """Check that there are as many results as were asked for, each of another output.
 
     Other outputs of a session are the provider's fault, and judged: ``shape_mismatch``.
-
-    Raises:
-        ProtocolError: There are more, fewer, or duplicate ones.
     """
     if len(outputs) != asked.data_sets:
         raise ProtocolError(
@@ -304,11 +291,7 @@ def _check_outputs(names: list[str], outputs: list[list[Any]], asked: Asked) -> 
 
 
 def _check_played(generated: GeneratedFields | None, asked: Asked) -> None:
-    """Check that ways were played if they were asked for: a plain run would pass for all of them.
-
-    Raises:
-        ProtocolError: It is an answer to another question.
-    """
+    """Check that ways were played if they were asked for: a plain run would pass for all of them."""
     if asked.plays and generated is None:
         raise ProtocolError("it was asked to play ways of generating text, and gave a plain result")
     if generated is not None and not asked.plays:

@@ -15,9 +15,9 @@ from typing import Any
 from harness.agent.frame import ChangedError, NoFrameError, framed, pieces
 from harness.agent.launcher import exit_cause, sign_of_life
 from harness.core.errors import one_line
-from harness.engine.connection import Connection
-from harness.engine.greeting import Greeting, GreetingError
-from harness.engine.launch import OUTPUT, Started, has_group, kill_group, terminate_group
+from harness.engine.connection import Connection, Greeting, GreetingError
+from harness.engine.launch import OUTPUT, Started
+from harness.runtimes.process_group import has_group, kill_group, terminate_group
 
 ENDED: tuple[Any, ...] = ("ended", object())
 """The message that stands for the end of the process, delivered once, after everything that it sent.
@@ -91,8 +91,7 @@ class AgentProcess:
     def serve(self, deliver: Callable[[Any], None]) -> None:
         """Start the agent, then carry messages to it. Blocks until the stream has ended.
 
-        Args:
-            deliver: Called with each message, from another thread, and at last with ``ENDED``.
+        ``deliver`` is called with each message, from another thread, and at last with ``ENDED``.
         """
         receiver = threading.Thread(target=self._receive, args=(deliver,), daemon=True)
         receiver.start()

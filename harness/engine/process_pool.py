@@ -9,10 +9,8 @@ from typing import Any
 
 from harness.core.errors import one_line
 from harness.engine.admission import Admission
-from harness.engine.configuration import HERE, Configuration
+from harness.engine.configuration import HERE, Configuration, configured_at
 from harness.engine.launch import is_local, launch
-from harness.engine.places.fleet import Fleet
-from harness.engine.places.state import PlaceState
 from harness.engine.prestarted import take_prestarted
 from harness.engine.process import AgentProcess
 from harness.engine.queues import TaskQueue
@@ -20,6 +18,8 @@ from harness.engine.slurm import QueueWatch
 from harness.engine.spares import Spares
 from harness.engine.tensor_files import TensorHome, Tensors
 from harness.engine.worker import Worker
+from harness.places.fleet import Fleet
+from harness.places.state import PlaceState
 from harness.runtimes.builds import Builds
 from harness.runtimes.installer import InstallError
 
@@ -31,14 +31,9 @@ STOP_S = 5.0
 
 
 class ProcessPool:
-    """Starts, keeps and ends all workers.
+    """Starts, keeps and ends all workers, ``processes`` at once that compute on this machine's processors.
 
-    Args:
-        processes: Workers at once that compute on this machine's processors.
-        on_message: Called with a worker's number and a message from it, from other threads.
-        warn: Called with a line for people.
-        builds: Builds the environments of runtimes.
-        fleet: The places of targets.
+    ``on_message`` is called with a worker's number and a message from it, from other threads.
     """
 
     def __init__(
@@ -91,7 +86,7 @@ class ProcessPool:
             place = queue.places.next_free(full | self._full_places(queue), queue.refused)
             if place is None:
                 return
-            config = place.configured(queue.configuration)
+            config = configured_at(place.place, queue.configuration)
             try:
                 started = self.builds.is_built(config.runtime) and self._start_one(queue, config, place)
             except (InstallError, OSError, ValueError) as error:
@@ -266,11 +261,7 @@ class ProcessPool:
         del self._leaving[worker.number]
 
     def close(self, *, gently: bool) -> None:
-        """End every process.
-
-        Args:
-            gently: Whether idle ones may exit by themselves; the others are killed at once.
-        """
+        """End every process: idle ones may exit by themselves if ``gently``, all others are killed."""
         self.builds.cancel()
         self._queue_watch.close()
         grace_s = STOP_S if gently else 0.0

@@ -12,9 +12,9 @@ from harness.engine.device import device_of, devices_at
 from harness.engine.effects import Effects
 from harness.engine.launch import is_local
 from harness.engine.outcome import Rejected, Unavailable
-from harness.engine.places.fleet import Fleet
-from harness.engine.places.of_target import TargetPlaces
 from harness.engine.task import BaselineTask, CellTask, Kind, Question, QuestionTask, Task
+from harness.places.fleet import Fleet
+from harness.places.of_target import TargetPlaces
 from harness.plan.file_format import RenewAfter, Timeouts
 from harness.plan.plan import Plan
 from harness.plan.runs_entry import LatencySettings
@@ -35,15 +35,11 @@ class TaskQueue(msgspec.Struct, eq=False):
 
     Attributes:
         name: For people: the target, or a queue of questions.
-        configuration: What its processes serve.
-        limits: Time limits of the phases.
         slots: Sessions that the device takes at once.
         is_reference: Whether the CPU provider answers questions here; such a queue goes first.
         device: What its sessions occupy; None if processes may share it freely.
         alone: Whether nothing else may run meanwhile.
-        renew_after: When a process is replaced.
         width: Processes at once.
-        tasks: What waits.
         expected_ms: What its tasks took in an earlier run; tasks without a known duration count nothing.
         failed_starts: Processes in a row that ended before they were ready.
         losses: Processes that died at work.
@@ -85,14 +81,10 @@ class TaskQueue(msgspec.Struct, eq=False):
         return is_local(self.configuration.runtime)
 
     def wants_worker(self, alive: int, starting: int) -> bool:
-        """Return whether another process would find work.
+        """Return whether another process would find work, beside those alive, of which some are starting.
 
         The first one starts alone: it shows whether the configuration can be used at all. Places start
         together: each shows only whether it can be used itself.
-
-        Args:
-            alive: Processes that serve it and have not been told to stop.
-            starting: Those of them that are not ready yet.
         """
         return (
             self.verdict is None
@@ -126,26 +118,16 @@ class TaskQueue(msgspec.Struct, eq=False):
         return bool(self.tasks)
 
 
-class Queues:
-    """All queues of a run."""
+class Queues(msgspec.Struct, eq=False):
+    """All queues of a run; ``all`` has them in the order in which they get processes and tasks."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        effects: Effects,
-        durations_ms: Mapping[str, float],
-        fleet: Fleet,
-        *,
-        measures: bool,
-    ) -> None:
-        self.all: list[TaskQueue] = []
-        """In the order in which they get processes and tasks."""
-        self._plan = plan
-        self._effects = effects
-        self._durations_ms = durations_ms
-        self._fleet = fleet
-        self._measures = measures
-        self._by_key: dict[tuple[object, ...], TaskQueue] = {}
+    plan: Plan
+    effects: Effects
+    durations_ms: Mapping[str, float]
+    fleet: Fleet
+    measures: bool
+    all: list[TaskQueue] = []
+    by_key: dict[tuple[object, ...], TaskQueue] = {}
 
     @property
     def has_questions(self) -> bool:
@@ -157,24 +139,24 @@ class Queues:
         queues = set()
         for cell in cells:
             queue = self._of_cell(cell)
-            took_ms = self._durations_ms.get(cell.id, 0.0) if self._durations_ms else 0.0
+            took_ms = self.durations_ms.get(cell.id, 0.0) if self.durations_ms else 0.0
             queue.tasks.append(CellTask(cell=cell, expected_ms=took_ms))
             queue.expected_ms += took_ms
             queues.add(queue)
-        if self._durations_ms:
+        if self.durations_ms:
             for queue in queues:
                 _move_slow_tasks_first(queue)
             self._sort()
 
     def ask(self, name: str, models: tuple[tuple[str, str], ...], kind: Kind) -> None:
         """Queue questions of the engine's caller to the CPU provider of a target's runtime."""
-        target = self._plan.target(name)
+        target = self.plan.target(name)
         key = ("asked", name)
-        if key not in self._by_key:
+        if key not in self.by_key:
             config = cpu_configuration(target.runtime)
-            places = self._fleet.of(config.runtime)
+            places = self.fleet.of(config.runtime)
             self._add(key, TaskQueue(name, config, target.timeouts_s, target.workers, places=places))
-        self._by_key[key].tasks.extend(
+        self.by_key[key].tasks.extend(
             QuestionTask(
                 about=Question(suite=suite, model=model, runtime=target.runtime, kind=kind), for_caller=True
             )
@@ -194,37 +176,37 @@ class Queues:
 
     def latency(self, cell: Cell) -> LatencySettings | None:
         """Return how the latency of a cell is measured; None if it is not."""
-        return self._plan.latency(cell) if self._measures else None
+        return self.plan.latency(cell) if self.measures else None
 
     def _of_cell(self, cell: Cell) -> TaskQueue:
         measured = self.latency(cell) is not None
         key = (cell.target, fixed_axes(cell), measured)
-        if key not in self._by_key:
-            config = configuration(self._plan.target(cell.target), cell)
+        if key not in self.by_key:
+            config = configuration(self.plan.target(cell.target), cell)
             self._add(key, self._of_target(cell, config, alone=measured))
-        return self._by_key[key]
+        return self.by_key[key]
 
     def _of_question(self, question: Question) -> TaskQueue:
         # A target can be the CPU provider itself; its cells must not stand before questions to it.
         key = ("reference", question.runtime, question.queue)
-        if key not in self._by_key:
+        if key not in self.by_key:
             config = cpu_configuration(question.runtime)
             limits = CHECK_TIMEOUTS if question.kind.checks_golden else Timeouts()
-            places = self._fleet.of(config.runtime)
+            places = self.fleet.of(config.runtime)
             self._add(key, TaskQueue(question.queue, config, limits, is_reference=True, places=places))
-        return self._by_key[key]
+        return self.by_key[key]
 
     def _of_baseline(self, cell: Cell) -> TaskQueue:
-        doubt = self._effects.doubt(cell)
-        config = doubt.without if doubt else configuration(self._plan.target(cell.target), cell)
+        doubt = self.effects.doubt(cell)
+        config = doubt.without if doubt else configuration(self.plan.target(cell.target), cell)
         key = ("baseline", config)
-        if key not in self._by_key:
+        if key not in self.by_key:
             self._add(key, self._of_target(cell, config))
-        return self._by_key[key]
+        return self.by_key[key]
 
     def _of_target(self, cell: Cell, config: Configuration, *, alone: bool = False) -> TaskQueue:
-        target = self._plan.target(cell.target)
-        places = self._fleet.of(config.runtime)
+        target = self.plan.target(cell.target)
+        places = self.fleet.of(config.runtime)
         return TaskQueue(
             target.name,
             config,
@@ -235,11 +217,11 @@ class Queues:
             devices={} if places is None else devices_at(target, cell, places.states),
             alone=alone or target.alone,
             renew_after=target.renew_after,
-            identifies=any(suite.startswith(PROFILE) for suite in self._plan.matrix.models.suites),
+            identifies=any(suite.startswith(PROFILE) for suite in self.plan.matrix.models.suites),
         )
 
     def _add(self, key: tuple[object, ...], queue: TaskQueue) -> None:
-        self._by_key[key] = queue
+        self.by_key[key] = queue
         self.all.append(queue)
         self._sort()
 

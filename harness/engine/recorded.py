@@ -20,14 +20,7 @@ from harness.plan.plan import Plan
 
 
 class Attempt(NamedTuple):
-    """One attempt at a cell.
-
-    Attributes:
-        number: 0 for the first.
-        started: UTC time, ISO 8601.
-        process: What it ran in.
-        place: The place of its target; empty if that has none.
-    """
+    """One attempt at a cell, 0 for the first; ``started`` is UTC time, ISO 8601."""
 
     number: int
     started: str

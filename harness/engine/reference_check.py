@@ -40,15 +40,9 @@ def check_references(
 ) -> ReferenceCheck | None:
     """Compare golden and result with each reference that has values; None if none has been asked.
 
-    Args:
-        case: The model, with the suite's expected outputs.
-        golden: For each data set the outputs that judge.
-        results: For each data set what the EP computed.
-        compared: How these compare.
-        evidence: Has the answers of the references, and doubts about them.
-        compare: The comparison of the cell.
-        precision: What computes. Its default tolerance is the unit in which errors are weighed against each
-            other, so that the result holds under any policy.
+    The golden are the outputs that judge, for each data set; ``compared`` and ``compare`` are the comparison
+    of the cell. The default tolerance of ``precision``, which computes, is the unit in which errors are
+    weighed against each other, so that the result holds under any policy.
     """
     if evidence.references is None:
         return None

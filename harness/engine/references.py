@@ -13,9 +13,8 @@ from harness.corpus.case import Case
 from harness.engine.task import HOME, Kind, Question
 from harness.golden.golden import Golden
 from harness.golden.provenance import evaluator_provenance, provenance
-from harness.golden.spreads import load_spread, save_spread
+from harness.golden.spreads import load_spread, load_unnoticed, save_spread, save_unnoticed
 from harness.golden.store import GoldenStore
-from harness.golden.unnoticed import load_unnoticed, save_unnoticed
 from harness.plan.target import Runtime
 from harness.runtimes.environments import contents
 from harness.runtimes.installer import InstallError
@@ -30,13 +29,7 @@ CPU provider are compared only if an EP of that runtime is about to fail."""
 
 
 class Stores(msgspec.Struct, frozen=True):
-    """Where answers outlive the run.
-
-    Attributes:
-        goldens: Those of the CPU provider.
-        unoptimized: Those of the CPU provider without graph optimizations.
-        evaluated: Those of ``onnx.reference``.
-    """
+    """Where answers of the CPU EP, of the same without optimizations and of ``onnx.reference`` are kept."""
 
     goldens: GoldenStore
     unoptimized: GoldenStore
@@ -56,9 +49,7 @@ class Stores(msgspec.Struct, frozen=True):
 class References:
     """Goldens by case, other answers by question and case, and the noises of models.
 
-    Args:
-        stores: Where answers outlive the run.
-        room: How many of each kind are kept in memory at most; the stores have the others.
+    In memory are as many of each kind as there is room for; the stores have the others.
     """
 
     def __init__(self, stores: Stores, room: Room = Room()) -> None:  # noqa: B008 - it is frozen

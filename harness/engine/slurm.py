@@ -59,12 +59,7 @@ _ENDED = re.compile(r"\*\*\* ((?:JOB|STEP) .{1,200}?) \*\*\*")
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """A job that waits for nodes, or a step of one.
-
-    Attributes:
-        what: Which, such as ``job 17``.
-        reason: Why, in Slurm's word: ``Resources``, ``Priority``, ``QOSMaxJobsPerUserLimit``.
-    """
+    """A job, or a step of one, that waits for nodes; the reason is Slurm's word, such as ``Resources``."""
 
     what: str
     reason: str
@@ -105,8 +100,7 @@ def told_end(printed: str) -> str:
 class QueueWatch:
     """Asks Slurm about processes whose agent has not greeted yet.
 
-    Args:
-        deliver: Called with the number of a process and a ``Queued``, from another thread.
+    ``deliver`` is called with the number of a process and a ``Queued``, from another thread.
     """
 
     def __init__(self, deliver: Callable[[int, Any], None]) -> None:

@@ -52,8 +52,8 @@ class Spares:
         """Start a spare for a queue that lost a process or probably will, and that has tasks left.
 
         None for a queue that runs alone: nothing may start beside it. None of a runtime that a scheduler
-        starts: it would keep a device from others. None at places: which
-        one loses a process next is not known.
+        starts: it would keep a device from others. None at places: which one loses a process next is not
+        known.
         """
         is_needed = queue.losses or any(
             worker.retiring or (worker.ready and time.monotonic() - worker.ready_at > SPARE_AFTER_S)
@@ -66,12 +66,7 @@ class Spares:
             self._start(queue.configuration)
 
     def warm_up(self, configurations: Iterable[Configuration], most: int) -> None:
-        """Start spares for queues to come.
-
-        Args:
-            configurations: Those of the queues; remote ones and those still to be built are left out.
-            most: How many spares there may be.
-        """
+        """Start spares for queues to come, unless they are remote or still to be built."""
         for configuration in configurations:
             runtime = configuration.runtime
             is_elsewhere = not is_local(runtime) or runtime.places is not None

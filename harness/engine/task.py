@@ -64,15 +64,12 @@ class Kind(enum.StrEnum):
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """One question.
+    """One question about a model.
 
     Attributes:
-        suite: The model's suite.
-        model: The model.
         runtime: The runtime whose CPU provider answers.
         scenario: The scenario whose data the model gets, and what is done with the session.
         precision: The precision that the model is converted to; ``fp32`` leaves it as it is.
-        kind: What is asked.
         noise_at: For the kind ``NOISE`` the precision of the noise, else empty.
     """
 
@@ -98,10 +95,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         return "references" if checks else "cpu"
 
     def for_golden(self, precision: str | None = None) -> "Question":
-        """Return the question whose answer is the golden: only scenarios with other data have their own.
+        """Return the question whose answer is the golden, by default at the same precision.
 
-        Args:
-            precision: Of the model; that of this question by default.
+        Only scenarios with other data have a golden of their own.
         """
         return Question(
             suite=self.suite,
@@ -178,12 +174,7 @@ class BaselineTask(_OfCell):
 
 
 class QuestionTask(_Handed):
-    """A question.
-
-    Attributes:
-        about: The question.
-        for_caller: Whether the caller of the engine asked it. Otherwise cells wait for its answer.
-    """
+    """A question, whose answer cells wait for, unless the caller of the engine asked it."""
 
     about: Question
     for_caller: bool = False

@@ -85,10 +85,7 @@ class TensorHome:
             self._end = weakref.finalize(self, _close_home, self._folder, lock)
 
     def open(self, scratch: Path) -> Tensors:
-        """Make the folders of a worker.
-
-        Args:
-            scratch: The worker's own folder, with a name unique in the run.
+        """Make the folders of a worker, whose scratch folder has a name unique in the run.
 
         Raises:
             OSError: Not even the scratch folder can be written.

@@ -15,11 +15,9 @@ _KEY = re.compile(r"[0-9a-f]{64}")
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """A golden of the cache.
+    """A golden of the cache, without a manifest if that cannot be read.
 
     Attributes:
-        folder: The entry's folder.
-        manifest: Its manifest; None if that cannot be read.
         used_at: When it was last read or written, in seconds since the epoch.
     """
 
@@ -34,11 +32,7 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def kept_goldens(root: Path | None = None) -> Iterator[Kept]:
-    """Yield every golden of the cache, of any release and format.
-
-    Args:
-        root: Folder of the store; the cache's by default.
-    """
+    """Yield every golden of the cache, or of another store, of any release and format."""
     root = root or goldens_folder()
     for folder in sorted(root.glob("??/*")):
         if _KEY.fullmatch(folder.name):
@@ -69,25 +63,16 @@ def _is_golden(manifest: Manifest) -> bool:
 
 
 class Removed(msgspec.Struct, frozen=True, kw_only=True):
-    """A golden that was removed.
-
-    Attributes:
-        by: What computed it, such as ``onnxruntime 1.31.1``; empty if its manifest could not be read.
-        nbytes: Size of its files.
-    """
+    """A golden that was removed, and what computed it: ``onnxruntime 1.31.1``; empty if it told nothing."""
 
     by: str
     nbytes: int
 
 
 def prune_goldens(*, older_than_s: float, root: Path | None = None) -> Iterator[Removed]:
-    """Remove goldens by age and yield each that is gone; the CPU EP can compute them again.
+    """Remove goldens that were not used for so long, in seconds, and yield each that is gone.
 
-    A golden that another process is writing stays.
-
-    Args:
-        older_than_s: Least age since the last use, in seconds.
-        root: Folder of the store; the cache's by default.
+    The CPU EP can compute them again. A golden that another process is writing stays.
     """
     now = time.time()
     for one in kept_goldens(root):

@@ -16,7 +16,6 @@ class Movement(msgspec.Struct, frozen=True, kw_only=True):
     """One output, or one part of it, that differs.
 
     Attributes:
-        data_set: Its data set.
         metrics: Its error against the old value, with the default tolerance of its model.
         message: The difference, if it is outside that tolerance; otherwise empty.
     """
@@ -27,13 +26,7 @@ class Movement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def movements(case: Case, before: Sequence[NamedValues], now: Sequence[NamedValues]) -> Iterator[Movement]:
-    """Yield every output that has another value or is missing on one side; -0.0 equals +0.0, NaN equals NaN.
-
-    Args:
-        case: The model.
-        before: For each data set the outputs that were stored.
-        now: For each data set the outputs that were computed again.
-    """
+    """Yield every output with another value or on one side only; -0.0 equals +0.0, NaN equals NaN."""
     precision = computing_precision(case.facts.float_types, "float32")
     tolerance_for = lambda dtype: default_tolerance(dtype, precision)  # noqa: E731
     for data_set, old, new in zip(case.data_sets, before, now, strict=True):

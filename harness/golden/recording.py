@@ -9,7 +9,7 @@ import datetime as dt
 import hashlib
 import importlib.metadata
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -17,6 +17,7 @@ from typing import Literal
 import msgspec
 
 from harness.core.errors import Problem, UsageError, one_line
+from harness.core.value import NamedValues
 from harness.corpus.case import SEED, Case
 from harness.corpus.data_sets import GENERATED
 from harness.corpus.port import ValueType
@@ -54,8 +55,6 @@ class RecordedModel(msgspec.Struct, frozen=True, kw_only=True):
     """One model of a recording.
 
     Attributes:
-        suite: Its suite.
-        model: Its name in the suite.
         folder: Its folder, relative to the recording, with forward slashes.
         status: ``ok``: its outputs are there; ``refused``: the CPU EP raised an error.
         message: The error.
@@ -97,10 +96,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recorder:
-    """Writes a recording.
-
-    Args:
-        folder: A new or empty folder.
+    """Writes a recording into a new or empty folder.
 
     Raises:
         UsageError: It is not empty, or cannot be made.
@@ -128,7 +124,7 @@ class Recorder:
         """
         name = f"{suite}/{model.removesuffix('.onnx')}"
         home = self._folder / name
-        values = dict(_values(case, golden))
+        values = dict(value_files(case, golden.outputs))
         with _file_errors_of_use(home):
             files = _write(home, case, values)
         self._models.append(
@@ -185,12 +181,7 @@ def read_recording(folder: Path) -> Recording:
 
 
 def altered_files(folder: Path, recorded: RecordedModel) -> Iterator[str]:
-    """Yield a line for each file of a model that is no longer as it was recorded.
-
-    Args:
-        folder: The recording's folder.
-        recorded: One of its models.
-    """
+    """Yield a line for each file of a model of a recording that is no longer as it was recorded."""
     home = folder / recorded.folder
     for name, digest in recorded.files.items():
         try:
@@ -213,8 +204,8 @@ def _file_errors_of_use(where: Path) -> Iterator[None]:
         raise UsageError(Problem(where=str(where), what=what)) from error
 
 
-def _values(case: Case, golden: Golden) -> Iterator[tuple[str, bytes]]:
-    """Yield names and contents of the files with values."""
+def value_files(case: Case, answers: Sequence[NamedValues]) -> Iterator[tuple[str, bytes]]:
+    """Yield names and contents of the files with a case's inputs, and with its outputs if there are any."""
     inputs = {port.name: port.type for port in case.ports}
     outputs = dict(zip(case.outputs, case.output_types, strict=True))
     tensor = ValueType(kind="tensor")  # other inputs replace an initializer
@@ -222,7 +213,7 @@ def _values(case: Case, golden: Golden) -> Iterator[tuple[str, bytes]]:
         for index, (name, value) in enumerate(data_set.inputs):
             content = encode(value, inputs.get(name, tensor), name)
             yield f"test_data_set_{number}/input_{index}.pb", content
-        for index, (name, value) in enumerate(golden.outputs[number] if golden.outputs else ()):
+        for index, (name, value) in enumerate(answers[number] if answers else ()):
             yield f"test_data_set_{number}/output_{index}.pb", encode(value, outputs[name], name)
 
 

@@ -1,7 +1,7 @@
-"""The spread of a golden, stored in its entry: ``spread_<precision>/``.
+"""What is stored in a golden's entry: its spreads, and operators whose errors it does not show.
 
-``spread.json`` lists the arrays and what they were made from. Each array is a ``.npy`` file, which any tool
-reads. Removing the golden removes its spread.
+``spread_<precision>/spread.json`` lists the arrays and what they were made from. Each array is a ``.npy``
+file, which any tool reads. Removing the golden removes its spread.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ import numpy as np
 
 from harness.core.spread import Spread
 from harness.core.value import Floats
-from harness.corpus import noisy
+from harness.corpus import noisy, zeroed
 from harness.golden.store import keep_beside, read_intact
 
 FORMAT = 6
@@ -22,16 +22,7 @@ FORMAT = 6
 
 
 class _SpreadManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """``spread.json``.
-
-    Attributes:
-        format: ``FORMAT``.
-        noise_format: Format of the model with noise.
-        precision: Precision whose rounding makes the noise.
-        samples: Runs at each amplitude.
-        amplitudes: Factors of the noise.
-        leaves: For each data set: leaf of an output -> SHA-256 of its file, in the order of the files.
-    """
+    """``spread.json``; ``leaves`` are, for each data set, leaf of an output -> SHA-256 of its file."""
 
     format: int
     noise_format: int
@@ -42,12 +33,7 @@ class _SpreadManifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_spread(entry: Path, precision: str) -> Spread | None:
-    """Return the spread that is stored with a golden, or None; a damaged one is removed.
-
-    Args:
-        entry: The golden's folder.
-        precision: Precision whose rounding makes the noise.
-    """
+    """Return the spread at a precision in the entry of a golden, or None; a damaged one is removed."""
     home = entry / f"spread_{precision}"
     if not home.is_dir():
         return None
@@ -72,12 +58,9 @@ def load_spread(entry: Path, precision: str) -> Spread | None:
 
 
 def save_spread(entry: Path, spread: Spread, amplitudes: tuple[float, ...]) -> None:
-    """Store a spread with its golden; do nothing if the golden is not stored.
+    """Store a spread in the entry of its golden; do nothing if the golden is not stored.
 
-    Args:
-        entry: The golden's folder.
-        spread: The spread.
-        amplitudes: Amplitudes of the samples; see ``harness.corpus.noisy.amplitudes_of``.
+    For ``amplitudes`` see ``harness.corpus.noisy.amplitudes_of``.
 
     Raises:
         UsageError: The cache cannot be written.
@@ -103,6 +86,27 @@ def save_spread(entry: Path, spread: Spread, amplitudes: tuple[float, ...]) -> N
     keep_beside(entry, f"spread_{spread.precision}", build)
 
 
+def load_unnoticed(entry: Path) -> tuple[str, ...] | None:
+    """Return operators of nodes that could compute zeros unnoticed; None if this was not tried."""
+    try:
+        return _operators.decode((entry / _UNNOTICED / _OPERATORS).read_bytes())
+    except (OSError, ValueError, msgspec.MsgspecError):
+        return None
+
+
+def save_unnoticed(entry: Path, operators: tuple[str, ...]) -> None:
+    """Store such operators with a golden; do nothing if the golden is not stored.
+
+    Raises:
+        UsageError: The cache cannot be written.
+    """
+
+    def build(folder: Path) -> None:
+        (folder / _OPERATORS).write_bytes(msgspec.json.encode(operators))
+
+    keep_beside(entry, _UNNOTICED, build)
+
+
 def _file(number: int, index: int) -> str:
     return f"test_data_set_{number}-output_{index}.npy"
 
@@ -120,3 +124,6 @@ def _read(file: Path, digest: str) -> Floats:
 
 _MANIFEST = "spread.json"
 _manifests = msgspec.json.Decoder(_SpreadManifest)
+_UNNOTICED = f"unnoticed_{zeroed.FORMAT}"
+_OPERATORS = "operators.json"
+_operators = msgspec.json.Decoder(tuple[str, ...])

@@ -82,12 +82,7 @@ def read_intact(file: Path, digest: str) -> bytes:
 
 
 def keep_beside(entry: Path, name: str, build: Callable[[Path], None]) -> None:
-    """Store something in the entry of a golden, once; do nothing if the golden is not stored.
-
-    Args:
-        entry: The golden's folder.
-        name: Name of the new folder in it.
-        build: Fills the new folder.
+    """Have a new folder in the entry of a golden filled, once; do nothing if the golden is not stored.
 
     Raises:
         UsageError: The cache cannot be written.
@@ -98,12 +93,7 @@ def keep_beside(entry: Path, name: str, build: Callable[[Path], None]) -> None:
 
 
 class GoldenStore:
-    """Goldens computed under one provenance.
-
-    Args:
-        provenance: What values depend on besides model and inputs; part of every key.
-        root: Folder of the store; the cache's by default.
-    """
+    """Goldens computed under one provenance, which is part of every key; in the cache by default."""
 
     def __init__(self, provenance: dict[str, str], root: Path | None = None) -> None:
         self._provenance = provenance

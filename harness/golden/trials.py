@@ -1,11 +1,12 @@
 """Which attempt at inputs a model runs with, as far as the CPU provider's answers are known."""
 
+import functools
 from collections.abc import Callable, Iterator
 
 import msgspec
 
 from harness.core.errors import one_line
-from harness.core.tolerance import Tolerance, default_tolerance
+from harness.core.tolerance import default_tolerance
 from harness.core.weak_golden import holds_nan, why_weak
 from harness.corpus.attempts import STRONGER, Attempt
 from harness.corpus.case import Case, at_attempt
@@ -34,11 +35,8 @@ def try_inputs(first: Case, answer: Answer) -> Trial:
     """Go through the attempts as far as answers are known.
 
     Takes the first attempt that runs. If its golden cannot distinguish a right answer from a wrong one, takes
-    the first other values of the same sizes whose golden can.
-
-    Args:
-        first: The model with its first attempt. A model with test data, or without any input, has no other.
-        answer: Returns goldens. Nothing else decides, so that each run takes the same inputs.
+    the first other values of the same sizes whose golden can. A model with test data, or without any input,
+    has no other attempt. Nothing but goldens decides, so that each run takes the same inputs.
     """
     if first.recipe is None or not first.ports:
         return Trial(first)
@@ -60,11 +58,8 @@ def try_inputs(first: Case, answer: Answer) -> Trial:
 
 def is_weak(golden: Golden) -> bool:
     """Return whether a golden cannot distinguish right from wrong answers, or holds a NaN."""
-    return bool(why_weak(golden.outputs, _usual)) or holds_nan(golden.outputs)
-
-
-def _usual(dtype: str) -> Tolerance:
-    return default_tolerance(dtype, "float32")
+    usual = functools.partial(default_tolerance, precision="float32")
+    return bool(why_weak(golden.outputs, usual)) or holds_nan(golden.outputs)
 
 
 def _strongest(case: Case, golden: Golden, answer: Answer) -> Trial:

@@ -1,13 +1,12 @@
 """Programs that build environments: run one command at a time, which another thread can cancel."""
 
-import contextlib
 import os
-import signal
 import subprocess
 import threading
 from pathlib import Path
 
 from harness.core.errors import HarnessError
+from harness.runtimes.process_group import kill_group
 
 LIMIT_S = 3600.0
 """Seconds that a command may take; the wheels of accelerators have gigabytes."""
@@ -104,10 +103,5 @@ class Installer:
 
 
 def _kill(popen: "subprocess.Popen[str]") -> None:
-    if popen.poll() is not None:
-        return
-    if os.name == "posix":
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(popen.pid, signal.SIGKILL)
-    else:
-        popen.kill()
+    if popen.poll() is None:
+        kill_group(popen)

@@ -19,7 +19,7 @@ from harness.corpus.port import ValueType
 from harness.corpus.revealed import read_by_partials
 from harness.corpus.undefined import undefined_outputs
 from harness.engine.answer import forgiving
-from harness.engine.compare_sets import compare_sets, flat
+from harness.engine.compare_sets import compare_sets, flat, is_same
 from harness.engine.measure import noise_rule
 from harness.engine.task import Kind
 from harness.golden.golden import Golden
@@ -84,7 +84,8 @@ def check_golden(
     forgive = forgiving(case, policy.tolerance_for)
     evaluated = answers.get(Kind.EVALUATED)
     sources = {"the expected data": tuple(one.expected for one in case.data_sets)}
-    if evaluated is not None and evaluated.status == "ok" and not _doubt(case):
+    doubt = doubt_about(case.facts.operators, case.facts.float_types)
+    if evaluated is not None and evaluated.status == "ok" and not doubt:
         sources["onnx.reference"] = evaluated.outputs
     for name, outputs in sources.items():
         if not any(outputs):
@@ -238,20 +239,10 @@ def _refuse_jumps(golden: Sequence[NamedValues], spread: Spread) -> None:
                 raise NotAdmittedError(f"near a discontinuity: rounding moves {name} far")
 
 
-def _doubt(case: Case) -> str:
-    return doubt_about(case.facts.operators, case.facts.float_types)
-
-
 def _leaves(sets: Sequence[NamedValues]) -> Iterator[tuple[str, Tensor | None]]:
     for name, value in flat(sets):
         yield from leaves(name, value)
 
 
 def _is_same(one: Tensor | None, other: Tensor | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    if (one.dtype, one.array.shape) != (other.dtype, other.array.shape):
-        return False
-    if one.dtype == STRING:
-        return bool((one.array == other.array).all())
-    return one.array.tobytes() == other.array.tobytes()
+    return one is other if one is None or other is None else is_same(one, other)

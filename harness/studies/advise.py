@@ -132,10 +132,7 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
 class Search:
     """The queue of candidates, the most promising first; results add further candidates.
 
-    Args:
-        targets: The targets of the matrix.
-        bases: The same, ready for timing.
-        operators: Operator types of the model.
+    ``bases`` are the targets, ready for timing.
     """
 
     def __init__(
@@ -195,9 +192,7 @@ class Search:
 class Course:
     """The order of trying: the search, then a second round of the fastest candidates.
 
-    Args:
-        search: The queue of candidates.
-        search_until: Latest begin of the second round, on the monotonic clock, in seconds.
+    The second round begins at ``search_until`` at the latest, on the monotonic clock, in seconds.
     """
 
     def __init__(self, search: Search, search_until: float) -> None:
@@ -245,13 +240,8 @@ def advise(
 ) -> Advice:
     """Search until all candidates are tried, the time is used up, or Ctrl-C is pressed.
 
-    Args:
-        suite: Holds one model.
-        matrix: Its targets, tolerances and dimensions are used.
-        until: When to stop, on the monotonic clock, in seconds.
-        notify: Receives messages.
-        show: Called with each result.
-        scenario: What each candidate plays; in the scenario ``generate`` a run is that of one token.
+    The suite holds one model. Targets, tolerances and dimensions are those of the matrix. ``until`` is on the
+    monotonic clock, in seconds. In the scenario ``generate`` a run is that of one token.
 
     Raises:
         UsageError: The model cannot be read.

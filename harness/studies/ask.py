@@ -17,6 +17,7 @@ from harness.engine.events import Answered, Event, Noted, TargetReady, Warned
 from harness.engine.queues import CHECK_TIMEOUTS
 from harness.engine.task import Kind
 from harness.plan.matrix import Matrix
+from harness.plan.matrix import Models as MatrixModels
 from harness.plan.plan import Plan
 from harness.plan.target import Runtime, Target
 
@@ -35,15 +36,17 @@ class ModelNote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlannedModels(msgspec.Struct, frozen=True, kw_only=True):
-    """The models of a plan.
-
-    Attributes:
-        plan: The plan with its settings of models.
-        suites: Suite name -> suite.
-    """
+    """The models of a plan, with its settings of models."""
 
     plan: Plan
     suites: Mapping[str, Suite]
+
+    @classmethod
+    def of_folder(cls, suite: Suite) -> "PlannedModels":
+        """Return the models of a suite of a folder, without settings."""
+        models = MatrixModels(folders=(str(suite.root),))
+        matrix = Matrix(path=suite.name, schema=1, models=models, targets=())
+        return cls(plan=Plan(matrix=matrix, cells=()), suites={suite.name: suite})
 
     def pairs(self) -> Models:
         """Return each model once, in the order of the plan."""
@@ -61,16 +64,9 @@ class PlannedModels(msgspec.Struct, frozen=True, kw_only=True):
     def answers(
         self, models: Models, runtime: Runtime, notify: Notify, kind: Kind = Kind.ANSWER
     ) -> Iterator[TargetReady | Answered]:
-        """Compute models with the CPU provider of a runtime, whether or not the cache has results.
+        """Yield the environment of a runtime, if it starts, and what its CPU provider computes of models.
 
-        Args:
-            models: Which models.
-            runtime: Whose CPU provider.
-            notify: Receives the messages of the engine.
-            kind: What to compute.
-
-        Yields:
-            The environment, if the runtime starts, and each model once, in any order.
+        The models come once each, in any order, whether or not the cache has results.
         """
         if not models:
             return

@@ -81,10 +81,8 @@ def changes_of(target: Target, base: Target, operators: Collection[str]) -> Iter
     ``faster`` in the catalogue, and those that the matrix varies; lower levels of optimization. The CPU
     provider's precisions come last: each helps only some models, or some processors.
 
-    Args:
-        target: The target of the matrix.
-        base: What ``base_of`` makes of it.
-        operators: Operator types of the model; precisions that need other operators are left out.
+    ``base`` is what ``base_of`` makes of the target. Precisions that need other operators than the model has
+    are left out.
     """
     known = known_provider(base.provider)
     precisions = tuple(_precisions(known, base, operators))

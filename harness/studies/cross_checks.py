@@ -23,13 +23,7 @@ from harness.studies.ask import Notify, PlannedModels
 def compute_references(
     models: PlannedModels, goldens: Mapping[tuple[str, str], Case], references: References, notify: Notify
 ) -> Iterator[None]:
-    """Compute the references that the cache lacks, and keep them.
-
-    Args:
-        models: The models with their settings.
-        goldens: Suite and model -> its case, of models with a golden.
-        references: The cache.
-        notify: Receives messages.
+    """Compute the references that the cache lacks for models with a golden, and keep them.
 
     Yields:
         Once for each reference; each model has ``len(NAMES)``.

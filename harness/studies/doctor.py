@@ -13,13 +13,12 @@ from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.structure import OPTION
 from harness.core.verdict import Cause
 from harness.engine.launch import is_local
-from harness.engine.places.listing import list_places
+from harness.places.listing import list_places
 from harness.plan.matrix import Matrix
 from harness.plan.target import Target
 from harness.studies.advice import next_step
 from harness.studies.ask import Notify
-from harness.studies.browsers import browsers_here
-from harness.studies.drivers import driver_versions, seen_devices
+from harness.studies.drivers import browsers_here, driver_versions, seen_devices
 from harness.studies.plugins import installed_plugins
 from harness.studies.trial import Found, Trial, Way
 
@@ -57,7 +56,6 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         reason: The cause in one line.
         advice: What to do next; empty if nothing.
         nodes: Number of nodes that it computed; 0 if the CPU provider computed all, null if nothing ran.
-        remarks: Further notes.
         versions: Versions of onnxruntime, packages, plugin and drivers, by name.
         devices: Devices that the provider offers, with metadata.
         plugin: Package or path of the plugin library; null for a provider of the build.
@@ -93,9 +91,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 def examine(matrix: Matrix | None, notify: Notify) -> tuple[Row, ...]:
     """Try every provider of the catalogue, every installed plugin, and the targets of a matrix.
 
-    Args:
-        matrix: Whose targets to try as well; its models, exclusions and expectations do not matter.
-        notify: Receives messages.
+    The models, exclusions and expectations of the matrix do not matter.
 
     Returns:
         The matrix's targets in their order, each of their places by itself, then providers by name. A
@@ -122,11 +118,7 @@ def examine(matrix: Matrix | None, notify: Notify) -> tuple[Row, ...]:
 
 
 def examine_provider(name: str, notify: Notify) -> Row | None:
-    """Try one provider of the catalogue, in the build and as an installed plugin.
-
-    Args:
-        name: Its exact name.
-        notify: Receives messages.
+    """Try one provider of the catalogue, by its exact name, in the build and as an installed plugin.
 
     Returns:
         The first way in which it computes something, else one in which it was tried; None if it is not here.
@@ -227,7 +219,9 @@ def _untried(provider: Provider, runtime: Found) -> Row:
         devices=seen_devices(provider.hardware),
         remarks=tuple(browsers_here()) if provider.kind == "browser" else (),
     )
-    where = "" if _PLATFORMS.get(sys.platform) in provider.platforms else _elsewhere(provider)
+    where = ""
+    if _PLATFORMS.get(sys.platform) not in provider.platforms:
+        where = f"; for {' and '.join(SPELLED[platform] for platform in provider.platforms)} only"
     if provider.registration == ("plugin",):
         reason = f"no plugin package for it is installed{where}"
         return msgspec.structs.replace(row, cause=Cause.NOT_INSTALLED, reason=reason)
@@ -239,10 +233,6 @@ def _untried(provider: Provider, runtime: Found) -> Row:
     if provider.state == "removed":
         reason += f"; dropped with {provider.removed_in}" if provider.removed_in else "; dropped long ago"
     return msgspec.structs.replace(row, cause=Cause.NOT_IN_BUILD, reason=reason)
-
-
-def _elsewhere(provider: Provider) -> str:
-    return f"; for {' and '.join(SPELLED[platform] for platform in provider.platforms)} only"
 
 
 def _remarks(found: Found) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Devices and driver versions from files of this machine; loads no library and starts no program."""
+"""Devices, driver versions and browsers of this machine; loads no library and starts no program."""
 
 import re
 from collections.abc import Iterator
@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 
 from harness.core.errors import one_line
+from harness.runtimes.installer import InstallError
+from harness.runtimes.javascript import BROWSERS, find_browser, find_node
 
 
 class _Version(msgspec.Struct, frozen=True):
@@ -40,6 +42,9 @@ _FACTS: dict[str, tuple[_Version, ...]] = {
 }
 """Hardware of the catalogue -> its versions."""
 
+TRY = "ep-harness doctor matrices/web.toml"
+"""What tries their execution providers."""
+
 
 def driver_versions(hardware: str, root: Path = Path("/")) -> dict[str, str]:
     """Return versions of installed drivers and toolkits by name, for a device family of the catalogue."""
@@ -57,6 +62,19 @@ def seen_devices(hardware: str, root: Path = Path("/")) -> tuple[dict[str, Any],
     return tuple(_nvidia_gpus(root)) if hardware == "nvidia-gpu" else ()
 
 
+def browsers_here() -> Iterator[str]:
+    """Yield a remark for each browser here, or one that there is none; then one if Node.js is missing."""
+    found = [remark for name in BROWSERS if (remark := _place(name))]
+    yield from found or [f"no browser was found; known are {', '.join(BROWSERS)}"]
+    try:
+        find_node()
+    except InstallError as error:
+        yield f"browsers are driven from Node.js: {error}"
+    else:
+        if found:
+            yield f"`{TRY}` tries it there"
+
+
 def _nvidia_gpus(root: Path) -> Iterator[dict[str, Any]]:
     for path in sorted(root.glob("proc/driver/nvidia/gpus/*/information")):
         lines = (line.partition(":") for line in _text(path).splitlines())
@@ -69,4 +87,11 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")[: 1 << 20]
     except OSError:
+        return ""
+
+
+def _place(name: str) -> str:
+    try:
+        return f"{name} is {find_browser(name)}"
+    except InstallError:
         return ""

@@ -7,14 +7,12 @@ are frozen.
 import io
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
 from harness.core.errors import one_line
-from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
 from harness.core.spread import Spread, spread_of
 from harness.core.tolerance import computing_precision
@@ -23,25 +21,18 @@ from harness.corpus.case import Case, load_case
 from harness.corpus.errors import ModelError
 from harness.corpus.model_file import load_model
 from harness.corpus.noisy import amplitudes_of, noisy_case
-from harness.corpus.port import Port, ValueType
-from harness.corpus.protos import encode
 from harness.corpus.revealed import read_by_partials
 from harness.corpus.scenario import Inapplicable, scenario_case
 from harness.corpus.suites import Suite, open_folder, open_suite
-from harness.engine.admission import processors
-from harness.engine.engine import Engine
 from harness.engine.events import Answered
-from harness.engine.queues import CHECK_TIMEOUTS
-from harness.engine.task import Kind
+from harness.engine.task import HOME, Kind
 from harness.golden.golden import Golden
-from harness.plan.matrix import Matrix, Models
-from harness.plan.plan import Plan
-from harness.plan.target import Target
+from harness.golden.recording import value_files
 from harness.profiles.case_files import MODEL, digests_of, noise_file
 from harness.profiles.profile import CORE, ProfileCase, Rules
 from harness.profiles.suite import policy_of_case
 from harness.studies.admission import NotAdmittedError, check_golden, golden_of_candidate
-from harness.studies.ask import Notify, results
+from harness.studies.ask import Notify, PlannedModels
 from harness.studies.restamp import restamp
 
 _KINDS = (Kind.ANSWER, Kind.EVALUATED, Kind.FLOAT64, Kind.FLOAT64_EVALUATED, Kind.UNDEFINED)
@@ -54,14 +45,7 @@ _NOISE_BITS = 6
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """A model that may become a case.
-
-    Attributes:
-        suite: A suite by name.
-        model: One of its models.
-        scenario: As in a matrix.
-        feature: The feature that the case would belong to.
-    """
+    """A model of a suite that may become a case in a scenario, and the feature that it would belong to."""
 
     suite: str
     model: str
@@ -95,13 +79,7 @@ class FrozenCases(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def freeze(candidates: Sequence[Candidate], rules: Rules, scratch: Path, notify: Notify) -> FrozenCases:
-    """Freeze candidates.
-
-    Args:
-        candidates: In any order.
-        rules: By which the profile judges.
-        scratch: An empty folder.
-        notify: Receives messages.
+    """Freeze candidates, by whose rules the profile judges; the scratch folder is empty.
 
     Raises:
         UsageError: A suite does not exist, or the cache cannot be written.
@@ -222,16 +200,10 @@ def _none(case: Case) -> Spread:
 
 def _ask(suite: Suite, names: Sequence[str], kind: Kind, notify: Notify) -> Iterator[tuple[str, Golden]]:
     """Yield what the CPU provider or ``onnx.reference`` answers, for candidates of a folder."""
-    target = Target(name="freeze", provider=(CPU,), workers=processors())
-    if kind.checks_golden:
-        target = msgspec.structs.replace(target, timeouts_s=CHECK_TIMEOUTS)
-    matrix = Matrix(path="freeze", schema=1, models=Models(folders=(str(suite.root),)), targets=(target,))
-    with closing(Engine(Plan(matrix=matrix, cells=()), {suite.name: suite})) as engine:
-        engine.ask(target.name, [(suite.name, f"{name}/{MODEL}") for name in names], kind)
-        engine.drain()
-        for event in results(engine, notify):
-            if isinstance(event, Answered) and event.golden is not None:
-                yield event.model.removesuffix(f"/{MODEL}"), event.golden
+    models = [(suite.name, f"{name}/{MODEL}") for name in names]
+    for event in PlannedModels.of_folder(suite).answers(models, HOME, notify, kind):
+        if isinstance(event, Answered) and event.golden is not None:
+            yield event.model.removesuffix(f"/{MODEL}"), event.golden
 
 
 def _precision(case: Case) -> str:
@@ -263,14 +235,7 @@ def _entry(one: Candidate, case: Case, files: Mapping[str, bytes]) -> ProfileCas
 
 def _files(case: Case, golden: Sequence[NamedValues], spread: Spread) -> dict[str, bytes]:
     """Return the files of a case."""
-    judged = msgspec.structs.replace(
-        case,
-        data_sets=tuple(
-            msgspec.structs.replace(data_set, expected=outputs)
-            for data_set, outputs in zip(case.data_sets, golden, strict=True)
-        ),
-    )
-    files = {MODEL: case.model_path.read_bytes(), **dict(_values(judged))}
+    files = {MODEL: case.model_path.read_bytes(), **dict(value_files(case, golden))}
     for number, outputs in enumerate(golden):
         found = (leaf for name, value in outputs for leaf, _ in leaves(name, value))
         for index, leaf in enumerate(found):
@@ -282,16 +247,7 @@ def _files(case: Case, golden: Sequence[NamedValues], spread: Spread) -> dict[st
 
 
 def _values(case: Case) -> Iterator[tuple[str, bytes]]:
-    """Yield names and contents of the files with the values of a case."""
-    tensor = ValueType(kind="tensor")  # a data set may have values for initializers, too
-    inputs = {port.name: port for port in case.ports}
-    outputs = dict(zip(case.outputs, case.output_types, strict=True))
-    for number, data_set in enumerate(case.data_sets):
-        for index, (name, value) in enumerate(data_set.inputs):
-            kind = inputs.get(name, Port(name=name, type=tensor)).type
-            yield f"test_data_set_{number}/input_{index}.pb", encode(value, kind, name)
-        for index, (name, value) in enumerate(data_set.expected):
-            yield f"test_data_set_{number}/output_{index}.pb", encode(value, outputs[name], name)
+    return value_files(case, tuple(data_set.expected for data_set in case.data_sets))
 
 
 def _write(home: Path, model: bytes, values: Iterator[tuple[str, bytes]]) -> None:

@@ -40,13 +40,8 @@ _DEVICE = {
 def genai_code(target: Target, cell: Cell, folder: Path, *, shares: bool) -> str:
     """Return the code, which needs onnxruntime-genai 0.9 or later and defines ``model``.
 
-    It is a comment if onnxruntime-genai does not know the provider.
-
-    Args:
-        target: The target.
-        cell: Its axes count.
-        folder: The folder with ``genai_config.json``.
-        shares: Whether past and present share one buffer.
+    It is a comment if onnxruntime-genai does not know the provider. ``genai_config.json`` is in the folder;
+    ``shares`` tells whether past and present share one buffer.
     """
     config = configuration(target, cell)
     provider = config.providers[0]

@@ -46,16 +46,10 @@ _Seen = dict[tuple[str, str], Finished]
 
 
 def examine_levels(name: str, suite: Suite, matrix: Matrix, notify: Notify) -> Levels:
-    """Examine one model at every level.
+    """Examine the only model of a suite at every level. Ctrl-C ends it early, with the results so far.
 
-    Ctrl-C ends it early, with the results so far.
-
-    Args:
-        name: The model's name in the result.
-        suite: Holds this model and no other.
-        matrix: The targets, the tolerances and the settings of models; of an option that varies, the first
-            value is used.
-        notify: Receives messages.
+    The matrix has the targets, the tolerances and the settings of models; of an option that varies, the first
+    value is used.
 
     Raises:
         UsageError: The model cannot be read.

@@ -54,14 +54,8 @@ def record_goldens(
 ) -> Recorded:
     """Compute the goldens of a plan's models that the cache lacks, and references for all of them.
 
-    Ctrl-C ends it early.
-
-    Args:
-        plan: Whose models; with their own data, whatever the scenarios.
-        suites: Suite name -> suite.
-        recorder: Writes a recording; finished unless interrupted.
-        notify: Receives messages.
-        show: Called with the number of results so far, and of all.
+    The models have their own data, whatever the scenarios. Ctrl-C ends it early; a recording is finished only
+    without that. ``show`` is called with the number of results so far, and of all.
 
     Raises:
         UsageError: The cache or the folder cannot be written.

@@ -45,14 +45,9 @@ def with_ways(matrix: Matrix, ways: list[str]) -> Matrix:
 def shares_buffer(
     suite: Suite, matrix: Matrix, target: Target, candidate: Candidate, notify: Notify
 ) -> Sharing:
-    """Play the text with one buffer for past and present.
+    """Play the text with one buffer for past and present, for the only decoder of a suite.
 
-    Args:
-        suite: Holds one decoder.
-        matrix: Its tolerances, dimensions and text are used.
-        target: The target of the candidate, ready for use.
-        candidate: The configuration.
-        notify: Receives messages.
+    Tolerances, dimensions and text are those of the matrix; the target is the candidate's, ready for use.
     """
     (model,) = suite.models()
     cell = candidate.cell(suite.name, model, GENERATE)

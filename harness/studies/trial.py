@@ -2,21 +2,29 @@
 
 from collections.abc import Mapping
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from harness.catalog.catalog import find_provider
 from harness.catalog.provider import Provider
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
+from harness.corpus.cache import cache_root, fill_once
+from harness.corpus.suites import Suite, open_folder
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
 from harness.plan.expand import expand
 from harness.plan.matrix import Matrix, Models
 from harness.plan.target import Target
 from harness.studies.ask import Notify, results
-from harness.studies.probe import probe_suite
+
+PROBE_FORMAT = 1
+"""Version of the model; part of its folder's name."""
+
+PROBE = "probe.onnx"
 
 
 class Way(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,14 +35,7 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a way.
-
-    Attributes:
-        way: The way.
-        record: The record of the only model.
-        printed: The output of the process.
-        fingerprint: The environment as far as it is known.
-    """
+    """The result of a way: the record of the only model, and the environment as far as it is known."""
 
     way: Way
     record: Record
@@ -123,16 +124,14 @@ class Trial:
             if isinstance(event, TargetReady):
                 fingerprints[event.target] = event.fingerprint
                 if event.target == self._asked:
-                    self._try_built_in(event.fingerprint.get("available_providers", ()))
+                    available = event.fingerprint.get("available_providers", ())
+                    for name in self._waiting:
+                        if self._series[name][0].target.provider[0] in available:
+                            self._try(name, 0)
             elif isinstance(event, Finished):
                 self._take(event, fingerprints.get(event.record.target, {}))
             if not self._under_way:
                 self._engine.drain()
-
-    def _try_built_in(self, available: list[str]) -> None:
-        for name in self._waiting:
-            if self._series[name][0].target.provider[0] in available:
-                self._try(name, 0)
 
     def _take(self, event: Finished, fingerprint: dict[str, Any]) -> None:
         name, number = self._under_way.pop(event.record.target)
@@ -143,3 +142,43 @@ class Trial:
             self._found[name] = found
         if not found.nodes and number + 1 < len(ways):
             self._try(name, number + 1)
+
+
+def probe_suite() -> Suite:
+    """Return the suite: one model with its expected output, kept in the cache so that its golden is reused.
+
+    Its operators are Conv and Relu; nearly every provider supports one of them. All values are small
+    integers, exact at every precision that a provider may use.
+
+    Raises:
+        UsageError: The cache cannot be written.
+    """
+    return open_folder(fill_once(cache_root() / f"probe-v{PROBE_FORMAT}", _write_probe))
+
+
+def _write_probe(folder: Path) -> None:
+    import onnx
+    from onnx import helper, numpy_helper
+
+    image = (np.arange(16, dtype=np.float32) % 5 - 2).reshape(1, 1, 4, 4)
+    kernel = np.array([[1, 0, -1], [2, 0, -2], [1, 0, -1]], np.float32).reshape(1, 1, 3, 3)
+    windows = np.lib.stride_tricks.sliding_window_view(image[0, 0], (3, 3))
+    answer = np.maximum((windows * kernel[0, 0]).sum(axis=(2, 3)), 0).reshape(1, 1, 2, 2)
+    graph = helper.make_graph(
+        [
+            helper.make_node("Conv", ["x", "w"], ["c"], name="conv"),
+            helper.make_node("Relu", ["c"], ["y"], name="relu"),
+        ],
+        "probe",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, image.shape)],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, answer.shape)],
+        [numpy_helper.from_array(kernel, "w")],
+    )
+    # An opset and IR version that the oldest supported runtime accepts.
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=7), folder / PROBE
+    )
+    data = folder / "test_data_set_0"
+    data.mkdir()
+    for name, value in (("input_0.pb", image), ("output_0.pb", answer.astype(np.float32))):
+        (data / name).write_bytes(numpy_helper.from_array(value).SerializeToString())

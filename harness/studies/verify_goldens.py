@@ -20,8 +20,6 @@ from harness.golden.movement import Movement, movements
 from harness.golden.recording import MODEL, CrossCheck, RecordedModel, altered_files, read_recording
 from harness.golden.store import GoldenStore
 from harness.golden.trials import try_inputs
-from harness.plan.matrix import Matrix
-from harness.plan.matrix import Models as MatrixModels
 from harness.plan.plan import Plan
 from harness.plan.selector import model_matcher
 from harness.plan.target import Runtime
@@ -47,7 +45,6 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         model: ``suite/model``.
-        outcome: The result.
         since: Provenance of the golden.
         message: Why there are no values now; empty if there are.
         movements: The outputs that differ.
@@ -91,12 +88,8 @@ def verify_kept(
 ) -> Verified:
     """Compute again the cached goldens of a plan's models, of every release; Ctrl-C ends it early.
 
-    Args:
-        plan: Whose models; with their own data, whatever the scenarios.
-        suites: Suite name -> suite.
-        runtime: Whose CPU provider computes.
-        notify: Receives messages.
-        show: Called with the number of models so far, and of all.
+    The models have their own data, whatever the scenarios. ``show`` is called with the number of models so
+    far, and of all.
     """
     found = Verified()
     kept = kept_by_case()
@@ -141,12 +134,8 @@ def verify_recording(
 ) -> Verified:
     """Compute a recording again. Ctrl-C ends it early, with the results so far.
 
-    Args:
-        folder: The recording; altered files are reported and not used.
-        model: Glob on ``suite/model``; None for all.
-        runtime: Whose CPU provider computes.
-        notify: Receives messages.
-        show: Called with the number of models so far, and of all.
+    Altered files are reported and not used. ``model`` is a glob on ``suite/model``, None for all; ``show`` is
+    called with the number of models so far, and of all.
 
     Raises:
         UsageError: The folder is not a recording, or has no such model.
@@ -170,8 +159,7 @@ def verify_recording(
     }
     # The recording is a folder of models, too.
     suite = open_folder(folder)
-    matrix = Matrix(path=suite.name, schema=1, models=MatrixModels(folders=(str(suite.root),)), targets=())
-    planned = PlannedModels(plan=Plan(matrix=matrix, cells=()), suites={suite.name: suite})
+    planned = PlannedModels.of_folder(suite)
     models = [(suite.name, name) for name in intact]
 
     def before(answered: Answered, case: Case) -> Iterator[tuple[Provenance, Golden]]:

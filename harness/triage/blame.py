@@ -31,10 +31,9 @@ OF_TOGETHER = 0.5
 
 
 class Blamed(msgspec.Struct, frozen=True, kw_only=True):
-    """The node that makes the wrong value.
+    """The node that makes the wrong value, by its index in the net.
 
     Attributes:
-        number: Its index in the net.
         alone: Whether it makes it without the others, too: what it makes is within the cell's tolerance.
     """
 
@@ -43,15 +42,10 @@ class Blamed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def blamed(net: Net, numbers: tuple[int, ...], check: Check, known: Known) -> Blamed | None:
-    """Return the node that makes the wrong value; None if nothing tells it apart.
+    """Return the node that makes the wrong value, of some that fail together and not in halves.
 
-    A node that is right alone is not told apart from one of the others that reads what it makes.
-
-    Args:
-        net: The whole model.
-        numbers: Indices of nodes that fail together, and not in halves.
-        check: What failing means.
-        known: Of the tensors of the net.
+    None if nothing tells it apart. A node that is right alone is not told apart from one of the others that
+    reads what it makes.
     """
     if len(numbers) > MOST_NODES:
         return None

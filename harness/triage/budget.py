@@ -5,12 +5,7 @@ import time
 
 
 class Budget:
-    """Seconds that may be spent.
-
-    Args:
-        seconds: How many; None for no limit.
-        stop: Once it is set, nothing is left.
-    """
+    """Seconds that may be spent, None for no limit; once ``stop`` is set, nothing is left."""
 
     def __init__(self, seconds: float | None, stop: threading.Event | None = None) -> None:
         self._ends_at = None if seconds is None else time.monotonic() + seconds

@@ -18,8 +18,7 @@ from harness.core.verdict import Family, Verdict
 from harness.corpus.data_sets import DataSet
 from harness.data_files import data_root
 from harness.plan.tolerance_entry import ToleranceEntry
-from harness.triage.bundle_contents import BundleContents, PrecedingModel
-from harness.triage.bundle_model import ModelSource, write_model
+from harness.triage.bundle_model import BundleContents, ModelSource, PrecedingModel, write_model
 from harness.triage.bundle_values import write_set, write_values
 from harness.triage.distance import values_difference
 from harness.triage.manifest import (
@@ -55,11 +54,7 @@ _RUNS_IN_ORDER = 2
 
 
 def write_bundle(folder: Path, contents: BundleContents) -> Path:
-    """Write a bundle. One that is there already is replaced.
-
-    Args:
-        folder: The bundle's folder. Its parent must exist.
-        contents: What goes into it.
+    """Write a bundle into a folder, whose parent must exist. One that is there already is replaced.
 
     Returns:
         The ``.zip``: the folder's name with that suffix, beside it.

@@ -28,12 +28,7 @@ _RESERVED = frozenset(
 
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True):
-    """A bundle whose files are those of its manifest.
-
-    Attributes:
-        path: The folder or the zip.
-        manifest: What it holds.
-    """
+    """A bundle, a folder or a zip, whose files are those of its manifest."""
 
     path: Path
     manifest: Manifest
@@ -53,10 +48,7 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_bundle(path: Path) -> Bundle:
-    """Read a bundle, and check all of its files.
-
-    Args:
-        path: Its folder, or its zip.
+    """Read a bundle, a folder or a zip, and check all of its files.
 
     Raises:
         UsageError: It is none, or it is not what its manifest says.
@@ -66,7 +58,11 @@ def read_bundle(path: Path) -> Bundle:
             Problem(where=str(path), what="there is no such bundle", hint="name a folder or a .zip")
         )
     with _blame(path), _source(path) as source:
-        manifest = _decode(source.read_whole(MANIFEST, MOST_MANIFEST_BYTES))
+        with source.open(MANIFEST) as file:
+            content = file.read(MOST_MANIFEST_BYTES + 1)
+        if len(content) > MOST_MANIFEST_BYTES:
+            raise ValueError(f"{MANIFEST} has more than {MOST_MANIFEST_BYTES} bytes")
+        manifest = _decode(content)
         _check_paths(manifest)
         source.refuse_others({MANIFEST, *manifest.files})
         for name, entry in sorted(manifest.files.items()):
@@ -140,10 +136,6 @@ class _Folder:
             raise ValueError(f"{name} is no file")
         return path.open("rb")
 
-    def read_whole(self, name: str, limit: int) -> bytes:
-        with self.open(name) as file:
-            return _limited(file, name, limit)
-
     def refuse_others(self, names: set[str]) -> None:
         """Accept anything else: the owner of a folder may have added it."""
 
@@ -170,21 +162,10 @@ class _Zip:
             raise ValueError(f"{name} is missing")
         return self._archive.open(info)
 
-    def read_whole(self, name: str, limit: int) -> bytes:
-        with self.open(name) as file:
-            return _limited(file, name, limit)
-
     def refuse_others(self, names: set[str]) -> None:
         others = self._entries.keys() - names
         if others:
             raise ValueError(f"{min(others)!r} is not in {MANIFEST}")
-
-
-def _limited(file: IO[bytes], name: str, limit: int) -> bytes:
-    content = file.read(limit + 1)
-    if len(content) > limit:
-        raise ValueError(f"{name} has more than {limit} bytes")
-    return content
 
 
 @contextmanager

@@ -1,15 +1,20 @@
-"""The model of a bundle: external data under a name of ours, and nothing of the author's machine."""
+"""What goes into a bundle; its model with external data under a name of ours, and no trace of its author."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.corpus.external import read_external
+from harness.core.fault import Fault
+from harness.core.value import NamedValues
+from harness.corpus.data_sets import DataSet
+from harness.corpus.external import make_external, read_external
 from harness.corpus.port import ValueType, value_type
 from harness.corpus.protos import parse
+from harness.plan.target import Target
+from harness.plan.tolerance_entry import ToleranceEntry
 from harness.triage.scrub import Scrubber
 
 if TYPE_CHECKING:
@@ -28,15 +33,52 @@ _QUANTIZED = re.compile("Quantize|Integer|QLinear|MatMulNBits|FakeQuant")
 
 
 class ModelSource(msgspec.Struct, frozen=True, kw_only=True):
-    """A model as it is handed to a bundle.
-
-    Attributes:
-        content: The serialized ``ModelProto``.
-        folder: Where its external data lies; None if it has none.
-    """
+    """A serialized model, as it is handed to a bundle, and where its external data lies, if it has any."""
 
     content: bytes
     folder: Path | None = None
+
+
+class PrecedingModel(msgspec.Struct, frozen=True, kw_only=True):
+    """A model that must run before in the same process."""
+
+    model: ModelSource
+    inputs: NamedValues
+
+
+class BundleContents(msgspec.Struct, frozen=True, kw_only=True):
+    """What goes into a bundle.
+
+    Attributes:
+        model: The model, already converted where the cell's precision asks for that.
+        inputs: By name, in the order of the model.
+        expected: Right outputs by name; empty if none are known, as for some crashes.
+        found: Wrong outputs by name; empty if there are none.
+        limits: Name of an output -> the largest ``harness.triage.distance.distance`` that is no fault. Values
+            of other outputs are not compared.
+        further: Data sets that the same session runs after the first one.
+        preceding: Models that run before in the same process, in this order.
+        tolerance: The matrix's entry for the cell; None for the built-in tolerances.
+        fingerprint: Environment of the target, as ``TargetReady`` has it.
+        library: The EP's library, if it is on this machine.
+        time_limit_s: Seconds after which a trial of ``repro.py`` has hung.
+    """
+
+    fault: Fault
+    model: ModelSource
+    inputs: NamedValues
+    expected: NamedValues = ()
+    found: NamedValues = ()
+    limits: Mapping[str, float] = {}
+    further: tuple[DataSet, ...] = ()
+    preceding: tuple[PrecedingModel, ...] = ()
+    target: Target
+    axes: Mapping[str, str] = {}
+    tolerance: ToleranceEntry | None = None
+    fingerprint: Mapping[str, Any] = {}
+    library: Path | None = None
+    printed: str = ""
+    time_limit_s: float = 600.0
 
 
 class WrittenModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +88,6 @@ class WrittenModel(msgspec.Struct, frozen=True, kw_only=True):
         inputs: Declared types by name of the inputs that have to be fed, in the order of the model.
         outputs: Declared types by name of its outputs, likewise.
         names: Names of its nodes and tensors.
-        quantized: Whether it holds quantized operators.
         producer: What made it.
     """
 
@@ -109,9 +150,7 @@ def _move(tensor: "onnx.TensorProto", folder: Path | None, file: IO[bytes], name
     file.write(content)
     tensor.ClearField("raw_data")
     del tensor.external_data[:]
-    tensor.data_location = tensor.EXTERNAL
-    for key, entry in (("location", name), ("offset", offset), ("length", len(content))):
-        tensor.external_data.add(key=key, value=str(entry))
+    make_external(tensor, name, offset, len(content))
 
 
 def _anonymise(model: "onnx.ModelProto", scrub: Scrubber) -> bool:

@@ -32,16 +32,10 @@ def write_values(
     types: Mapping[str, ValueType],
     limits: Mapping[str, float] | None = None,
 ) -> tuple[BundledValue, ...]:
-    """Write values as ``<role>_<number>.pb``.
+    """Write values as ``<role>_<number>.pb`` into a folder of the bundle, which is made.
 
-    Args:
-        root: The bundle's folder.
-        home: The folder of the files; it is made.
-        role: What they are.
-        values: By name.
-        types: Declared types by name, in the order of the model: a file's number is the place of its value
-            there. A value that has another structure is written as what it is.
-        limits: Of outputs.
+    A file's number is the place of its value among the types, which are in the order of the model. A value
+    that has another structure is written as what it is. Limits are those of outputs.
     """
     home.mkdir(parents=True, exist_ok=True)
     written = []
@@ -70,15 +64,6 @@ def kind_of(declared: ValueType) -> str:
     if declared.kind in {"tensor", "map"}:
         return declared.kind
     return f"{declared.kind}({kind_of(declared.item or ValueType(kind='tensor'))})"
-
-
-def type_of_kind(kind: str) -> ValueType:
-    """Return the type of a text that ``kind_of`` has made."""
-    outer, bracket, inner = kind.partition("(")
-    if not bracket:
-        return ValueType(kind="map" if outer == "map" else "tensor")
-    item = type_of_kind(inner.removesuffix(")"))
-    return ValueType(kind="optional" if outer == "optional" else "sequence", item=item)
 
 
 def _fits(value: Value, declared: ValueType) -> bool:

@@ -51,11 +51,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     """Compares trials with a failure.
 
     Attributes:
-        lab: Runs the trials.
-        signature: Of the failure.
         policy: What judges the cell.
         target: Name of the target in the lab.
-        axes: Axes of the cell.
         repeats: Trials of each subject before it counts as healthy; more than one for a flaky failure.
         after: Models that run before each subject, in one fresh process.
         fresh: Whether each trial runs in a fresh process: sessions of earlier trials might be the cause.

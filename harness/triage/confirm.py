@@ -57,10 +57,6 @@ def fails_as_often(attempt: Callable[[int], bool], known: Confirmation) -> bool:
 
     It must reach the lower end of Wilson's interval of the known rate in as many trials. It ends as soon as
     that is certain: after the first healthy trial, if the failure appears each time.
-
-    Args:
-        attempt: Runs the trial of a number; whether it fails.
-        known: Of the failure.
     """
     wanted = known.trials
     if known.outcome != "always":
@@ -75,14 +71,10 @@ def fails_as_often(attempt: Callable[[int], bool], known: Confirmation) -> bool:
 
 
 def needed_trials(failures: int, trials: int) -> int:
-    """Return how many healthy trials in a row show that a failure is gone.
+    """Return how many healthy trials in a row show that a failure is gone, which was seen at least once.
 
     A failure of rate ``p`` is missed by ``n`` trials with probability ``(1 - p)**n``. For ``p`` stands the
     lower end of Wilson's interval, since the rate is an estimate.
-
-    Args:
-        failures: Failures seen, at least one.
-        trials: Trials made.
     """
     if failures == trials:
         return 1

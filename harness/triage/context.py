@@ -2,19 +2,15 @@
 
 from collections.abc import Iterable
 
+from harness.corpus.nodes import all_nodes
 from harness.triage.known import Known
 from harness.triage.net import Net
-from harness.triage.node import Node, all_nodes, node_name
+from harness.triage.node import Node, node_name
 from harness.triage.settings import Settings
 
 
 class Context:
-    """One for each reduction.
-
-    Args:
-        net: The net to begin with.
-        settings: Of the reduction.
-    """
+    """One for each reduction, with the net to begin with."""
 
     def __init__(self, net: Net, settings: Settings) -> None:
         self.settings = settings

@@ -10,16 +10,10 @@ from harness.triage.node import Node, Weight, new_weight
 
 
 def cut(net: Net, kept: Collection[int], known: Known, *, frozen: bool = False) -> Net | None:
-    """Return the net of some nodes; what they read of others becomes a graph input or an initializer.
+    """Return the net of the nodes with some indices; what they read of others is an input or an initializer.
 
-    What others read of them becomes an output. A tensor that depends on no graph input becomes an
-    initializer in any case, as an EP may take it for a constant today.
-
-    Args:
-        net: The net.
-        kept: Indices of the nodes that stay.
-        known: Of the tensors of the net.
-        frozen: Make initializers of all that the nodes read of others.
+    What others read of them becomes an output. A tensor that depends on no graph input becomes an initializer
+    in any case, as an EP may take it for a constant today; with ``frozen`` all do.
 
     Returns:
         None if no node stays, or if a value or a type that is needed cannot be had.

@@ -1,11 +1,15 @@
 """Composite operators taken apart: a node with a function body, in ONNX or in the model, becomes its body."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.corpus.nodes import domain_of
+from harness.corpus.nodes import domain_of, opsets_of
+from harness.corpus.schema_types import schema_of
 from harness.triage.subject import Subject
+
+if TYPE_CHECKING:
+    import onnx
 
 Operator = tuple[str, str]
 """Domain (empty for ONNX's own) and operator type."""
@@ -14,10 +18,10 @@ Operator = tuple[str, str]
 def composite_operators(subject: Subject) -> tuple[Operator, ...]:
     """Return the operators of a model's main graph that have a function body, each once."""
     model = subject.proto()
-    opsets = {domain_of(one): one.version for one in model.opset_import}
+    opsets = opsets_of(model)
     local = {(domain_of(function), function.name) for function in model.functions}
-    found = dict.fromkeys((domain_of(node), node.op_type) for node in model.graph.node)
-    return tuple(one for one in found if one in local or _has_body(one, opsets))
+    found = {(domain_of(node), node.op_type): node for node in model.graph.node}
+    return tuple(one for one, node in found.items() if one in local or _has_body(node, opsets))
 
 
 def decomposed(subject: Subject, operator: Operator) -> Subject | None:
@@ -38,12 +42,6 @@ def decomposed(subject: Subject, operator: Operator) -> Subject | None:
     return msgspec.structs.replace(subject, model=apart.SerializeToString())
 
 
-def _has_body(operator: Operator, opsets: dict[str, int]) -> bool:
-    import onnx.defs
-
-    domain, op_type = operator
-    try:
-        schema: Any = onnx.defs.get_schema(op_type, opsets.get(domain, 1), domain)
-    except onnx.defs.SchemaError:
-        return False
-    return bool(schema.has_function or schema.has_context_dependent_function)
+def _has_body(node: "onnx.NodeProto", opsets: dict[str, int]) -> bool:
+    schema: Any = schema_of(node, opsets)
+    return schema is not None and bool(schema.has_function or schema.has_context_dependent_function)

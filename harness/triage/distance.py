@@ -20,11 +20,8 @@ CODES = frozenset(
 def difference(expected: Value, found: Value, limit: float | None, name: str = "output") -> str:
     """Say why an output is wrong; empty if it is right.
 
-    Args:
-        expected: What the output must be.
-        found: What it is.
-        limit: Largest ``distance`` of each tensor in it that is no fault; None if values are not compared.
-        name: Of the output, for the message.
+    ``limit`` is the largest ``distance`` of each tensor in it that is no fault; None if values are not
+    compared.
     """
     wanted, given = (dict(leaves(name, value)) for value in (expected, found))
     if list(wanted) != list(given):
@@ -38,10 +35,7 @@ def values_difference(
 ) -> str:
     """Say which of several outputs is wrong, and why; empty if all are right.
 
-    Args:
-        expected: Outputs by name.
-        found: Likewise; further outputs do not matter.
-        limits: By name of an output; values of the others are not compared.
+    Further outputs do not matter. Values of an output without a limit are not compared.
     """
     for name, value in expected.items():
         if name not in found:
@@ -55,9 +49,7 @@ def values_difference(
 def distance(expected: Tensor, found: Tensor) -> float:
     """Return ``norm(found - expected) / norm(expected)`` over the elements that are finite on both sides.
 
-    Args:
-        expected: What is right.
-        found: A tensor of the same type and shape.
+    Both have the same type and shape.
 
     Returns:
         0 if all elements are equal; infinity if only the expected ones are all 0. For strings, float8 and

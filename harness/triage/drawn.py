@@ -9,7 +9,7 @@ import msgspec
 from harness.core.errors import one_line
 from harness.core.fault import GraphNode, GraphTensor, ReducedModel, Signature
 from harness.corpus.element_types import ELEMENT_TYPES
-from harness.corpus.nodes import domain_of
+from harness.corpus.nodes import domain_of, named_opsets
 from harness.triage.subject import Subject
 
 if TYPE_CHECKING:
@@ -24,10 +24,7 @@ TEXT_CHARS = 60
 def drawn(subject: Subject, before: Subject, guilty: Collection[str]) -> ReducedModel:
     """Return the description of a reduced model.
 
-    Args:
-        subject: The reduced model.
-        before: The model of the cell.
-        guilty: Names of nodes of the reduced model in which the failure is.
+    ``before`` is the model of the cell; ``guilty`` are names of nodes in which the failure is.
     """
     model = subject.proto()
     return ReducedModel(
@@ -36,7 +33,7 @@ def drawn(subject: Subject, before: Subject, guilty: Collection[str]) -> Reduced
         bytes=len(subject.model),
         nodes_before=count_nodes(before.proto()),
         bytes_before=len(before.model),
-        opsets={domain_of(one) or "ai.onnx": one.version for one in model.opset_import},
+        opsets=named_opsets(model),
     )
 
 
@@ -81,17 +78,14 @@ def _text(attribute: "onnx.AttributeProto") -> str:
     if attribute.HasField("g") or attribute.graphs:
         return f"{len(attribute.g.node)} nodes"
     if attribute.HasField("t"):
-        return _described(attribute.t)
+        dtype = ELEMENT_TYPES.get(attribute.t.data_type, "")
+        return f"{dtype} {shape_text(attribute.t.dims)}".strip()
     value = onnx.helper.get_attribute_value(attribute)
     if isinstance(value, bytes):
         value = value.decode(errors="replace")
     if isinstance(value, float):
         value = f"{value:g}"
     return one_line(value, TEXT_CHARS)
-
-
-def _described(tensor: "onnx.TensorProto") -> str:
-    return f"{ELEMENT_TYPES.get(tensor.data_type, '')} {shape_text(tensor.dims)}".strip()
 
 
 def shape_text(sizes: Collection[int]) -> str:

@@ -13,11 +13,9 @@ Axes = tuple[tuple[str, str], ...]
 
 
 def expect_entries(faults: Collection[Fault], records: Collection[Record]) -> Iterator[str]:
-    """Yield the lines of the entries that make unexpected cells of explained faults expected.
+    """Yield the lines of the entries that make unexpected cells of explained faults of a run expected.
 
-    Args:
-        faults: Of a triage; inconclusive ones explain nothing.
-        records: Of its run.
+    Inconclusive faults explain nothing.
     """
     by_cell = {record.cell: record for record in records}
     cells: dict[str, list[str]] = {}
@@ -30,7 +28,8 @@ def expect_entries(faults: Collection[Fault], records: Collection[Record]) -> It
         unexpected = [by_cell[cell] for cell in cells[name] if cell in by_cell and not by_cell[cell].expected]
         points: dict[tuple[str, Verdict, Axes], list[str]] = {}
         for record in unexpected:
-            point = (record.target, record.verdict, _axes(record))
+            varied = (pair for pair in sorted(record.axes.items()) if AXIS_DEFAULTS.get(pair[0]) != pair[1])
+            point = (record.target, record.verdict, tuple(varied))
             points.setdefault(point, []).append(glob.escape(f"{record.suite}/{record.model}"))
         for (target, verdict, axes), models in points.items():
             yield "[[expect]]"
@@ -41,10 +40,6 @@ def expect_entries(faults: Collection[Fault], records: Collection[Record]) -> It
             yield f"fault   = {_text(fault.id)}"
             yield f"reason  = {_text(fault.sentence)}"
             yield ""
-
-
-def _axes(record: Record) -> Axes:
-    return tuple(pair for pair in sorted(record.axes.items()) if AXIS_DEFAULTS.get(pair[0]) != pair[1])
 
 
 def _text(text: str) -> str:

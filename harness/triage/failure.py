@@ -28,13 +28,10 @@ from harness.triage.usage import usage_axes
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """A failing cell.
+    """A failing cell, with its record in the run.
 
     Attributes:
-        record: Its record in the run.
-        cell: The cell.
         again: What running it once more gave; its signature is compared with that of the run.
-        signature: Of the record.
         policy: What judges the cell.
         axes: Axes of its trials: all but a precision that the model itself has by now, and how much the cell
             uses its session.
@@ -63,25 +60,14 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rerun(msgspec.Struct, frozen=True, kw_only=True):
-    """Failing cells of one target, run once more.
-
-    Attributes:
-        failures: Cell id -> the failure.
-        fingerprint: Environment of the target.
-    """
+    """Failing cells of one target by id, run once more, and the environment of the target."""
 
     failures: Mapping[str, Failure]
     fingerprint: Mapping[str, object]
 
 
 def rerun(matrix: Matrix, suites: Mapping[str, Suite], records: Collection[Record]) -> Rerun:
-    """Run cells of one target once more, in their order in one process, judged as in their run.
-
-    Args:
-        matrix: That of the run.
-        suites: Its suites.
-        records: Cells of one target.
-    """
+    """Run cells of one target once more, in their order in one process, judged as in their run."""
     by_cell = {record.cell: record for record in records}
     cells = {record.cell: cell_of(record) for record in records}
     (name,) = {record.target for record in records}

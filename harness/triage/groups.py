@@ -18,7 +18,6 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     """Cells that failed in the same way; the first one stands for all.
 
     Attributes:
-        records: Their records.
         conditions: What the run shows of other models: whether the representative's original fails, too, if
             it is a variant that keeps the answer of another model.
     """
@@ -33,15 +32,11 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def failing_groups(records: Iterable[Record], cells: Collection[str] = ()) -> tuple[Group, ...]:
-    """Group failing cells, the largest group first.
+    """Group failing cells, the largest group first; if ids of cells are given, each is a group of its own.
 
     An error or a crash is grouped by what it says. Wrong values say nothing, so those are grouped by the
     operators of their models. The cell with the fewest nodes stands for a group; of several a plain one, and
     the quickest.
-
-    Args:
-        records: Of a run.
-        cells: Ids of cells; each is a group of its own then. Without them, all failing cells.
     """
     known = tuple(records)
     if cells:

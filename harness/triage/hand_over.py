@@ -5,25 +5,32 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.core.fault import Fault
+from harness.agent.other_inputs import other_inputs
+from harness.core.fault import Fault, Signature
 from harness.core.noise import DEFAULT_LIMITS
 from harness.core.output_metrics import OutputMetrics
-from harness.core.value import NamedValues, Tensor, leaves
+from harness.core.scenario import PLAIN, SCENARIOS
+from harness.core.value import STRING, NamedValues, Tensor, leaves, tensor
+from harness.corpus.data_sets import DataSet
 from harness.plan.selector import Selector
 from harness.plan.target import Target
 from harness.plan.tolerance_entry import ToleranceEntry
 from harness.triage.bundle import BundleContents, ModelSource, PrecedingModel, write_bundle
+from harness.triage.check import Check
 from harness.triage.distance import distance
-from harness.triage.other_set import other_set
+from harness.triage.lab import Axes
 from harness.triage.signature import FIRST_RUN, OTHER_INPUTS
 from harness.triage.studied import Reproduced
 from harness.triage.subject import Subject
+from harness.triage.usage import usage_of
 
 OF_ERROR = 0.5
 """Limit as a share of the error, if the rounding noise of the model is unknown."""
 
 BY_NOISE = ToleranceEntry(selector=Selector(), noise=DEFAULT_LIMITS)
 """What judges a model whose error the tolerance of its cell would pass."""
+
+CONCURRENT = "concurrent"
 
 
 def hand_over(
@@ -34,15 +41,9 @@ def hand_over(
     tolerance: ToleranceEntry | None,
     fingerprint: Mapping[str, Any],
 ) -> None:
-    """Write the bundle of a fault.
+    """Write the bundle of a fault, with its smallest model.
 
-    Args:
-        folder: The bundle's folder.
-        fault: The fault.
-        reproduced: Its smallest model.
-        target: The target of the cell, as the matrix has it.
-        tolerance: The matrix's entry for the cell.
-        fingerprint: Environment of the target.
+    Target and tolerance are those of the matrix for the cell.
 
     Raises:
         UsageError: The folder cannot be written.
@@ -122,3 +123,35 @@ def _preceding(subject: Subject) -> PrecedingModel:
     return PrecedingModel(
         model=ModelSource(content=subject.model, folder=subject.external), inputs=subject.inputs
     )
+
+
+def other_set(subject: Subject, check: Check) -> DataSet | None:
+    """Return the inputs that a trial runs between or beside those of a model, with what the CPU EP computes.
+
+    Returns:
+        None if the failure needs none, if the model has no other inputs, or if the CPU EP refuses them.
+    """
+    if not _needs_others(check.signature, check.axes):
+        return None
+    arrays = {
+        name: value.array
+        for name, value in subject.inputs
+        if isinstance(value, Tensor) and value.dtype != STRING
+    }
+    changed = other_inputs(arrays)
+    if changed is None:
+        return None
+    inputs = tuple(
+        (name, tensor(changed[name]) if name in changed else value) for name, value in subject.inputs
+    )
+    other = Subject(model=subject.model, inputs=inputs, external=subject.external)
+    golden = check.lab.golden(other)
+    return None if golden is None else DataSet(name="", inputs=inputs, expected=golden)
+
+
+def _needs_others(signature: Signature, axes: Axes) -> bool:
+    scenario, usage = dict(axes).get("scenario", PLAIN), usage_of(axes)
+    if scenario == CONCURRENT:
+        return True
+    further_runs = usage is not None and (usage.runs or 1) > 1
+    return SCENARIOS[scenario].swaps_inputs and (further_runs or signature.message == OTHER_INPUTS)

@@ -43,9 +43,7 @@ def limited_targets(target: Target) -> tuple[LimitedTarget, ...]:
 def safe_limits(limited: Sequence[LimitedTarget], healthy_s: float | None) -> Iterator[LimitedTarget]:
     """Yield the targets whose limit is a safe multiple of a healthy duration, the lowest limit first.
 
-    Args:
-        limited: Of one target.
-        healthy_s: What a healthy EP takes for the model; None if that is unknown, and no limit safe.
+    None is safe if it is not known what a healthy EP takes for the model.
     """
     for one in limited:
         if healthy_s is not None and one.limit_s >= MULTIPLE * healthy_s:

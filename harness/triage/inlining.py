@@ -7,7 +7,7 @@ from harness.core.value import Tensor, Value
 from harness.corpus.nodes import bodies
 from harness.triage.cut import with_weights
 from harness.triage.net import Net, renamed_nodes
-from harness.triage.node import Node, Weight, node_of, weight_of
+from harness.triage.node import Node, Weight, copied, node_of, weight_of
 
 if TYPE_CHECKING:
     import onnx
@@ -23,7 +23,7 @@ def inlined(
     weights: Sequence[Weight] = (),
     inputs: Mapping[str, tuple[Any, Value]] | None = None,
 ) -> Net | None:
-    """Return a net in which a body, run once, stands in the place of a node.
+    """Return a net in which a body, run once, stands in the place of the node with an index.
 
     Args:
         net: The net.
@@ -39,8 +39,7 @@ def inlined(
     """
     if body.sparse_initializer or len(results) != len(body.output):
         return None
-    graph = type(body)()
-    graph.CopyFrom(body)
+    graph = copied(body)
     taken = all_tensor_names(net)
     names = dict(bound) | {name: fresh(name, taken) for name in _own_names(graph)}
     through = _bind_results(graph, results, names)
@@ -100,8 +99,7 @@ def slice_of(value: Value, axis: int, *, last: bool) -> Tensor | None:
 def _bind_results(graph: "onnx.GraphProto", results: Sequence[str], names: dict[str, str]) -> dict[str, str]:
     """Have nodes of a body make the results under their names outside.
 
-    Returns:
-        Result -> tensor that stands for it, where the body hands something through or out twice.
+    Returns result -> tensor that stands for it, where the body hands something through or out twice.
     """
     made = {name for node in graph.node for name in node.output if name}
     direct: list[tuple[str, str]] = []

@@ -16,6 +16,7 @@ from typing import Self
 import msgspec
 
 from harness.core.cell import Cell
+from harness.core.facts import CPU_PROVIDER
 from harness.core.missing import Need
 from harness.core.noise import DEFAULT_LIMITS
 from harness.core.record import Record, decode_record, encode_record
@@ -37,7 +38,6 @@ from harness.triage.subject import Subject
 
 SUITE = "trial"
 _CPU = "cpu-of-triage"
-_CPU_PROVIDER = "CPUExecutionProvider"
 
 NEEDS = frozenset({Need.NOISE, Need.REVEALED, Need.UNDEFINED, Need.OWN_CPU})
 """What is asked about a trial: what a healthy result needs to be told from a wrong one.
@@ -49,11 +49,9 @@ Axes = tuple[tuple[str, str], ...]
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """One model to try.
+    """One model to try on a target of the lab.
 
     Attributes:
-        subject: The model with its inputs.
-        target: Name of one of the lab's targets.
         axes: Axes of the cell that differ from their defaults, sorted.
         number: Tells repetitions of one trial apart.
         after: Models that run before it, in one fresh process.
@@ -97,13 +95,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """What a trial gave.
-
-    Attributes:
-        record: Its record.
-        printed: What its process printed.
-        outputs: The EP's outputs; empty if they come from an earlier session.
-    """
+    """What a trial gave; outputs are empty if they come from an earlier session."""
 
     record: Record
     printed: str = ""
@@ -123,12 +115,9 @@ def after_targets(target: Target, most: int) -> Iterator[Target]:
 
 
 class Lab:
-    """Runs trials.
+    """Runs trials on targets with unique names.
 
-    Args:
-        targets: Where trials run; their names are unique.
-        folder: Keeps what is known; the files of models lie below it for as long as they are needed.
-        tell: Receives messages.
+    The folder keeps what is known; the files of models lie below it for as long as they are needed.
     """
 
     def __init__(self, targets: Sequence[Target], folder: Path, tell: Callable[[str], None]) -> None:
@@ -141,7 +130,7 @@ class Lab:
         self._models = folder / "models"
         self._models.mkdir(parents=True, exist_ok=True)
         suite = Suite(name=SUITE, root=self._models, kind="folder", names=())
-        cpu = Target(name=_CPU, provider=(_CPU_PROVIDER,))
+        cpu = Target(name=_CPU, provider=(CPU_PROVIDER,))
         entry = ToleranceEntry(selector=Selector(), noise=DEFAULT_LIMITS)
         matrix = Matrix(path="triage", schema=1, models=Models(), targets=(*targets, cpu), tolerance=(entry,))
         self._engine = Engine(
@@ -167,9 +156,7 @@ class Lab:
     def run(self, trials: Sequence[Trial], *, fresh: bool = False) -> tuple[Seen, ...]:
         """Run trials side by side, and return what they gave, in their order.
 
-        Args:
-            trials: Which.
-            fresh: Run those as well whose result is known; only then are outputs sure to be there.
+        With ``fresh``, those run as well whose result is known; only then are outputs sure to be there.
         """
         known = {} if fresh else {trial.key: self._known.get(trial.key) for trial in trials}
         found = {key: seen for key, seen in known.items() if seen is not None}

@@ -12,6 +12,9 @@ alone it fails in another way than the cell: what is reduced then is the smalles
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
 
 from harness.core.fault import Location
 from harness.triage.blame import blamed
@@ -19,7 +22,7 @@ from harness.triage.budget import Budget
 from harness.triage.check import Check, Match, failing_outputs
 from harness.triage.cut import cut, needed
 from harness.triage.known import Known
-from harness.triage.net import Net
+from harness.triage.net import Net, load
 from harness.triage.settings import Values
 from harness.triage.subject import Subject
 
@@ -29,13 +32,12 @@ MOST_SINGLE = 24
 Numbers = tuple[int, ...]
 
 
-class Part:
-    """Some nodes, tried alone."""
+class Part(NamedTuple):
+    """Some nodes, tried alone; without a match if their golden tensors are unknown."""
 
-    def __init__(self, numbers: Numbers, subject: Subject | None, match: Match | None) -> None:
-        self.numbers = numbers
-        self.subject = subject
-        self.match = match
+    numbers: Numbers
+    subject: Subject | None
+    match: Match | None
 
     @property
     def fails(self) -> bool:
@@ -58,28 +60,17 @@ class Part:
         return self.match.error if self.match is not None else 0.0
 
 
-class Located:
-    """Where a failure is, and the model to reduce.
+class Located(NamedTuple):
+    """Where a failure is, and the smallest part that has these nodes and fails as the cell does."""
 
-    Attributes:
-        location: For the fault.
-        part: The smallest part that has these nodes and fails as the cell does.
-    """
-
-    def __init__(self, location: Location, part: Part) -> None:
-        self.location = location
-        self.part = part
+    location: Location
+    part: Part
 
 
 class Locator:
     """Finds the part of a model that fails.
 
-    Args:
-        net: The model.
-        check: What failing means.
-        values: Computes golden tensors.
-        progress: Receives what was learnt, one line each.
-        budget: Ends the search early; the nodes that are left by then are a set that holds the failure.
+    ``budget`` ends the search early; the nodes that are left by then are a set that holds the failure.
     """
 
     def __init__(
@@ -98,11 +89,7 @@ class Locator:
         self._shown: Part | None = None
 
     def locate(self, whole: Match) -> Located:
-        """Return where the failure of the whole model is.
-
-        Args:
-            whole: What the whole model gave.
-        """
+        """Return where the failure is; ``whole`` is what the whole model gave."""
         everything = Part(tuple(range(len(self._net.nodes))), self._net.subject(), whole)
         part = self._shown = self._restricted(everything)
         together = False
@@ -203,7 +190,7 @@ class Locator:
         )
 
     def _try(self, *parts: Numbers, check: Check | None = None) -> tuple[Part, ...]:
-        """Try parts side by side; one whose golden tensors are unknown has no match."""
+        """Try parts side by side."""
         nets = [cut(self._net, numbers, self._known) for numbers in parts]
         subjects: list[Subject | None] = [None if net is None else net.subject() for net in nets]
         known = [subject for subject in subjects if subject is not None]
@@ -212,3 +199,33 @@ class Locator:
             Part(numbers, subject, next(matches) if subject is not None else None)
             for numbers, subject in zip(parts, subjects, strict=True)
         )
+
+
+def narrowed(location: Location, smallest: Subject) -> Location:
+    """Return a location with those of its nodes that the smallest model still has."""
+    left = set(origins_of(smallest).values())
+    nodes, op_types = _left(location.nodes, location.op_types, left)
+    if not nodes:
+        return location
+    fused, fused_op_types = _left(location.fused, location.fused_op_types, left)
+    together = len(fused) > 1
+    return msgspec.structs.replace(
+        location,
+        nodes=nodes,
+        op_types=op_types,
+        exact=len(nodes) == 1,
+        fused=fused if together else (),
+        fused_op_types=fused_op_types if together else (),
+    )
+
+
+def _left(
+    names: tuple[str, ...], op_types: tuple[str, ...], left: set[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    pairs = [pair for pair in zip(names, op_types, strict=True) if pair[0] in left]
+    return tuple(name for name, _ in pairs), tuple(op_type for _, op_type in pairs)
+
+
+def origins_of(subject: Subject) -> dict[str, str]:
+    """Return the name of each node -> its name in the model that the reduction began with."""
+    return {node.name: subject.origins.get(node.name, node.name) for node in load(subject).nodes}

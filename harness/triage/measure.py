@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.core.value import Value, leaves
-from harness.corpus.nodes import domain_of
-from harness.triage.anonymous import tellings
+from harness.corpus.nodes import all_nodes, domain_of
 from harness.triage.net import Net
-from harness.triage.node import Weight, all_nodes
+from harness.triage.node import Weight
 from harness.triage.plain_values import GIVEN, speciality
+from harness.triage.transform.names import tellings
 
 Operator = tuple[str, str]
 

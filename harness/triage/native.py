@@ -3,7 +3,7 @@
 import re
 
 from harness.agent.native_stack.block import BEGIN
-from harness.agent.native_stack.start import ON, UNAVAILABLE, VARIABLE
+from harness.agent.native_stack.start import VARIABLE
 from harness.core.fault import Frame, NativeCrash
 
 SWITCHED_ON = {VARIABLE: "1"}
@@ -31,10 +31,7 @@ Names in brackets are no libraries: code that was made at run time, and what the
 
 
 def native_crash(printed: str) -> NativeCrash | None:
-    """Return where a process died, from what it printed.
-
-    Args:
-        printed: Its captured output; only its end may be there.
+    """Return where a process died, from what it printed, of which only the end may be there.
 
     Returns:
         The crash; None if there is no stack in the output. If there are several, as a scenario's second
@@ -48,25 +45,6 @@ def involved_libraries(crash: NativeCrash) -> tuple[str, ...]:
     """Return the libraries on the stack outside of the C library and Python, innermost first."""
     names = (frame.library for frame in crash.frames if not _RUNTIME.fullmatch(frame.library))
     return tuple(dict.fromkeys(names))
-
-
-def died_in(crash: NativeCrash) -> Frame | None:
-    """Return the innermost frame in the library that is named as the culprit; None if none is."""
-    return next((frame for frame in crash.frames if frame.library == crash.culprit), None)
-
-
-def why_no_stack(environment: dict[str, object]) -> str:
-    """Return why a target's processes print no native stack; empty if they do.
-
-    Args:
-        environment: The target's environment as its agent reports it.
-    """
-    state = environment.get("native_stack", "")
-    if state == ON:
-        return ""
-    if isinstance(state, str) and state.startswith(UNAVAILABLE):
-        return state
-    return f"{UNAVAILABLE}not asked for with {VARIABLE}=1"
 
 
 def _crash(begin: re.Match[str], rest: str) -> NativeCrash:

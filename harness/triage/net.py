@@ -2,18 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
 
 import msgspec
 
 from harness.core.value import Value
-from harness.corpus.nodes import domain_of
+from harness.corpus.nodes import opsets_of
 from harness.corpus.port import model_text
 from harness.triage.node import Node, Weight, name_nodes, node_of, replaced_names, weight_of
 from harness.triage.subject import Subject
-
-if TYPE_CHECKING:
-    import onnx
 
 IR_WEIGHTS_ALONE = 4
 """``ir_version`` from which on an initializer need not be a graph input as well."""
@@ -29,14 +26,11 @@ class Net(msgspec.Struct, frozen=True, kw_only=True, eq=False, weakref=True):
     Attributes:
         header: The serialized model without graph and functions.
         labels: The serialized graph without its content: name, documentation, metadata.
-        ir_version: The model's.
         opsets: Domain -> version; ONNX's own is empty.
         nodes: In topological order.
-        inputs: Declaration of each graph input.
-        outputs: Declaration of each graph output.
+        inputs, outputs, infos: Declarations of graph inputs, graph outputs and inner tensors, by name.
         weights: Initializers by name.
         sparse: Sparse initializers by the name of their values.
-        infos: Declarations of inner tensors.
         annotations: Quantization annotations by tensor.
         functions: The model's own functions.
         fed: Value of each graph input that is fed.
@@ -79,12 +73,7 @@ class Net(msgspec.Struct, frozen=True, kw_only=True, eq=False, weakref=True):
         return {name: index for index, node in enumerate(self.nodes) for name in node.made}
 
     def model_bytes(self, *, weights: Iterable[Weight] | None = None, inputs: Iterable[Any] = ()) -> bytes:
-        """Serialize the model.
-
-        Args:
-            weights: Initializers in place of its own.
-            inputs: Declarations of further inputs.
-        """
+        """Serialize the model, perhaps with other initializers and with further inputs."""
         held = self.weights.values() if weights is None else weights
         parts: list[bytes] = [self.labels]
         _put(parts, _NODE, (node.wire for node in self.nodes))
@@ -135,7 +124,7 @@ def load(subject: Subject) -> Net:
         header=model.SerializeToString(),
         labels=labels,
         ir_version=model.ir_version,
-        opsets={domain_of(one): one.version for one in model.opset_import},
+        opsets=opsets_of(model),
         nodes=nodes,
         inputs=inputs,
         outputs=outputs,
@@ -148,14 +137,6 @@ def load(subject: Subject) -> Net:
         folder=subject.external,
         origins=subject.origins,
     )
-
-
-def reload(net: Net, model: "onnx.ModelProto", **changes: Any) -> Net:
-    """Take a model apart that was made from the model of a net; what it is fed stays."""
-    loaded = load(
-        Subject(model=model.SerializeToString(), inputs=tuple(net.fed.items()), external=net.folder)
-    )
-    return loaded.changed(origins=net.origins, **changes)
 
 
 def renamed_nodes(nodes: Iterable[Node], names: Mapping[str, str]) -> tuple[Node, ...]:

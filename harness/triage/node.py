@@ -1,9 +1,9 @@
 """Nodes and weights of a model that is being reduced: parsed once, shared by candidates, never changed."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from harness.core.value import BITS, DTYPES, STRING, Tensor
 from harness.corpus.element_types import ELEMENT_TYPES
 from harness.corpus.external import external_place
-from harness.corpus.nodes import bodies, domain_of
+from harness.corpus.nodes import all_nodes, bodies, domain_of, taken_from_outside
 from harness.corpus.port import model_text
 from harness.corpus.protos import tensor_proto, tensor_value
 
@@ -23,10 +23,8 @@ class Node(msgspec.Struct, frozen=True, eq=False, weakref=True):
     """A node of the main graph.
 
     Attributes:
-        name: Its name.
         op_type: Its operator, with its domain before it unless that is ONNX's own.
-        inputs: Its inputs; an empty name is one that is left out.
-        outputs: Its outputs, likewise.
+        inputs, outputs: An empty name is one that is left out.
         reads: Every tensor of the main graph that it or one of its bodies reads.
         names: Its name and those of the nodes in its bodies.
         operators: Domain and type of its operator and of those in its bodies, one for each node.
@@ -61,9 +59,7 @@ class Weight(msgspec.Struct, frozen=True, eq=False, weakref=True):
     """An initializer of the main graph.
 
     Attributes:
-        name: Its name.
         dtype: Its element type; empty if values of it are not known here.
-        shape: Its shape.
         external: Whether its elements lie in a file.
         wire: The serialized tensor.
     """
@@ -119,7 +115,7 @@ def node_of(proto: "onnx.NodeProto") -> Node:
         op_type=f"{domain}.{proto.op_type}" if domain else proto.op_type,
         inputs=inputs,
         outputs=tuple(model_text(name) for name in proto.output),
-        reads=frozenset(name for name in inputs if name).union(*(free_names(body) for body in bodies(proto))),
+        reads=frozenset(filter(None, inputs)).union(*map(taken_from_outside, bodies(proto))),
         names=frozenset(model_text(one.name) for one in every),
         operators=tuple((domain_of(one), one.op_type) for one in every),
         details=sum(map(_details, every)),
@@ -165,26 +161,11 @@ def new_weight(name: str, value: Tensor) -> Weight:
     return weight_of(proto)
 
 
-def free_names(graph: "onnx.GraphProto") -> frozenset[str]:
-    """Return the names that a body takes from outside."""
-    own = {*(one.name for one in graph.input), *(one.name for one in graph.initializer)}
-    own |= {one.values.name for one in graph.sparse_initializer}
-    read: set[str] = set()
-    for node in graph.node:
-        read.update(node.input)
-        for body in bodies(node):
-            read |= free_names(body)
-        own.update(node.output)
-    read.update(one.name for one in graph.output)
-    return frozenset(read - own - {""})
-
-
-def all_nodes(nodes: "Iterable[onnx.NodeProto]") -> "Iterator[onnx.NodeProto]":
-    """Yield nodes and those of their bodies."""
-    for node in nodes:
-        yield node
-        for body in bodies(node):
-            yield from all_nodes(body.node)
+def copied(message: Any) -> Any:
+    """Return a copy of a message."""
+    copy = type(message)()
+    copy.CopyFrom(message)
+    return copy
 
 
 def replaced_names(node: "onnx.NodeProto", names: Mapping[str, str]) -> None:
@@ -199,7 +180,7 @@ def replaced_names(node: "onnx.NodeProto", names: Mapping[str, str]) -> None:
 
 
 def _replace_in_body(body: "onnx.GraphProto", names: Mapping[str, str]) -> None:
-    outside = free_names(body)
+    outside = taken_from_outside(body)
     inner = {old: new for old, new in names.items() if old in outside}
     if not inner:
         return

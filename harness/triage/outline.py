@@ -1,6 +1,6 @@
 """A model without its large weights, by which a candidate is checked and its types are inferred."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.corpus.element_types import NUMBERS
 from harness.triage.net import Net
@@ -16,8 +16,14 @@ SMALL = 1024
 
 def outline(net: Net) -> bytes:
     """Serialize a net with a graph input in place of each large weight."""
+    import onnx.helper
+
     small = [weight for weight in net.weights.values() if not is_large(weight)]
-    moved = [_declared(weight) for weight in net.weights.values() if is_large(weight)]
+    moved = [
+        onnx.helper.make_tensor_value_info(weight.name, NUMBERS.get(weight.dtype, 0), weight.shape)
+        for weight in net.weights.values()
+        if is_large(weight)
+    ]
     return net.model_bytes(weights=small, inputs=[one for one in moved if one.name not in net.inputs])
 
 
@@ -41,9 +47,3 @@ def inferred(net: Net) -> "onnx.ModelProto | None":
 def is_large(weight: Weight) -> bool:
     """Whether a weight stays out of the outline."""
     return weight.external or (len(weight.wire) > SMALL and bool(weight.dtype))
-
-
-def _declared(weight: Weight) -> Any:
-    import onnx.helper
-
-    return onnx.helper.make_tensor_value_info(weight.name, NUMBERS.get(weight.dtype, 0), weight.shape)

@@ -19,10 +19,8 @@ SINGLE, SMALL_INTEGERS, RANDOM, GIVEN = range(4)
 def speciality(value: Tensor, *, integers: bool = True) -> int:
     """Return how special the elements of a tensor are.
 
-    Args:
-        value: The tensor.
-        integers: Whether small integers count as plain. In an initializer they may be the very weights of
-            somebody's model; in an input they are as good as any.
+    Small integers count as plain if ``integers``. In an initializer they may be the very weights of
+    somebody's model; in an input they are as good as any.
     """
     array = value.array
     if array.size <= 1 or array.nbytes > LARGEST:

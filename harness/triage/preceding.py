@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
+import msgspec
+
 from harness.core.record import Record
 from harness.corpus.suites import Suite
 from harness.plan.matrix import Matrix
@@ -18,6 +20,25 @@ MOST_RERUNS = 24
 """Each attempt runs all earlier cells that are left once more; no attempt after so many."""
 
 
+class Reruns(msgspec.Struct, frozen=True):
+    """Runs the cell of a record once more, as its run did."""
+
+    matrix: Matrix
+    suites: Mapping[str, Suite]
+    record: Record
+    records: Collection[Record]
+    budget: Budget
+
+    def again(self) -> Failure:
+        """Run it in a fresh process."""
+        return rerun(self.matrix, self.suites, (self.record,)).failures[self.record.cell]
+
+    def preceding(self) -> tuple[Failure, ...]:
+        """Return the cells without which it does not fail, if it does after those that ran before it."""
+        earlier = earlier_cells(self.record, self.records)
+        return find_preceding(self.matrix, self.suites, self.record, earlier, self.budget)
+
+
 def earlier_cells(record: Record, records: Collection[Record]) -> tuple[Record, ...]:
     """Return the cells that ran before a cell in its process, in their order."""
     own = record.process
@@ -31,7 +52,7 @@ def earlier_cells(record: Record, records: Collection[Record]) -> tuple[Record, 
         and other.process.pid == own.pid
         and other.process.session < own.session
     ]
-    return tuple(sorted(same, key=_session))[-MOST_EARLIER:]
+    return tuple(sorted(same, key=lambda one: one.process.session if one.process else 0))[-MOST_EARLIER:]
 
 
 def find_preceding(
@@ -42,13 +63,6 @@ def find_preceding(
     Each attempt runs in fresh processes. First the latest cell is found from which on all are needed, by
     bisection; then the cells behind it are left out, in pieces. If more than ``MOST_NEEDED`` pieces are
     needed, so are more cells, and the search ends.
-
-    Args:
-        matrix: That of the run.
-        suites: Its suites.
-        record: The cell that fails after others.
-        earlier: Cells that ran before it, in their order.
-        budget: Ends the search early.
     """
     reruns = 0
 
@@ -84,7 +98,3 @@ def find_preceding(
         size //= 2
     found = rerun(matrix, suites, (*needed, record)).failures
     return tuple(found[one.cell] for one in needed)
-
-
-def _session(record: Record) -> int:
-    return record.process.session if record.process is not None else 0

@@ -26,13 +26,6 @@ def with_smaller_preceding(
     """Return a check whose preceding models are the smallest after which a model still fails in its way.
 
     The last one is reduced first. Each trial runs all of them and the failing model in a fresh process.
-
-    Args:
-        failing: The model that fails after them, with what it gave.
-        check: What failing means, with the models as they are.
-        budget: Ends the search early.
-        note: Receives progress.
-        keep_weights: Whether initializers keep their values.
     """
     settings = Settings(
         values=check.lab.values, keep_weights=keep_weights, most_trials=MOST_TRIALS, most_rounds=MOST_ROUNDS

@@ -5,6 +5,7 @@ from typing import Any
 from harness.core.value import Tensor
 from harness.triage.known import shape_of
 from harness.triage.net import Net
+from harness.triage.node import copied
 from harness.triage.outline import inferred
 
 
@@ -34,8 +35,7 @@ def _sized(net: Net, info: Any) -> Any:
     dims = info.type.tensor_type.shape.dim
     if not isinstance(value, Tensor) or len(dims) != value.array.ndim:
         return info
-    copy = type(info)()
-    copy.CopyFrom(info)
+    copy = copied(info)
     for dim, size in zip(copy.type.tensor_type.shape.dim, value.array.shape, strict=True):
         dim.dim_value = size
     return copy
@@ -43,8 +43,7 @@ def _sized(net: Net, info: Any) -> Any:
 
 def _unsized(info: Any) -> Any:
     """Return a declaration that keeps its rank and no size."""
-    copy = type(info)()
-    copy.CopyFrom(info)
+    copy = copied(info)
     if copy.type.HasField("tensor_type"):
         for dim in copy.type.tensor_type.shape.dim:
             dim.Clear()

@@ -29,19 +29,20 @@ from harness.triage.transform.bodies import fewer_body_nodes
 from harness.triage.transform.bypass import bypassed_nodes
 from harness.triage.transform.constants import constants
 from harness.triage.transform.control_flow import inlined_bodies
-from harness.triage.transform.frozen import frozen_branches
 from harness.triage.transform.function_nodes import fewer_function_nodes
 from harness.triage.transform.functions import inlined_functions
-from harness.triage.transform.integer_inputs import integer_inputs
 from harness.triage.transform.names import anonymous_names
-from harness.triage.transform.nodes import fewer_nodes
+from harness.triage.transform.nodes import fewer_nodes, frozen_branches
 from harness.triage.transform.outputs import fewer_outputs
-from harness.triage.transform.random_inputs import random_inputs
-from harness.triage.transform.random_weights import random_weights
 from harness.triage.transform.shrink import smaller_dimensions
-from harness.triage.transform.single_inputs import single_inputs
-from harness.triage.transform.single_weights import single_weights
 from harness.triage.transform.unused import unused_parts
+from harness.triage.transform.values import (
+    integer_inputs,
+    random_inputs,
+    random_weights,
+    single_inputs,
+    single_weights,
+)
 
 if TYPE_CHECKING:
     import onnx
@@ -114,12 +115,10 @@ def reduction(
 
 
 class Reduced(msgspec.Struct, frozen=True, kw_only=True):
-    """What is left of a model.
+    """What is left of a model after so many models were tried.
 
     Attributes:
-        model: The smallest model that was interesting.
         inputs: What it is fed, by the name of the graph input; without inputs that are no dense tensors.
-        trials: How many models were tried.
     """
 
     model: Any

@@ -70,9 +70,7 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
         state: Whether it is there; ``unknown`` if it cannot be judged here.
         why: One line for people.
         record: Of the last trial.
-        trials: How often it was tried.
         fingerprint: Environment of the target, as far as it is known.
-        printed: What the process printed.
     """
 
     state: State
@@ -84,13 +82,7 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True):
-    """A bundle, ready for the engine.
-
-    Attributes:
-        suite: The models, the preceding ones included.
-        plan: One cell for each of them, the fault's last.
-        case: The fault's model with its data.
-    """
+    """A bundle, ready for the engine: one cell for each of its models, the fault's last with its data."""
 
     suite: Suite
     plan: Plan
@@ -99,11 +91,6 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
 
 def replay(bundle: Bundle, target: Target, tell: Callable[[str], None]) -> Replayed:
     """Judge a bundle on a target, as often as its manifest asks for, until the fault shows.
-
-    Args:
-        bundle: What to judge.
-        target: Where.
-        tell: Receives messages of the engine.
 
     Raises:
         UsageError: The bundle's model or settings cannot be used.
@@ -142,13 +129,7 @@ def staged(bundle: Bundle, target: Target) -> Iterator[Stage]:
 
 
 def state_of(manifest: Manifest, case: Case, finished: Finished) -> tuple[State, str]:
-    """Say whether a cell shows the fault of a bundle: the same failure, and not just any.
-
-    Args:
-        manifest: Of the bundle.
-        case: Its model with the expected outputs.
-        finished: What the engine says of its cell.
-    """
+    """Say whether the cell of a bundle shows its fault: the same failure, and not just any."""
     record, wanted = finished.record, manifest.fault.verdict
     got = record.verdict
     reason = f"{got}: {record.reason}" if record.reason else str(got)
@@ -158,7 +139,8 @@ def state_of(manifest: Manifest, case: Case, finished: Finished) -> tuple[State,
         return "there", reason
     wrong = ""
     if wanted in WRONG_VALUES and finished.outputs and got.family in {Family.PASSED, Family.EXCLUDED}:
-        wrong = values_difference(dict(case.data_sets[0].expected), dict(finished.outputs), _limits(manifest))
+        limits = {one.name: one.limit for one in manifest.data_sets[0].outputs if one.limit is not None}
+        wrong = values_difference(dict(case.data_sets[0].expected), dict(finished.outputs), limits)
         state: State = "there" if wrong else "gone"
     elif got.family is Family.PASSED:
         state = "gone"
@@ -275,10 +257,6 @@ def made_for_provider(precision: str) -> str:
     """Return the value of the axis for a model that is converted already."""
     default = AXIS_DEFAULTS["precision"]
     return precision if made_for(precision) == default else default
-
-
-def _limits(manifest: Manifest) -> dict[str, float]:
-    return {one.name: one.limit for one in manifest.data_sets[0].outputs if one.limit is not None}
 
 
 def _message(record: Record) -> str:

@@ -1,6 +1,6 @@
 """``REPORT.md``: a fault in the form that onnxruntime's template for bug reports asks for."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -8,8 +8,7 @@ from harness.core.errors import one_line
 from harness.core.fault import Condition, Fault, ReducedModel
 from harness.core.text import visible
 from harness.core.value import STRING, Array, Tensor, leaves
-from harness.triage.bundle_contents import BundleContents
-from harness.triage.bundle_model import WrittenModel
+from harness.triage.bundle_model import BundleContents, WrittenModel
 from harness.triage.distance import CODES, distance
 from harness.triage.manifest import Environment, Manifest
 from harness.triage.scrub import Scrubber
@@ -28,12 +27,12 @@ _PLATFORMS = (("linux", "Linux"), ("windows", "Windows"), ("macos", "Mac"), ("da
 def report_lines(
     contents: BundleContents, manifest: Manifest, model: WrittenModel, scrub: Scrubber
 ) -> Iterator[str]:
-    """Yield the report line by line. Names from the model are in code spans, which nothing interprets."""
+    """Yield the report in lines, with an empty one after a paragraph.
+
+    Names from the model are in code spans, which nothing interprets.
+    """
     fault = contents.fault
-    yield "### Describe the issue"
-    yield ""
-    yield _prose(manifest.fault.sentence)
-    yield ""
+    yield f"### Describe the issue\n\n{_prose(manifest.fault.sentence)}\n"
     yield from _confirmed(manifest, fault)
     for lines in (
         _values(contents),
@@ -89,8 +88,7 @@ def _values(contents: BundleContents) -> Iterator[str]:
     found = {leaf: part for name, value in contents.found for leaf, part in leaves(name, value)}
     if not found:
         return
-    yield "#### Expected and found"
-    yield ""
+    yield "#### Expected and found\n"
     for name, value in contents.expected:
         for leaf, part in leaves(name, value):
             other = found.get(leaf)
@@ -101,13 +99,11 @@ def _values(contents: BundleContents) -> Iterator[str]:
 def _worst(name: str, expected: Tensor, found: Tensor, limit: float | None) -> Iterator[str]:
     forms = [f"{one.dtype}{list(one.array.shape)}" for one in (expected, found)]
     if forms[0] != forms[1]:
-        yield f"Output {_code(name)}: expected {_code(forms[0])}, found {_code(forms[1])}."
-        yield ""
+        yield f"Output {_code(name)}: expected {_code(forms[0])}, found {_code(forms[1])}.\n"
         return
     apart = distance(expected, found)
     allowed = "values are not compared" if limit is None else f"limit {limit:.3g}"
-    yield f"Output {_code(name)}, {_code(forms[0])}: distance {apart:.3g} from what is expected; {allowed}."
-    yield ""
+    yield f"Output {_code(name)}, {_code(forms[0])}: distance {apart:.3g} from what is expected; {allowed}.\n"
     order = _by_error(expected, found)[:WORST]
     if order.size:
         yield "| element | expected | found |"
@@ -138,8 +134,7 @@ def _graph(fault: Fault, scrub: Scrubber) -> Iterator[str]:
     reduced = fault.reduced
     if reduced is None:
         return
-    yield "#### The graph"
-    yield ""
+    yield "#### The graph\n"
     yield "| node | operator | inputs | outputs | attributes |"
     yield "|---|---|---|---|---|"
     for node in reduced.nodes[:SHOWN]:
@@ -162,16 +157,14 @@ def _tensors(reduced: ReducedModel) -> Iterator[str]:
     yield ""
     opsets = ", ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in reduced.opsets.items())
     if opsets:
-        yield f"Opsets: {_code(opsets)}."
-        yield ""
+        yield f"Opsets: {_code(opsets)}.\n"
 
 
 def _conditions(conditions: Iterable[Condition], scrub: Scrubber) -> Iterator[str]:
     rows = list(conditions)
     if not rows:
         return
-    yield "#### What was varied, one thing at a time"
-    yield ""
+    yield "#### What was varied, one thing at a time\n"
     yield "| varied | value | the failure |"
     yield "|---|---|---|"
     told = {True: "is there", False: "is gone", None: "cannot be judged"}
@@ -188,11 +181,9 @@ def _crash(fault: Fault) -> Iterator[str]:
     if crash is None:
         return
     address = f" at address {crash.address}" if crash.address else ""
-    yield f"#### Native stack ({_prose(crash.signal)}{address})"
-    yield ""
+    yield f"#### Native stack ({_prose(crash.signal)}{address})\n"
     if crash.culprit:
-        yield f"Innermost library outside of the C library and Python: {_code(crash.culprit)}."
-        yield ""
+        yield f"Innermost library outside of the C library and Python: {_code(crash.culprit)}.\n"
     frames = (
         f"#{number} {one.library} {one.function or '?'}+0x{one.offset:x}"
         for number, one in enumerate(crash.frames[:SHOWN])
@@ -204,38 +195,30 @@ def _printed(printed: str, scrub: Scrubber) -> Iterator[str]:
     lines = scrub(printed).strip().splitlines()
     if not lines:
         return
-    yield "#### What the process printed"
-    yield ""
+    yield "#### What the process printed\n"
     if len(lines) > PRINTED_LINES:
-        yield f"The last {PRINTED_LINES} of {len(lines)} lines; `printed.txt` has all."
-        yield ""
+        yield f"The last {PRINTED_LINES} of {len(lines)} lines; `printed.txt` has all.\n"
     yield from _block(lines[-PRINTED_LINES:])
 
 
 def _reproduce(manifest: Manifest) -> Iterator[str]:
     target = manifest.target
-    yield "### To reproduce"
-    yield ""
-    yield "Unpack the archive, and run `repro.py`. It needs nothing but the packages of the first line."
-    yield ""
+    yield "### To reproduce\n"
+    yield "Unpack the archive, and run `repro.py`. It needs nothing but the packages of the first line.\n"
     yield "```sh"
     yield f"pip install {' '.join(_requirements(manifest.environment, manifest))}"
     yield "python repro.py   # exit code 0: the fault is gone, 1: it is there, 2: it cannot be judged here"
-    yield "```"
-    yield ""
-    settings: list[tuple[str, str, Callable[[], dict[str, str]]]] = [
-        ("Provider options", "=", lambda: target.options),
-        ("Device", "=", lambda: target.device),
-        ("Environment variables", "=", lambda: target.env),
-        ("Session", ": ", lambda: manifest.axes),
-    ]
-    for what, sign, table in settings:
-        rows = [_code(f"{key}{sign}{value}") for key, value in table().items()]
-        if rows:
-            yield f"{what}: {', '.join(rows)}."
-            yield ""
-    yield "`ep-harness replay` of ort-ep-harness judges the archive on any target and runs none of it."
-    yield ""
+    yield "```\n"
+    for what, sign, table in (
+        ("Provider options", "=", target.options),
+        ("Device", "=", target.device),
+        ("Environment variables", "=", target.env),
+        ("Session", ": ", manifest.axes),
+    ):
+        if table:
+            rows = (_code(f"{key}{sign}{value}") for key, value in table.items())
+            yield f"{what}: {', '.join(rows)}.\n"
+    yield "`ep-harness replay` of ort-ep-harness judges the archive on any target and runs none of it.\n"
 
 
 def _form(manifest: Manifest, model: WrittenModel) -> Iterator[str]:
@@ -262,10 +245,7 @@ def _form(manifest: Manifest, model: WrittenModel) -> Iterator[str]:
         ("Is this a quantized model?", "Yes" if model.quantized else "No"),
     )
     for question, answer in answers:
-        yield f"### {question}"
-        yield ""
-        yield answer
-        yield ""
+        yield f"### {question}\n\n{answer}\n"
 
 
 def _requirements(found: Environment, manifest: Manifest) -> Iterator[str]:
@@ -290,8 +270,7 @@ def _block(lines: Iterable[str]) -> Iterator[str]:
     yield "~~~~~~~~text"
     for line in lines:
         yield "    " + visible(line)
-    yield "~~~~~~~~"
-    yield ""
+    yield "~~~~~~~~\n"
 
 
 def _code(text: object) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.core.value import Tensor
 from harness.triage.net import Net
-from harness.triage.node import Weight, new_weight, node_of
+from harness.triage.node import Weight, copied, new_weight, node_of
 from harness.triage.outline import is_large
 from harness.triage.redeclare import redeclared
 
@@ -130,8 +130,7 @@ def _span(weight: Weight, spots: list[Axis | Element], sizes: Mapping[Spot, int]
 
 
 def _with_sizes(info: Any, spots: list[Axis | Element], sizes: Mapping[Spot, int]) -> Any:
-    copy = type(info)()
-    copy.CopyFrom(info)
+    copy = copied(info)
     dims = copy.type.tensor_type.shape.dim
     for spot in spots:
         if isinstance(spot, Axis) and spot.axis < len(dims) and dims[spot.axis].HasField("dim_value"):

@@ -29,12 +29,10 @@ _WINDOWS = re.compile(rf"(?<!\w)(?:file:///)?(?:[A-Za-z]:[\\/]|\\\\)(?:[^\\/:*?\
 
 
 class Scrubber(msgspec.Struct, frozen=True, kw_only=True):
-    """Replaces what a text tells of its machine.
+    """Replaces what a text tells of its machine: folders, users and hosts.
 
     Attributes:
         folders: Folders to hide, also where they hold spaces; absolute paths are hidden anyway.
-        users: Names of accounts.
-        hosts: Names of the machine.
         names: Names from the model, which may look like paths (``/encoder/layer.0/MatMul``) and stay.
     """
 

@@ -22,10 +22,7 @@ def minimise(items: Sequence[T], build: Callable[[tuple[T, ...]], Candidate]) ->
 
     First without all of them, then without each half, then without each quarter of what is left, and so on. A
     sweep goes on behind what it removed, so that K things out of N take about ``2 K log2(N / K)`` trials.
-
-    Args:
-        items: What may go; those at the end are removed first.
-        build: Makes the net in which only these things stay.
+    Things at the end are removed first; ``build`` makes the net in which only some stay.
     """
     kept = tuple(items)
     if not kept:
@@ -42,10 +39,8 @@ def minimise(items: Sequence[T], build: Callable[[tuple[T, ...]], Candidate]) ->
 def descend(net: Net, alternatives: Callable[[Net], Iterable[tuple[Hashable, Candidate]]]) -> Search:
     """Take the first alternative that is interesting, then look for one to that, until none is.
 
-    Args:
-        net: The net to begin with.
-        alternatives: Makes alternatives to a net, each with a key. One that failed is not tried once more
-            under the same key, although what is around it may have changed since.
+    Each alternative has a key. One that failed is not tried once more under the same key, although what is
+    around it may have changed since.
     """
     failed: set[Hashable] = set()
     while True:

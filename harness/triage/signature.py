@@ -10,7 +10,7 @@ from harness.core.fault import Signature
 from harness.core.policy import Policy
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.triage.node import all_nodes
+from harness.corpus.nodes import all_nodes
 from harness.triage.subject import Subject
 
 FIRST_RUN, SECOND_RUN, OTHER_INPUTS = "first run", "second run", "other inputs"
@@ -38,10 +38,7 @@ _VARYING = re.compile(r"0x[0-9a-fA-F]+|(?:[\w.+-]*/)+[\w.+-]*|[-+]?\d[\d.,]*(?:[
 def signature_of(record: Record, policy: Policy, names: Collection[str]) -> Signature:
     """Return the signature of a record under a policy.
 
-    Args:
-        record: With all facts that the policy needs.
-        policy: What judges.
-        names: Names of the model's nodes and tensors, which a message may quote; they count as one word.
+    ``names`` are those of the model's nodes and tensors, which a message may quote; they count as one word.
     """
     decision = decide(facts_of(record), policy)
     verdict = decision.verdict

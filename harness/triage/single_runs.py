@@ -32,30 +32,22 @@ Golden = Callable[[Subject], NamedValues | None]
 
 
 class SingleRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that may show the failure.
-
-    Attributes:
-        words: What is fed.
-        failure: The failure with the run's inputs alone, and the signature that a plain run shows.
-    """
+    """A run that may show the failure: in words, and with its inputs alone and a plain run's signature."""
 
     words: str
     failure: Failure
 
 
 def single_runs(failure: Failure, golden: Golden) -> Iterator[SingleRun]:
-    """Yield the runs in which a failure of ways may show, the whole texts first; each input once.
-
-    Args:
-        failure: Of the scenario ``generate``.
-        golden: Computes a text on the CPU EP.
-    """
+    """Yield the runs in which a failure of ways may show, the whole texts first; each input once."""
     generation = failure.generation
     if generation is None:
         return
     numbers = _failing_plays(failure, generation)
     tried: set[str] = set()
-    texts = _texts(failure, generation, numbers)
+    texts = (
+        (f"the whole text of {generation.plays[number].name}", failure.subjects[number]) for number in numbers
+    )
     for words, subject in chain(texts, _steps(failure, generation, numbers, golden)):
         if len(tried) == MOST_TRIED:
             return
@@ -73,13 +65,7 @@ def single_runs(failure: Failure, golden: Golden) -> Iterator[SingleRun]:
 
 
 def how_often(failure: Failure, again: Callable[[], Failure], budget: Budget) -> Confirmation:
-    """Repeat a cell whose failure no single run shows, and return how often it fails.
-
-    Args:
-        failure: The failure, which was run once more.
-        again: Runs it once more.
-        budget: Ends the repetitions early.
-    """
+    """Repeat a cell whose failure no single run shows, and return how often it fails."""
     trials, failures = 1, int(failure.fails_again)
     while trials < ALWAYS_AFTER and not budget.spent:
         trials += 1
@@ -97,12 +83,6 @@ def only_in_ways(failure: Failure, tried: Sequence[str]) -> str:
     others = len(tried) - _MOST_NAMED
     runs = "; ".join(tried[:_MOST_NAMED]) + (f"; {others} more" if others > 0 else "")
     return f"{place}; in scenario plain, with the CPU EP's cache, single runs do not fail: {runs}"
-
-
-def _texts(failure: Failure, generation: Generation, numbers: Sequence[int]) -> Iterator[tuple[str, Subject]]:
-    for number in numbers:
-        subject = failure.subjects[number]
-        yield f"the whole text of {generation.plays[number].name}", subject
 
 
 def _steps(

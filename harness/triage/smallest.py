@@ -16,11 +16,9 @@ BATCH = 4
 
 
 class Smallest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reduction came to.
+    """What a reduction came to: the smallest model, and what it gave.
 
     Attributes:
-        subject: The smallest model.
-        match: What it gave.
         complete: Whether nothing could make it smaller; false if time ran out first.
     """
 
@@ -38,16 +36,7 @@ def smallest_failing(
     *,
     keep_weights: bool = False,
 ) -> Smallest:
-    """Reduce a located part to the smallest model that fails in the same way.
-
-    Args:
-        start: The part, with what it gave.
-        check: What failing means.
-        location: Where the failure is; an exact node stays in the model.
-        budget: Ends the search early.
-        note: Receives progress.
-        keep_weights: Whether initializers keep their values.
-    """
+    """Reduce a located part to the smallest model that fails in the same way; an exact node stays in it."""
     # A part that the cell's own tolerance passes must go on failing by limits of noise.
     strict = start.match.fails
     least = least_error(start.match)
@@ -82,13 +71,7 @@ def smallest_failing(
 def answered(
     steps: Steps, judge: Callable[[Sequence[Subject]], tuple[bool, ...]], budget: Budget
 ) -> Iterator[Subject]:
-    """Answer a reduction, and yield each smaller subject that is interesting as it is found.
-
-    Args:
-        steps: The reduction.
-        judge: Whether each of some candidates is interesting.
-        budget: Ends the search early.
-    """
+    """Answer a reduction, and yield each smaller subject that is interesting as it is found."""
     answers: tuple[bool, ...] | None = None
     while not budget.spent:
         try:

@@ -28,7 +28,6 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         limited: The target with lower limits of time, for trials of a hang.
         variations: Other targets on which the reduced model is tried.
         fingerprint: Environment of the target.
-        keep_weights: Whether reduced models keep the weights of their models.
     """
 
     target: str
@@ -39,12 +38,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reproduced(msgspec.Struct, frozen=True, kw_only=True):
-    """The smallest model of a fault.
+    """The smallest model of a fault, what it gave, and the check that it fails.
 
-    Attributes:
-        subject: The model with its inputs.
-        match: What it gave.
-        check: The check that it fails: how a session is used, and which models run before.
+    The check tells how a session is used, and which models run before.
     """
 
     subject: Subject
@@ -52,24 +48,8 @@ class Reproduced(msgspec.Struct, frozen=True, kw_only=True):
     check: Check
 
 
-class Reruns(Protocol):
-    """Runs the cell of a failure once more, as its run did."""
-
-    def again(self) -> Failure:
-        """Run it in a fresh process."""
-
-    def preceding(self) -> tuple[Failure, ...]:
-        """Return the cells without which it does not fail, if it does after those that ran before it."""
-
-
 class Studied(msgspec.Struct, frozen=True, kw_only=True):
-    """A fault with what its bundle needs.
-
-    Attributes:
-        fault: The fault, without a bundle.
-        failure: The failure that was triaged.
-        reproduced: Its smallest model; None if the failure did not appear again.
-    """
+    """A fault without a bundle, and what that needs: ``reproduced`` is None if it did not appear again."""
 
     fault: Fault
     failure: Failure

@@ -20,63 +20,45 @@ from harness.triage.failure import Failure
 from harness.triage.groups import Group
 from harness.triage.hang_limits import LimitedTarget, safe_limits
 from harness.triage.lab import Lab
-from harness.triage.locate import Locator
-from harness.triage.narrowed import narrowed, origins_of
+from harness.triage.locate import Locator, narrowed, origins_of
 from harness.triage.native import native_crash
 from harness.triage.net import load
-from harness.triage.preceding import MOST_NEEDED
+from harness.triage.preceding import MOST_NEEDED, Reruns
 from harness.triage.preceding_model import with_smaller_preceding
-from harness.triage.replaced import weights_of
 from harness.triage.sentence import CHARS, sentence_of
 from harness.triage.settings import Progress
 from harness.triage.single_runs import how_often, only_in_ways, single_runs
 from harness.triage.smallest import Smallest, smallest_failing
-from harness.triage.studied import Learnt, Reproduced, Request, Reruns, Studied
+from harness.triage.studied import Learnt, Reproduced, Request, Studied
 from harness.triage.subject import Subject
+from harness.triage.transform.values import weights_of
 from harness.triage.usage import counts_sessions, least_usage, needed_usage, usage_of
 
 INFRASTRUCTURE = frozenset({Family.SKIPPED, Family.MISSING})
 """What says nothing about the failure: a target that is not there, an exception of the harness."""
 
 
-class Study:
-    """Triages one failure.
+class Study(msgspec.Struct, eq=False):
+    """Triages one failure, which stands for the cells of a group."""
 
-    Args:
-        lab: Runs the trials.
-        group: The cells that the failure stands for.
-        failure: The representative.
-        request: What is wanted.
-        budget: Limit of time.
-        tell: Receives what was learnt, one line each.
-        reruns: Runs its cell once more.
-    """
+    lab: Lab
+    group: Group
+    failure: Failure
+    request: Request
+    budget: Budget
+    tell: Learnt
+    reruns: Reruns
+    preceding: tuple[Failure, ...] = ()
+    limited: LimitedTarget | None = None
+    began: float = msgspec.field(default_factory=time.monotonic)
+    trials_before: int = 0
 
-    def __init__(
-        self,
-        lab: Lab,
-        group: Group,
-        failure: Failure,
-        request: Request,
-        budget: Budget,
-        tell: Learnt,
-        reruns: Reruns,
-    ) -> None:
-        self._lab = lab
-        self._group = group
-        self._failure = failure
-        self._request = request
-        self._budget = budget
-        self._tell = tell
-        self._reruns = reruns
-        self._preceding: tuple[Failure, ...] = ()
-        self._limited: LimitedTarget | None = None
-        self._began = time.monotonic()
-        self._trials_before = lab.trials
+    def __post_init__(self) -> None:
+        self.trials_before = self.lab.trials
 
     def run(self) -> Studied:
         """Return the fault; without a reduced model if the failure cannot be reproduced."""
-        failure = self._failure
+        failure = self.failure
         if not failure.subjects:
             return self._inconclusive(_NOTHING, f"its model cannot be read: {failure.again.record.reason}")
         if failure.generation is not None:
@@ -84,11 +66,11 @@ class Study:
             if tried is not None:
                 return self._only_in_ways(tried)
         for limited in (*self._lower_limits(), None):
-            self._limited = limited
+            self.limited = limited
             subject, confirmation = self._confirmed()
             if subject is None:
                 return self._inconclusive(confirmation, self._why_gone(confirmation))
-            self._tell(f"confirm: fails {_how_often(confirmation)}")
+            self.tell(f"confirm: fails {_how_often(confirmation)}")
             check = needed_usage(subject, self._check(confirmation.repeats))
             found = self._small(subject, check)
             if found is not None:
@@ -98,38 +80,38 @@ class Study:
     def _in_single_run(self) -> list[str] | None:
         """Go on with a single run that shows the failure of ways; if none does, return what was tried."""
         tried: list[str] = []
-        for one in single_runs(self._failure, self._lab.golden):
-            if tried and self._budget.spent:
+        for one in single_runs(self.failure, self.lab.golden):
+            if tried and self.budget.spent:
                 break
-            failure, self._failure = self._failure, one.failure
+            failure, self.failure = self.failure, one.failure
             (match,) = self._check(1).matches(one.failure.subjects)
             if match.fails:
-                self._tell(f"confirm: it fails in scenario plain, too: {one.words}")
+                self.tell(f"confirm: it fails in scenario plain, too: {one.words}")
                 return None
-            self._failure = failure
+            self.failure = failure
             tried.append(one.words)
         return tried
 
     def _only_in_ways(self, tried: Sequence[str]) -> Studied:
-        self._tell("confirm: no single run shows it, so its cell is run again")
-        confirmation = how_often(self._failure, self._reruns.again, self._budget)
+        self.tell("confirm: no single run shows it, so its cell is run again")
+        confirmation = how_often(self.failure, self.reruns.again, self.budget)
         if confirmation.outcome == "never":
-            self._preceding = self._reruns.preceding()
-        why = only_in_ways(self._failure, tried)
-        if self._preceding:
+            self.preceding = self.reruns.preceding()
+        why = only_in_ways(self.failure, tried)
+        if self.preceding:
             return self._inconclusive(
-                confirmation, f"it fails only after {len(self._preceding)} other cells: {why}"
+                confirmation, f"it fails only after {len(self.preceding)} other cells: {why}"
             )
         return self._inconclusive(confirmation, f"fails {_how_often(confirmation)}: {why}")
 
     def _lower_limits(self) -> tuple[LimitedTarget, ...]:
         """Lower the limits of time for trials of a hang, as far as the CPU EP is much faster."""
-        if self._failure.signature.verdict is not Verdict.HANG:
+        if self.failure.signature.verdict is not Verdict.HANG:
             return ()
-        healthy_s = self._lab.cpu_seconds(self._failure.subjects[0])
-        limits = tuple(safe_limits(self._request.limited, healthy_s))
+        healthy_s = self.lab.cpu_seconds(self.failure.subjects[0])
+        limits = tuple(safe_limits(self.request.limited, healthy_s))
         if limits:
-            self._tell(
+            self.tell(
                 f"confirm: the CPU EP takes {healthy_s:.2g} s, so a trial gets {limits[0].limit_s:g} s; "
                 "what is found is tried once more with the full limit"
             )
@@ -138,18 +120,18 @@ class Study:
     def _small(self, subject: Subject, check: Check) -> "_Small | None":
         """Locate and reduce; None if it is no hang with the full limit of time."""
         (whole,) = check.matches([subject])
-        located = Locator(load(subject), check, self._lab.values, self._tell, self._budget).locate(whole)
+        located = Locator(load(subject), check, self.lab.values, self.tell, self.budget).locate(whole)
         location = located.location
         where = ", ".join(location.op_types[:4])
-        self._tell(f"locate: {where}" + ("" if location.exact else f", {len(location.nodes)} nodes together"))
+        self.tell(f"locate: {where}" + ("" if location.exact else f", {len(location.nodes)} nodes together"))
         start = Smallest(
             subject=located.part.subject or subject, match=located.part.match or whole, complete=False
         )
         proven = self._proven(start, check)
         if proven is None:
             return None
-        keep = self._request.keep_weights
-        found = smallest_failing(proven, check, location, self._budget, self._note, keep_weights=keep)
+        keep = self.request.keep_weights
+        found = smallest_failing(proven, check, location, self.budget, self._note, keep_weights=keep)
         if found.subject is not proven.subject:
             proven = self._proven(found, check)
             if proven is None:
@@ -165,57 +147,57 @@ class Study:
         (match,) = self._in_full(check).matches([found.subject])
         if match.fails:
             return msgspec.structs.replace(found, match=match)
-        self._tell(f"locate: what took more than {check.limit_s:g} s is slow, and no hang; a higher limit")
+        self.tell(f"locate: what took more than {check.limit_s:g} s is slow, and no hang; a higher limit")
         return None
 
     def _in_full(self, check: Check) -> Check:
-        return msgspec.structs.replace(check, target=self._request.target, limit_s=None)
+        return msgspec.structs.replace(check, target=self.request.target, limit_s=None)
 
     def _explained(self, subject: Subject, confirmation: Confirmation, found: "_Small") -> Studied:
         """Reduce what surrounds the smallest model, vary it, and tell all that is known."""
         smallest, location = found.smallest, found.location
         check = self._least_use(found, confirmation)
         if check.after:
-            note, keep = self._note, self._request.keep_weights
-            check = with_smaller_preceding(smallest, check, self._budget, note, keep_weights=keep)
-        conditions = self._group.conditions
-        conditions += documented_error(smallest.subject, check, self._failure.record.provider)
-        if not self._budget.spent:
-            self._tell("explain: one thing at a time is varied", passing=True)
-            conditions += explain(smallest.subject, check, self._request.variations, self._budget)
+            note, keep = self._note, self.request.keep_weights
+            check = with_smaller_preceding(smallest, check, self.budget, note, keep_weights=keep)
+        conditions = self.group.conditions
+        conditions += documented_error(smallest.subject, check, self.failure.record.provider)
+        if not self.budget.spent:
+            self.tell("explain: one thing at a time is varied", passing=True)
+            conditions += explain(smallest.subject, check, self.request.variations, self.budget)
             decomposed = decomposed_operators(smallest.subject, check)
             location = msgspec.structs.replace(location, decomposed=decomposed)
         fault = self._fault(subject, smallest, check, confirmation, location)
-        match, signature = smallest.match, self._failure.signature
+        match, signature = smallest.match, self.failure.signature
         crash = native_crash(match.seen.printed) if signature.verdict is Verdict.CRASH else None
         fault = msgspec.structs.replace(fault, conditions=conditions, crash=crash)
         ended = match.seen.record.ended
         message = "" if ended is None else ended.message
         fault = msgspec.structs.replace(fault, sentence=sentence_of(fault, worst_row(match), message))
         reproduced = Reproduced(subject=smallest.subject, match=match, check=self._in_full(check))
-        return Studied(fault=fault, failure=self._failure, reproduced=reproduced)
+        return Studied(fault=fault, failure=self.failure, reproduced=reproduced)
 
     def _least_use(self, found: "_Small", confirmation: Confirmation) -> Check:
         """Use a session as little as possible; a smaller use of a hang counts if the full limit shows it."""
-        check = least_usage(found.smallest.subject, found.check, confirmation, self._budget)
+        check = least_usage(found.smallest.subject, found.check, confirmation, self.budget)
         if check.axes != found.check.axes and self._proven(found.smallest, check) is None:
             return found.check
         if usage := usage_of(check.axes):
-            self._tell(f"reduce: it fails only {usage.words}")
+            self.tell(f"reduce: it fails only {usage.words}")
         return check
 
     def _confirmed(self) -> tuple[Subject | None, Confirmation]:
         """Return the data set that fails, and how often."""
         confirmation = _NOTHING
-        for subject in self._failure.subjects:
+        for subject in self.failure.subjects:
             confirmation = self._repeated(subject)
             if confirmation.failures:
                 return subject, confirmation
-        preceding = self._reruns.preceding() if confirmation.outcome == "never" else ()
-        self._preceding = preceding
+        preceding = self.reruns.preceding() if confirmation.outcome == "never" else ()
+        self.preceding = preceding
         if 0 < len(preceding) <= MOST_NEEDED:
-            self._tell(f"confirm: fails only after {', '.join(one.record.cell for one in preceding)}")
-            for subject in self._failure.subjects:
+            self.tell(f"confirm: fails only after {', '.join(one.record.cell for one in preceding)}")
+            for subject in self.failure.subjects:
                 confirmation = self._repeated(subject)
                 if confirmation.failures:
                     return subject, confirmation
@@ -225,7 +207,7 @@ class Study:
         check = self._check(1)
 
         def attempt(number: int) -> Family | None:
-            (seen,) = self._lab.run([check.trial(subject, number)])
+            (seen,) = self.lab.run([check.trial(subject, number)])
             if check.match(subject, seen).fails:
                 return Family.FAILED
             return None if seen.record.family in INFRASTRUCTURE else Family.PASSED
@@ -233,25 +215,25 @@ class Study:
         return confirm(attempt)
 
     def _check(self, repeats: int) -> Check:
-        failure = self._failure
+        failure = self.failure
         fresh = counts_sessions(failure.axes)
         # Targets whose processes serve only a few models have the full limit.
-        limited = self._limited if not (fresh or self._preceding) else None
+        limited = self.limited if not (fresh or self.preceding) else None
         return Check(
-            lab=self._lab,
+            lab=self.lab,
             signature=failure.signature,
             policy=failure.trial_policy,
-            target=self._request.target if limited is None else limited.target.name,
+            target=self.request.target if limited is None else limited.target.name,
             axes=failure.axes,
             repeats=repeats,
-            after=tuple(one.subjects[0] for one in self._preceding),
+            after=tuple(one.subjects[0] for one in self.preceding),
             fresh=fresh,
             limit_s=None if limited is None else limited.limit_s,
         )
 
     def _note(self, progress: Progress) -> None:
         text = f"reduce: {progress.nodes} nodes left, {progress.trials} trials, {progress.transformation}"
-        self._tell(text, passing=True)
+        self.tell(text, passing=True)
 
     def _fault(
         self,
@@ -261,10 +243,10 @@ class Study:
         confirmation: Confirmation,
         location: Location,
     ) -> Fault:
-        failure, subject = self._failure, smallest.subject
+        failure, subject = self.failure, smallest.subject
         guilty = {name for name, first in origins_of(subject).items() if first in location.nodes}
         reduced = msgspec.structs.replace(_drawn(subject, before, guilty), complete=smallest.complete)
-        preceding = zip(check.after, self._preceding, strict=True)
+        preceding = zip(check.after, self.preceding, strict=True)
         scenario = dict(check.axes).get("scenario", PLAIN)
         return msgspec.structs.replace(
             self._bare(confirmation),
@@ -277,7 +259,7 @@ class Study:
         )
 
     def _bare(self, confirmation: Confirmation) -> Fault:
-        failure, record = self._failure, self._failure.record
+        failure, record = self.failure, self.failure.record
         return Fault(
             id="",
             sentence="",
@@ -285,31 +267,31 @@ class Study:
             target=record.target,
             provider=record.provider,
             representative=record.cell,
-            cells=tuple(one.cell for one in self._group.records),
+            cells=tuple(one.cell for one in self.group.records),
             confirmation=confirmation,
-            trials=self._lab.trials - self._trials_before,
-            seconds=round(time.monotonic() - self._began, 1),
-            preceding=tuple(one.record.cell for one in self._preceding),
-            onnxruntime=str(self._request.fingerprint.get("onnxruntime", "")),
-            library=_library(self._request.fingerprint),
+            trials=self.lab.trials - self.trials_before,
+            seconds=round(time.monotonic() - self.began, 1),
+            preceding=tuple(one.record.cell for one in self.preceding),
+            onnxruntime=str(self.request.fingerprint.get("onnxruntime", "")),
+            library=_library(self.request.fingerprint),
         )
 
     def _inconclusive(self, confirmation: Confirmation, why: str) -> Studied:
         fault = msgspec.structs.replace(
             self._bare(confirmation),
-            id="I" + hashlib.sha256(self._failure.record.cell.encode()).hexdigest()[:10],
+            id="I" + hashlib.sha256(self.failure.record.cell.encode()).hexdigest()[:10],
             inconclusive=one_line(why, CHARS),
-            sentence=one_line(f"Inconclusive: {self._failure.record.cell}: {why}", CHARS),
+            sentence=one_line(f"Inconclusive: {self.failure.record.cell}: {why}", CHARS),
         )
-        return Studied(fault=fault, failure=self._failure)
+        return Studied(fault=fault, failure=self.failure)
 
     def _why_gone(self, confirmation: Confirmation) -> str:
-        again = self._failure.again.record
+        again = self.failure.again.record
         if confirmation.outcome == "unknown":
             return f"the target could not be used: {again.verdict}: {again.reason}"
-        if len(self._preceding) > MOST_NEEDED:
-            return f"it fails only after {len(self._preceding)} other cells in the same process"
-        if self._failure.fails_again:
+        if len(self.preceding) > MOST_NEEDED:
+            return f"it fails only after {len(self.preceding)} other cells in the same process"
+        if self.failure.fails_again:
             return "it fails in its own run, but not with one of its data sets in a session of its own"
         return f"it did not fail again in {confirmation.trials} trials; run once more, it is {again.verdict}"
 

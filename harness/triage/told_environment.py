@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.core.cell import Cell
 from harness.plan.target import LIBRARY_SUFFIXES
-from harness.triage.bundle_contents import BundleContents
+from harness.triage.bundle_model import BundleContents
 from harness.triage.manifest import BundledPlugin, BundledTarget, Environment
 from harness.triage.scrub import Scrubber
 
@@ -30,12 +30,7 @@ def bundled_target(contents: BundleContents, scrub: Scrubber) -> BundledTarget:
 
 
 def environment_of(fingerprint: Mapping[str, Any], scrub: Scrubber) -> Environment:
-    """Return what is told of an environment: versions, system and hardware.
-
-    Args:
-        fingerprint: As ``TargetReady`` has it; any part may be missing.
-        scrub: Hides what the system's name may tell of its owner.
-    """
+    """Return what is told of an environment: versions, system and hardware. Any part of it may be missing."""
     packages = fingerprint.get("packages")
     processor = fingerprint.get("processor")
     return Environment(

@@ -24,13 +24,13 @@ from harness.plan.plan import Plan
 from harness.plan.target import Target
 from harness.triage.budget import Budget
 from harness.triage.explain import TargetVariation
-from harness.triage.failure import Failure, Rerun, rerun
+from harness.triage.failure import Rerun, rerun
 from harness.triage.groups import Group, failing_groups
 from harness.triage.hand_over import hand_over
 from harness.triage.hang_limits import limited_targets
 from harness.triage.lab import Lab, after_targets
 from harness.triage.native import SWITCHED_ON
-from harness.triage.preceding import MOST_NEEDED, earlier_cells, find_preceding
+from harness.triage.preceding import MOST_NEEDED, Reruns
 from harness.triage.studied import Request, Studied
 from harness.triage.study import Study
 
@@ -58,11 +58,9 @@ class TriageSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
-    """What was learnt.
+    """What was learnt about a cell or a target, by its id or name, in one line.
 
     Attributes:
-        about: Id of a cell, or name of a target.
-        text: One line.
         passing: Whether it is of interest only until the next note about the same.
     """
 
@@ -77,42 +75,29 @@ _Results = queue.SimpleQueue[Fault | BaseException | None]
 """From the threads that triage a target each: faults, what ended a thread, and None if it has ended."""
 
 
-class Triage:
-    """Triages the failing cells of a run.
-
-    Args:
-        matrix: That of the run.
-        suites: Its suites.
-        records: Its records.
-        folder: Where faults go.
-        settings: How to triage.
-        tell: Receives progress, from several threads.
+class Triage(msgspec.Struct, eq=False):
+    """Triages the failing cells of a run; faults go into a folder. ``tell`` is called from several threads.
 
     Raises:
         UsageError: A cell that is asked for has no record, or did not fail; the folder cannot be written.
     """
 
-    def __init__(
-        self,
-        matrix: Matrix,
-        suites: Mapping[str, Suite],
-        records: Collection[Record],
-        folder: Path,
-        settings: TriageSettings,
-        tell: Tell,
-    ) -> None:
-        self._matrix = matrix
-        self._suites = suites
-        self._folder = folder
-        self._settings = settings
-        self._records = records
-        self._tell = tell
-        _check_cells(settings.cells, records)
-        self.groups = failing_groups(records, settings.cells)
-        with _writing(folder):
-            (folder / WORK).mkdir(parents=True, exist_ok=True)
-        self._known = {fault.representative: fault for fault in read_faults(folder / FAULTS_FILE)}
-        self._stop = threading.Event()
+    matrix: Matrix
+    suites: Mapping[str, Suite]
+    records: Collection[Record]
+    folder: Path
+    settings: TriageSettings
+    tell: Tell
+    groups: tuple[Group, ...] = ()
+    known: dict[str, Fault] = {}
+    stop: threading.Event = msgspec.field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        _check_cells(self.settings.cells, self.records)
+        self.groups = failing_groups(self.records, self.settings.cells)
+        with _writing(self.folder):
+            (self.folder / WORK).mkdir(parents=True, exist_ok=True)
+        self.known = {fault.representative: fault for fault in read_faults(self.folder / FAULTS_FILE)}
 
     def run(self) -> Iterator[Fault]:
         """Yield each fault as soon as it is on disk; those of an earlier session first.
@@ -121,24 +106,24 @@ class Triage:
         """
         waiting: dict[str, list[Group]] = {}
         for group in self.groups:
-            known = self._known.get(group.representative.cell)
+            known = self.known.get(group.representative.cell)
             if known is not None:
                 yield known
             else:
                 waiting.setdefault(group.representative.target, []).append(group)
         results: _Results = queue.SimpleQueue()
-        budget = Budget(self._settings.budget_s, self._stop)
+        budget = Budget(self.settings.budget_s, self.stop)
         todo = list(waiting.items())
         threads = [
             threading.Thread(target=self._work, args=(todo, budget, results), daemon=True)
-            for _ in range(min(self._settings.jobs, len(todo)))
+            for _ in range(min(self.settings.jobs, len(todo)))
         ]
         for thread in threads:
             thread.start()
         try:
             yield from self._taken(results, len(threads))
         finally:
-            self._stop.set()
+            self.stop.set()
             for thread in threads:
                 thread.join()
 
@@ -150,12 +135,9 @@ class Triage:
             elif isinstance(found, BaseException):
                 raise found
             else:
-                yield self._kept(found)
-
-    def _kept(self, fault: Fault) -> Fault:
-        with _writing(self._folder), (self._folder / FAULTS_FILE).open("ab") as file:
-            file.write(encode_fault(fault) + b"\n")
-        return fault
+                with _writing(self.folder), (self.folder / FAULTS_FILE).open("ab") as file:
+                    file.write(encode_fault(found) + b"\n")
+                yield found
 
     def _work(
         self,
@@ -165,7 +147,7 @@ class Triage:
     ) -> None:
         """Triage one target after the other, until none is left."""
         try:
-            while not self._stop.is_set():
+            while not self.stop.is_set():
                 try:
                     name, groups = todo.pop(0)
                 except IndexError:
@@ -178,32 +160,32 @@ class Triage:
     def _of_target(
         self, name: str, groups: Sequence[Group], budget: Budget, put: Callable[[Fault], None]
     ) -> None:
-        target = next(target for target in self._matrix.targets if target.name == name)
-        again = rerun(self._matrix, self._suites, [group.representative for group in groups])
+        target = next(target for target in self.matrix.targets if target.name == name)
+        again = rerun(self.matrix, self.suites, [group.representative for group in groups])
         own = trial_target(target)
-        variations = tuple(variations_of(own, self._matrix.targets))
-        home = self._folder / WORK / hashlib.sha256(name.encode()).hexdigest()[:16]
+        variations = tuple(variations_of(own, self.matrix.targets))
+        home = self.folder / WORK / hashlib.sha256(name.encode()).hexdigest()[:16]
         request = Request(
             target=own.name,
             limited=limited_targets(own),
             variations=variations,
             fingerprint=again.fingerprint,
-            keep_weights=self._settings.keep_weights,
+            keep_weights=self.settings.keep_weights,
         )
         others = (own, *(variation.target for variation in variations))
         targets = [*others, *(one.target for one in request.limited)]
         targets += [each for one in others for each in after_targets(one, MOST_NEEDED)]
-        with Lab(targets, home, lambda text: self._tell(Note(about=name, text=text))) as lab:
+        with Lab(targets, home, lambda text: self.tell(Note(about=name, text=text))) as lab:
             for number, group in enumerate(groups):
-                if self._stop.is_set() or budget.spent:
+                if self.stop.is_set() or budget.spent:
                     break
                 cell = group.representative.cell
                 share = budget.share(len(groups) - number)
                 tell = functools.partial(self._learnt, cell)
-                reruns = _Reruns(self._matrix, self._suites, group.representative, self._records, share)
+                reruns = Reruns(self.matrix, self.suites, group.representative, self.records, share)
                 study = Study(lab, group, again.failures[cell], request, share, tell, reruns)
                 studied = study.run()
-                if not self._stop.is_set():  # else it was cut short, and is to be tried again
+                if not self.stop.is_set():  # else it was cut short, and is to be tried again
                     put(self._bundled(studied, target, again))
 
     def _bundled(self, studied: Studied, target: Target, again: Rerun) -> Fault:
@@ -211,10 +193,10 @@ class Triage:
         fault = studied.fault
         if studied.reproduced is None:
             return fault
-        folder = self._folder / fault.id
+        folder = self.folder / fault.id
         if not folder.exists():
             try:
-                tolerance = Plan(matrix=self._matrix, cells=()).tolerance(studied.failure.cell)
+                tolerance = Plan(matrix=self.matrix, cells=()).tolerance(studied.failure.cell)
                 hand_over(folder, fault, studied.reproduced, target, tolerance, again.fingerprint)
             except ValueError as error:
                 self._learnt(fault.representative, f"no bundle: {one_line(error)}")
@@ -222,24 +204,7 @@ class Triage:
         return msgspec.structs.replace(fault, bundle=fault.id)
 
     def _learnt(self, cell: str, text: str, *, passing: bool = False) -> None:
-        self._tell(Note(about=cell, text=text, passing=passing))
-
-
-class _Reruns(msgspec.Struct, frozen=True):
-    """Runs the cell of a record once more, alone or after others; see ``harness.triage.studied.Reruns``."""
-
-    matrix: Matrix
-    suites: Mapping[str, Suite]
-    record: Record
-    records: Collection[Record]
-    budget: Budget
-
-    def again(self) -> Failure:
-        return rerun(self.matrix, self.suites, (self.record,)).failures[self.record.cell]
-
-    def preceding(self) -> tuple[Failure, ...]:
-        earlier = earlier_cells(self.record, self.records)
-        return find_preceding(self.matrix, self.suites, self.record, earlier, self.budget)
+        self.tell(Note(about=cell, text=text, passing=passing))
 
 
 def trial_target(target: Target) -> Target:
@@ -258,10 +223,6 @@ def variations_of(target: Target, others: Sequence[Target]) -> Iterator[TargetVa
     """Yield targets that differ from one in an option, and those of the same provider in other runtimes.
 
     What other providers make of the cell's own model is in the run.
-
-    Args:
-        target: The target of the failure, as trials need it.
-        others: Targets of the matrix, itself included.
     """
     for key, value in target.options.items():
         rest = {other: text for other, text in target.options.items() if other != key}

@@ -85,7 +85,8 @@ def _with_needed_axes(subject: Subject, check: Check) -> Check:
         return check
     signature, repeated = check.signature, REPEATED_RUNS in dict(check.axes)
     if signature.message == FIRST_RUN:
-        return msgspec.structs.replace(check, axes=_unrepeated(check.axes))
+        in_first_run = tuple(pair for pair in check.axes if not pair[0].startswith(REPEAT))
+        return msgspec.structs.replace(check, axes=in_first_run)
     if signature.message not in {SECOND_RUN, OTHER_INPUTS}:
         if signature.verdict not in _IN_RUNS or not (repeated or signature.phase in _AFTER_CREATE):
             return check
@@ -101,12 +102,6 @@ def least_usage(subject: Subject, check: Check, confirmation: Confirmation, budg
     """Return a check with the fewest threads, runs and sessions with which a model fails as often.
 
     One figure after the other is bisected: with more of each, a failure appears at least as often.
-
-    Args:
-        subject: A model that fails.
-        check: What failing means; its axes have the figures to begin with.
-        confirmation: How often the failure appears.
-        budget: Ends the search early.
     """
     for axis in _FIGURES:
         least, most = 1, int(dict(check.axes).get(axis, 1))
@@ -141,10 +136,6 @@ def _attempt(subject: Subject, check: Check) -> Callable[[int], bool]:
 
 def _with(axes: Axes, axis: str, value: int) -> Axes:
     return tuple(sorted((dict(axes) | {axis: str(value)}).items()))
-
-
-def _unrepeated(axes: Axes) -> Axes:
-    return tuple(pair for pair in axes if not pair[0].startswith(REPEAT))
 
 
 def _repeated(axes: Axes, settings: RepeatSettings) -> Axes:

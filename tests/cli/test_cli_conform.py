@@ -7,6 +7,7 @@ import subprocess
 import tomllib
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from harness.cli import main
@@ -14,7 +15,7 @@ from harness.cli.conform_matrix import matrix_text, wanted_of_request
 from harness.cli.targets import Request
 from harness.conformance.level import case_key, result_of
 from harness.conformance.signing import check_ssh
-from harness.conformance.submission import Level, Statement, decode_statement
+from harness.conformance.submission import Level, Statement
 from harness.core.record import decode_record
 from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
@@ -31,7 +32,7 @@ def conform(*arguments: str) -> int:
 
 
 def statement_of(folder: Path) -> Statement:
-    return decode_statement((folder / "statement.json").read_bytes())
+    return msgspec.json.decode((folder / "statement.json").read_bytes(), type=Statement)
 
 
 def test_a_run_becomes_a_submission(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from harness.conformance.attestation import attestation_of, encode_attestation
+from harness.conformance.attestation import attestation_of
 from harness.conformance.environment import environment_of
 from harness.conformance.level import result_of
 from harness.conformance.signing import ssh_sign
@@ -28,7 +28,7 @@ from harness.conformance.submission import (
     ProfileRef,
     Statement,
     Waiver,
-    encode_statement,
+    encode_part,
 )
 from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.core.compare import compare
@@ -221,7 +221,7 @@ class Draft:
             complete=True,
         )
         files = {
-            STATEMENT: encode_statement(statement),
+            STATEMENT: encode_part(statement),
             RECORDS: b"".join(encode_record(record) + b"\n" for record in self.records),
             RUN: msgspec.json.encode(run),
             LOG: b"done\n",
@@ -230,7 +230,7 @@ class Draft:
             files[WAIVERS] = waivers_toml(self.waivers)
         self.raw(files)
         attested = changed(result, level=statement.level)
-        files[ATTESTATION] = encode_attestation(attestation_of(files, statement.profile, attested))
+        files[ATTESTATION] = encode_part(attestation_of(files, statement.profile, attested))
         if key is not None:
             files[SSH_SIGNATURE] = ssh_sign(files[ATTESTATION], key)
         self.after(files)

@@ -3,9 +3,11 @@
 import hashlib
 import json
 
-from harness.conformance.attestation import attestation_of, decode_attestation, encode_attestation
+import msgspec
+
+from harness.conformance.attestation import Attestation, attestation_of
 from harness.conformance.level import result_of
-from harness.conformance.submission import ProfileRef
+from harness.conformance.submission import ProfileRef, encode_part
 from harness.core.verdict import Verdict
 from tests.conformance.test_level import case, profile, record
 
@@ -16,7 +18,7 @@ def test_the_form_is_that_of_in_toto() -> None:
     result = result_of(of, (), [record(name, verdict) for name, verdict in verdicts.items()])
     ref = ProfileRef(label="tiny@1", digest="1" * 64, archive="2" * 64)
     made = attestation_of({"run.json": b"r", "logs/run.txt": b"l"}, ref, result)
-    content = encode_attestation(made)
+    content = encode_part(made)
     assert json.loads(content) == {
         "_type": "https://in-toto.io/Statement/v1",
         "subject": [
@@ -35,4 +37,4 @@ def test_the_form_is_that_of_in_toto() -> None:
             "failedTests": ["a/y", "a/z"],
         },
     }
-    assert decode_attestation(content) == made
+    assert msgspec.json.decode(content, type=Attestation) == made

@@ -5,7 +5,7 @@ import itertools
 import msgspec
 import pytest
 
-from harness.conformance.level import Standing, case_label, result_of, standing_of
+from harness.conformance.level import CaseResult, Standing, case_label, result_of
 from harness.conformance.submission import Level, Totals
 from harness.core.record import Record
 from harness.core.scenario import PLAIN
@@ -60,6 +60,10 @@ def profile(*cases: ProfileCase) -> Profile:
 
 def record(model: str, verdict: Verdict, scenario: str = PLAIN) -> Record:
     return bare_record(model, verdict, axes={"scenario": scenario})
+
+
+def standing_of(verdict: Verdict) -> Standing:
+    return CaseResult(case=case("a/x"), verdict=verdict, required=True).standing
 
 
 def test_every_verdict_has_its_place() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from harness.conformance.environment import environment_of, version_of
 from harness.conformance.scrub import scrubbed, without_folders
-from harness.conformance.submission import Level, decode_statement, statement_schema
+from harness.conformance.submission import Level, Statement, statement_schema
 from harness.conformance.submit import Claim, Finished, submission_of
 from harness.core.record import Record, decode_record
 from harness.core.run_info import RunInfo
@@ -82,7 +82,7 @@ def test_who_claims_two_features_claims_both_at_once() -> None:
 
 def test_an_interrupted_run_is_not_conformant_and_names_its_open_cases() -> None:
     done = submission_of(Claim(profile=profile()), finished(record("s/b")), NOW)
-    statement = decode_statement(done.files["statement.json"])
+    statement = msgspec.json.decode(done.files["statement.json"], type=Statement)
     assert statement.level is Level.NOT
     assert statement.missing == ("s/a", "s/c")
     assert statement.features["core"].open == 2

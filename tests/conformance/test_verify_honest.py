@@ -4,11 +4,12 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from markdown_it import MarkdownIt
 
 from harness.cli.main import main
-from harness.conformance.submission import SSH_SIGNATURE, STATEMENT, Level, Waiver, decode_statement
+from harness.conformance.submission import SSH_SIGNATURE, STATEMENT, Level, Statement, Waiver
 from harness.conformance.verify.decided import verdict_findings
 from harness.conformance.verify.finding import KINDS
 from harness.conformance.verify.plausible import plausibility_findings
@@ -133,7 +134,9 @@ def test_exact_answers_of_quantized_models() -> None:
     found = [
         {
             one.name
-            for one in plausibility_findings(each, decode_statement(draft.files()[STATEMENT]), draft.records)
+            for one in plausibility_findings(
+                each, msgspec.json.decode(draft.files()[STATEMENT], type=Statement), draft.records
+            )
         }
         for each in (profile, quantized)
     ]

@@ -12,9 +12,9 @@ from harness.core.record import Record
 from harness.core.value import Map, Sequence, Value, tensor, to_wire
 from harness.core.verdict import Verdict
 from harness.engine import connection
-from harness.engine.declines import declined
+from harness.engine.connection import Greeting, find_greeting
 from harness.engine.events import Event, Finished
-from harness.engine.greeting import Greeting, find_greeting
+from harness.engine.job import declined
 
 Run = Callable[..., list[Event]]
 Write = Callable[..., None]

@@ -17,7 +17,15 @@ from harness.core.record import Ended, OptionEffect, Placement, Record
 from harness.core.value import Map, Sequence, Value, tensor
 from harness.core.verdict import Verdict
 from harness.engine.configuration import Configuration
-from harness.engine.effects import NO_ANSWER, Doubt, Effects, can_tell, outputs_digest, with_effect
+from harness.engine.effects import (
+    NO_ANSWER,
+    Doubt,
+    Effects,
+    baseline_of,
+    can_tell,
+    outputs_digest,
+    with_effect,
+)
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished
 from harness.engine.outcome import Ran
@@ -113,7 +121,7 @@ def test_a_target_without_the_options_serves_as_the_baseline() -> None:
     plain, changed, also_plain = plan.cells
     doubt = effects.doubt(changed)
     assert doubt is not None
-    wanted = effects.baseline(changed, doubt)
+    wanted = baseline_of(doubt.without, changed)
     assert effects.serves(plain) == effects.serves(also_plain) == wanted
     assert effects.serves(changed) is None
     effects.expect(plain)
@@ -132,7 +140,7 @@ def test_other_session_settings_are_another_baseline() -> None:
     def baseline(cell: Cell) -> object:
         doubt = effects.doubt(cell)
         assert doubt is not None
-        return effects.baseline(cell, doubt)
+        return baseline_of(doubt.without, cell)
 
     assert len({baseline(cell) for cell in plan.cells}) == 2
 

@@ -32,7 +32,6 @@ from harness.engine.job import piece
 from harness.engine.listener import Listener
 from harness.engine.next_step import NextStep
 from harness.engine.outcome import Asked, Ending, Raised, Ran
-from harness.engine.places.fleet import Fleet
 from harness.engine.prepare import open_suites
 from harness.engine.queues import TaskQueue
 from harness.engine.references import References, Stores
@@ -40,6 +39,7 @@ from harness.engine.task import HOME, CellTask, Kind, Question, QuestionTask, Ta
 from harness.engine.tensor_files import Tensors
 from harness.engine.worker import Worker
 from harness.golden.store import GoldenStore
+from harness.places.fleet import Fleet
 from harness.plan.expand import expand
 from harness.plan.file_format import Timeouts
 from harness.plan.matrix import matrix_from
@@ -130,7 +130,7 @@ class Border:
             NextStep(self.plan, cases, references), Effects(self.plan), self.queue.append, self.announce
         )
         spares = SimpleNamespace(keep_for=lambda *_: None)
-        fleet = Fleet(self.plan, self.announce, lambda *_: None)
+        fleet = Fleet(self.plan, lambda *_: None, lambda _: None, lambda *_: None)
         pool: Any = SimpleNamespace(workers={}, spares=spares, fleet=fleet, serving=lambda _: ())
         queues: Any = SimpleNamespace(all=[])
         self.listener = Listener(self.plan, queues, pool, self.pipeline, self.announce, lambda _: None)

@@ -19,7 +19,7 @@ from harness.agent.native_stack.start import ON, UNAVAILABLE
 from harness.core.fault import NativeCrash
 from harness.core.verdict import Verdict
 from harness.engine.events import Event, Finished, TargetReady
-from harness.triage.native import SWITCHED_ON, died_in, native_crash, why_no_stack
+from harness.triage.native import SWITCHED_ON, native_crash
 
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 pytestmark = [
@@ -250,8 +250,8 @@ def test_a_library_that_was_deleted_or_replaced_is_read_from_memory(
 def test_the_frame_where_the_named_library_died(
     die: Callable[..., Death], libraries: dict[str, Path]
 ) -> None:
-    frame = died_in(die(call(libraries["hidden"], "heap")).crash)
-    assert frame is not None
+    crash = die(call(libraries["hidden"], "heap")).crash
+    frame = next(one for one in crash.frames if one.library == crash.culprit)
     assert frame.function == "inner_heap"
 
 
@@ -388,13 +388,11 @@ def test_stacks_change_no_verdict_and_are_off_by_default(events: list[Event]) ->
 
 def test_the_environment_tells_whether_there_are_stacks(events: list[Event]) -> None:
     told = {
-        event.target: why_no_stack(event.fingerprint) for event in events if isinstance(event, TargetReady)
+        event.target: event.fingerprint.get("native_stack")
+        for event in events
+        if isinstance(event, TargetReady)
     }
-    assert told == {
-        WATCHED: "",
-        ELSEWHERE: "",
-        ALONE: "unavailable: not asked for with EP_HARNESS_NATIVE_STACK=1",
-    }
+    assert told == {WATCHED: "on", ELSEWHERE: "on", ALONE: None}
 
 
 def dying(events: list[Event], target: str) -> dict[str, Finished]:
@@ -422,6 +420,6 @@ def test_a_second_process_of_a_scenario_is_explained_too(
     }
     (finished,) = (event for event in run_matrix(tmp_path, matrix) if isinstance(event, Finished))
     assert (finished.record.verdict, finished.record.cause) == (Verdict.CRASH, "SIGFPE")
-    frame = died_in(native_crash(finished.printed) or pytest.fail(finished.printed))
-    assert frame is not None
+    crash = native_crash(finished.printed) or pytest.fail(finished.printed)
+    frame = next(one for one in crash.frames if one.library == crash.culprit)
     assert frame.function == "divide"

@@ -10,7 +10,7 @@ import pytest
 from harness.core.fault import Signature
 from harness.core.value import NamedValues, Tensor, tensor
 from harness.core.verdict import Phase, Verdict
-from harness.triage.other_set import other_set
+from harness.triage.hand_over import other_set
 from harness.triage.signature import FIRST_RUN, OTHER_INPUTS
 from harness.triage.subject import Subject
 from harness.triage.usage import REPEATED_RUNS, RUNS, THREADS

@@ -1,17 +1,26 @@
 """Open a submission: a folder or a zip, read whole into memory within limits, never unpacked to disk."""
 
 import os
+import re
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
-from harness.conformance.submission import STATEMENT
+from harness.conformance.submission import (
+    ATTESTATION,
+    LOG,
+    RECORDS,
+    RUN,
+    SIGSTORE_BUNDLE,
+    SSH_SIGNATURE,
+    STATEMENT,
+    WAIVERS,
+)
 from harness.conformance.verify.finding import Finding, finding
-from harness.conformance.verify.names import lacking, name_findings
 
 MOST_BYTES = 64 << 20
 """All files of a submission together; a record has some kilobytes, and a profile some hundred cases."""
@@ -25,6 +34,13 @@ _RATIO_FROM = 1 << 20
 _PACKINGS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 _ENCRYPTED = 0x1
 _ZIP = b"PK\x03\x04"
+
+NEEDED = (STATEMENT, RECORDS, RUN, LOG, ATTESTATION)
+SIGNATURES = (SSH_SIGNATURE, SIGSTORE_BUNDLE)
+KNOWN = frozenset({*NEEDED, *SIGNATURES, WAIVERS})
+
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\..*)?", re.IGNORECASE)
+"""Names that Windows keeps for devices, with any ending (learn.microsoft.com, "Naming Files")."""
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +76,25 @@ def open_submission(path: Path) -> Opened:
     if not findings:
         findings += lacking(files)
     return Opened(files={} if findings else files, findings=tuple(findings))
+
+
+def name_findings(names: Iterable[str]) -> Iterator[Finding]:
+    """Yield what is wrong with the names of a submission's files, read with forward slashes."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if why := _unsafe(name):
+            yield finding("unsafe-name", name, why)
+        elif (other := seen.setdefault(name.casefold(), name)) != name:
+            yield finding("duplicate-name", name, f"differs from {other!r} in case alone")
+        elif name not in KNOWN:
+            yield finding("unknown-file", name, f"a submission has only {', '.join(sorted(KNOWN))}")
+
+
+def lacking(names: Iterable[str]) -> Iterator[Finding]:
+    """Yield the files that are missing."""
+    for name in NEEDED:
+        if name not in names:
+            yield finding("not-a-submission", name, "the file is missing")
 
 
 def _read_folder(root: Path, files: dict[str, bytes]) -> Iterator[Finding]:
@@ -163,4 +198,19 @@ def _common_folder(names: list[str]) -> str:
     tops = {name.partition("/")[0] for name in names}
     if len(tops) == 1 and all("/" in name for name in names):
         return f"{tops.pop()}/"
+    return ""
+
+
+def _unsafe(name: str) -> str:
+    parts = name.split("/")
+    if "\\" in name or ":" in name:
+        return "a backslash or colon, which Windows reads as another place"
+    if name.startswith("/"):
+        return "an absolute name"
+    if any(part in {"", ".", ".."} for part in parts):
+        return "an empty part, . or .."
+    if any(_RESERVED.fullmatch(part) or part != part.rstrip(". ") for part in parts):
+        return "a name that Windows keeps for a device, or changes"
+    if not name.isprintable():
+        return "control or invisible characters"
     return ""

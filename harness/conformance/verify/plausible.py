@@ -51,12 +51,9 @@ def plausibility_findings(
 def copy_findings(
     submissions: Sequence[tuple[str, Mapping[str, bytes], Sequence[Record]]],
 ) -> dict[int, list[Finding]]:
-    """Return which submissions share measured times with others: two runs never do.
+    """Return which submissions (name, files, records) share measured times with others: two runs never do.
 
     One that is there twice, to the last byte, is no copy of itself.
-
-    Args:
-        submissions: Name, files and records of each.
 
     Returns:
         Index in ``submissions`` -> findings; only of those that have some.

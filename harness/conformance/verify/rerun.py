@@ -39,15 +39,10 @@ def rerun_findings(
     other: Sequence[str],
     seed: int,
 ) -> Iterator[Finding]:
-    """Yield what a run of some cases shows.
+    """Yield what a run of some cases shows, which were drawn with a seed.
 
-    Args:
-        profile: The profile.
-        frozen: What is frozen with its models.
-        told: Records of the submission.
-        here: Records of the cases that were run here.
-        other: In what the two environments differ.
-        seed: By which the cases were drawn.
+    ``told`` are the records of the submission, ``here`` those of the run; ``other`` is in what the two
+    environments differ.
     """
     cases = {case.key: case for case in profile.cases}
     submitted = {case_key(record): record for record in told}

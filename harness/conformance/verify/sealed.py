@@ -11,7 +11,7 @@ from harness.conformance.attestation import Attestation
 from harness.conformance.signing import SignatureError, check_ssh, ssh_signer
 from harness.conformance.submission import ATTESTATION, SIGSTORE_BUNDLE, SSH_SIGNATURE
 from harness.conformance.verify.finding import Finding, finding
-from harness.conformance.verify.names import SIGNATURES
+from harness.conformance.verify.opening import SIGNATURES
 
 
 class Seal(msgspec.Struct, frozen=True, kw_only=True):

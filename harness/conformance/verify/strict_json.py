@@ -20,11 +20,7 @@ class _TwiceError(ValueError):
 
 
 def strict_decode(content: bytes, form: type[_Form], where: str) -> tuple[_Form | None, Any, Finding | None]:
-    """Decode one JSON value.
-
-    Returns:
-        The value in its form, the same as plain objects, and what is wrong; None for what there is not.
-    """
+    """Return a JSON value in its form, the same as plain objects, and what is wrong; None for what is not."""
     if len(content) > MOST_LINE:
         return None, None, finding("not-json", where, f"more than {MOST_LINE:,} bytes")
     try:

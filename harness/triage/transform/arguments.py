@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from harness.corpus.nodes import domain_of
+from harness.corpus.schema_types import schema_of
 from harness.triage.context import Context
-from harness.triage.live import restricted
 from harness.triage.net import Net
 from harness.triage.node import Node, node_of
 from harness.triage.search import Candidate, Search, minimise
+from harness.triage.transform.outputs import restricted
 
 if TYPE_CHECKING:
     import onnx.defs
@@ -35,7 +35,7 @@ def fewer_arguments(net: Net, context: Context) -> Search:
 
 
 def _optional(net: Net, node: Node, used: set[str]) -> list[tuple[str, int]]:
-    schema = _schema(net, node)
+    schema = schema_of(node.proto(), net.opsets)
     found = []
     for number, name in enumerate(node.inputs):
         # Of an operator that ONNX does not know, any but the first may be one that can be left out.
@@ -63,7 +63,7 @@ def _may_go(formals: "Sequence[onnx.defs.OpSchema.FormalParameter]", number: int
 
 def _without(net: Net, node: Node, gone: set[tuple[str, int]]) -> Node:
     proto = node.proto()
-    schema = _schema(net, node)
+    schema = schema_of(node.proto(), net.opsets)
     for side, names in (("inputs", proto.input), ("outputs", proto.output)):
         for number in sorted((number for at, number in gone if at == side), reverse=True):
             if schema and _is_variadic(schema, side, number):
@@ -80,14 +80,3 @@ def _is_variadic(schema: "onnx.defs.OpSchema", side: str, number: int) -> bool:
 
     formals = schema.inputs if side == "inputs" else schema.outputs
     return formals[min(number, len(formals) - 1)].option == onnx.defs.OpSchema.FormalParameterOption.Variadic
-
-
-def _schema(net: Net, node: Node) -> "onnx.defs.OpSchema | None":
-    import onnx.defs
-
-    proto = node.proto()
-    domain = domain_of(proto)
-    try:
-        return onnx.defs.get_schema(proto.op_type, net.opsets.get(domain, 1), domain)
-    except onnx.defs.SchemaError:
-        return None

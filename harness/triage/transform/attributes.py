@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from harness.corpus.nodes import domain_of
+from harness.corpus.nodes import all_nodes
+from harness.corpus.schema_types import schema_of
 from harness.triage.context import Context
 from harness.triage.net import Net
-from harness.triage.node import all_nodes, node_of
+from harness.triage.node import node_of
 from harness.triage.search import Candidate, Search, minimise
 
 if TYPE_CHECKING:
@@ -42,15 +43,8 @@ def default_attributes(net: Net, context: Context) -> Search:  # noqa: ARG001 - 
 
 def _optional(node: "onnx.NodeProto", net: Net) -> Iterator[str]:
     """Return attributes that the operator does not require; all of them if ONNX has no schema of it."""
-    import onnx.defs
-
-    domain = domain_of(node)
-    try:
-        schema = onnx.defs.get_schema(node.op_type, net.opsets.get(domain, 1), domain)
-    except onnx.defs.SchemaError:
-        required = frozenset[str]()
-    else:
-        required = frozenset(name for name, one in schema.attributes.items() if one.required)
+    schema = schema_of(node, net.opsets)
+    required = {name for name, one in schema.attributes.items() if one.required} if schema else set[str]()
     for attribute in node.attribute:
         if attribute.name not in required and not attribute.HasField("g") and not attribute.graphs:
             yield attribute.name

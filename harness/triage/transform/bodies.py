@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 from harness.core.value import Tensor
 from harness.corpus.generate import generate
-from harness.corpus.nodes import bodies
+from harness.corpus.nodes import bodies, replace_nodes, taken_from_outside
 from harness.corpus.port import Port, value_type
 from harness.corpus.protos import tensor_proto
 from harness.triage.context import Context
 from harness.triage.cut import pruned
 from harness.triage.known import SEED, shape_of
 from harness.triage.net import Net
-from harness.triage.node import free_names, node_of, replaced_names
+from harness.triage.node import node_of, replaced_names
 from harness.triage.outline import inferred
 from harness.triage.search import Candidate, Search, minimise
 
@@ -37,7 +37,7 @@ def fewer_body_nodes(net: Net, context: Context) -> Search:
         for index, node in enumerate(net.nodes)
         if len(node.operators) > 1
         for place, inner in _inner_nodes(node.proto())
-        if not context.stays(net, [inner.name, *(one.name for one in _below(inner))])
+        if not context.stays(net, [inner.name, *(one.name for _, one in _inner_nodes(inner))])
     ]
 
     def build(kept: tuple[Place, ...]) -> Candidate:
@@ -53,11 +53,6 @@ def _inner_nodes(node: "onnx.NodeProto") -> "Iterator[tuple[Place, onnx.NodeProt
             yield (number, index), inner
             for place, deeper in _inner_nodes(inner):
                 yield (number, index, *place), deeper
-
-
-def _below(node: "onnx.NodeProto") -> "Iterator[onnx.NodeProto]":
-    for _, inner in _inner_nodes(node):
-        yield inner
 
 
 def _without(net: Net, gone: Collection[Place], typed: "onnx.ModelProto", context: Context) -> Candidate:
@@ -109,8 +104,7 @@ def _remove(body: "onnx.GraphProto", gone: set[int], types: Mapping[str, Any]) -
         replaced_names(node, names)
     for info in body.output:
         info.name = names.get(info.name, info.name)
-    del body.node[:]
-    body.node.extend(left)
+    replace_nodes(body, left)
     del body.value_info[:]
     ends = [info.name for info in body.output]
     # A body gives what it makes itself, each tensor once: onnxruntime refuses anything else.
@@ -123,7 +117,7 @@ def _tidy(body: "onnx.GraphProto") -> bool:
     for node in body.node:
         read.update(node.input)
         for inner in bodies(node):
-            read |= free_names(inner)
+            read |= taken_from_outside(inner)
     kept = [one for one in body.initializer if one.name in read]
     if len(kept) < len(body.initializer):
         copies = [type(one).FromString(one.SerializeToString()) for one in kept]

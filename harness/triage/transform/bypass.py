@@ -5,10 +5,11 @@ from typing import Any
 
 from harness.triage.context import Context
 from harness.triage.known import Known
-from harness.triage.live import restricted
 from harness.triage.net import Net, renamed_nodes
+from harness.triage.node import copied
 from harness.triage.search import Candidate, Search, minimise
-from harness.triage.units import quantized_units
+from harness.triage.transform.nodes import quantized_units
+from harness.triage.transform.outputs import restricted
 
 Way = tuple[tuple[int, ...], tuple[str, ...], str]
 """Nodes that go, the tensors that they made for others, and the one that takes their place."""
@@ -72,7 +73,6 @@ def _end(name: str, direct: Mapping[str, str]) -> str:
 def _renamed(info: Any, name: str) -> Any:
     if info.name == name:
         return info
-    renamed = type(info)()
-    renamed.CopyFrom(info)
+    renamed = copied(info)
     renamed.name = name
     return renamed

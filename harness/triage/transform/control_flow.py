@@ -9,10 +9,10 @@ from harness.core.value import Tensor, Value
 from harness.triage.context import Context
 from harness.triage.inlining import all_tensor_names, body_of, fresh, inlined, slice_of
 from harness.triage.known import Known
-from harness.triage.live import restricted
 from harness.triage.net import Net
 from harness.triage.node import new_weight
 from harness.triage.search import Candidate, Search, descend
+from harness.triage.transform.outputs import restricted
 
 SCAN_WITHOUT_BATCH = 9
 """Opset from which on Scan has no batch axis of its own."""

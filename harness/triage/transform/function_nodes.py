@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from harness.corpus.nodes import all_nodes
 from harness.triage.context import Context
 from harness.triage.net import Net
-from harness.triage.node import all_nodes, replaced_names
+from harness.triage.node import copied, replaced_names
 from harness.triage.search import Candidate, Search, minimise
 
 if TYPE_CHECKING:
@@ -42,8 +43,7 @@ def fewer_function_nodes(net: Net, context: Context) -> Search:
 
 def _without(function: "onnx.FunctionProto", gone: set[int]) -> "onnx.FunctionProto | None":
     """Return a copy without some of its nodes; None if it would be empty or hand an input through."""
-    copy = type(function)()
-    copy.CopyFrom(function)
+    copy: onnx.FunctionProto = copied(function)
     names: dict[str, str] = {}
     left = []
     for index, node in enumerate(copy.node):

@@ -2,10 +2,10 @@
 
 import re
 
-from harness.corpus.nodes import domain_of
+from harness.corpus.nodes import all_nodes, domain_of
 from harness.triage.context import Context
 from harness.triage.net import Net, load
-from harness.triage.node import all_nodes, node_name
+from harness.triage.node import node_name
 from harness.triage.outline import outline
 from harness.triage.search import Candidate, Search, minimise
 from harness.triage.subject import Subject

@@ -1,11 +1,51 @@
-"""Fewer nodes: any part of the graph, fed with what the rest made."""
+"""Fewer nodes: any part of the graph, with inputs or constants in place of what the rest made."""
 
 from harness.triage.context import Context
+from harness.triage.cut import cut
 from harness.triage.net import Net
-from harness.triage.search import Search
-from harness.triage.units import fewest_units
+from harness.triage.search import Search, minimise
+
+QUANTIZE = frozenset({"QuantizeLinear", "com.microsoft.QuantizeLinear"})
+DEQUANTIZE = frozenset({"DequantizeLinear", "com.microsoft.DequantizeLinear"})
 
 
 def fewer_nodes(net: Net, context: Context) -> Search:
     """Search for the smallest set of nodes; what they read of others becomes a graph input."""
-    yield from fewest_units(net, context, frozen=False)
+    yield from _fewest_units(net, context, frozen=False)
+
+
+def frozen_branches(net: Net, context: Context) -> Search:
+    """Search for the smallest set of nodes; what they read of others becomes an initializer.
+
+    That may have to be a constant: weights, shapes, frozen branches.
+    """
+    yield from _fewest_units(net, context, frozen=True)
+
+
+def quantized_units(net: Net) -> list[tuple[int, ...]]:
+    """Return the indices of nodes that stay or go together: one each, but QuantizeLinear with its readers."""
+    quantized = {
+        name: index
+        for index, node in enumerate(net.nodes)
+        if node.op_type in QUANTIZE
+        for name in node.outputs[:1]
+    }
+    units: dict[int, list[int]] = {}
+    for index, node in enumerate(net.nodes):
+        first = index
+        if node.op_type in DEQUANTIZE:
+            first = quantized.get(node.inputs[0], index) if node.inputs else index
+        units.setdefault(first, []).append(index)
+    return [tuple(unit) for unit in units.values()]
+
+
+def _fewest_units(net: Net, context: Context, *, frozen: bool) -> Search:
+    known = context.known(net)
+    units = quantized_units(net)
+    fixed = [unit for unit in units if any(context.must_stay(net, net.nodes[index]) for index in unit)]
+    gone = set(fixed)
+
+    def build(kept: tuple[tuple[int, ...], ...]) -> Net | None:
+        return cut(net, {index for unit in (*fixed, *kept) for index in unit}, known, frozen=frozen)
+
+    yield from minimise([unit for unit in units if unit not in gone], build)

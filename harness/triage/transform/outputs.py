@@ -1,7 +1,9 @@
 """Fewer graph outputs, and only the nodes that these depend on."""
 
+from collections.abc import Collection
+
 from harness.triage.context import Context
-from harness.triage.live import restricted
+from harness.triage.cut import needed, pruned
 from harness.triage.net import Net
 from harness.triage.search import Candidate, Search, minimise
 
@@ -13,3 +15,19 @@ def fewer_outputs(net: Net, context: Context) -> Search:
         return restricted(net, kept, context)
 
     yield from minimise(tuple(net.outputs), build)
+
+
+def restricted(net: Net, outputs: Collection[str], context: Context) -> Net | None:
+    """Return the net of the nodes that outputs depend on, and of those that must stay.
+
+    Returns:
+        None if no node or no output is left.
+    """
+    wanted = set(outputs)
+    for node in net.nodes:
+        if context.must_stay(net, node):
+            wanted.update(node.made)
+    indices = needed(net, wanted)
+    kept = tuple(node for index, node in enumerate(net.nodes) if index in indices)
+    left = {name: info for name, info in net.outputs.items() if name in outputs}
+    return pruned(net.replace(nodes=kept, outputs=left)) if kept and left else None

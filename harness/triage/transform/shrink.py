@@ -6,9 +6,9 @@ from collections.abc import Hashable, Iterator
 from harness.core.value import Tensor
 from harness.triage.context import Context
 from harness.triage.net import Net
-from harness.triage.replaced import STRUCTURE
 from harness.triage.resized import Attribute, Axis, Element, Spot, declared, resized
 from harness.triage.search import Candidate, Search, descend
+from harness.triage.transform.values import STRUCTURE
 
 MOST_TOGETHER = 8
 """Axes of one size up to which each pair of them is tried as well."""

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from harness.corpus.nodes import domain_of
+from harness.corpus.nodes import all_nodes, domain_of
 from harness.triage.context import Context
-from harness.triage.live import restricted
 from harness.triage.net import Net
-from harness.triage.node import all_nodes, node_of
+from harness.triage.node import node_of
 from harness.triage.search import Candidate, Search, minimise
+from harness.triage.transform.outputs import restricted
 
 
 def unused_parts(net: Net, context: Context) -> Search:

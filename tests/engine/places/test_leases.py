@@ -13,7 +13,7 @@ import pytest
 from harness.core.verdict import Verdict
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, PlaceChanged, Warned
-from harness.engine.places import state
+from harness.places import state
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it looks at /proc")
 

@@ -17,7 +17,7 @@ from harness.core.verdict import Cause, Verdict
 from harness.engine import launch, process_pool, worker
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, NotRun, PlaceChanged, TargetReady, Warned
-from harness.engine.places import state
+from harness.places import state
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it looks at /proc")
 

@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 from harness.core.value import BITS, DTYPES, Map, Sequence, Tensor, Value, pack, tensor, unpack
 from harness.corpus import value_file
 from harness.data_files import data_root
-from harness.triage.bundle_values import kind_of, type_of_kind, write_values
+from harness.triage.bundle_values import write_values
 from harness.triage.distance import difference, distance
 
 
@@ -75,11 +75,6 @@ def test_large_values_lie_in_a_file_of_their_own(
     found = read_back(script, tmp_path, value)
     assert (tmp_path / "set" / "input_0.data").is_file()
     assert found.array.tolist() == value.array.tolist()
-
-
-@pytest.mark.parametrize("kind", ["tensor", "map", "sequence(map)", "optional(sequence(tensor))"])
-def test_kinds_are_read_back(kind: str) -> None:
-    assert kind_of(type_of_kind(kind)) == kind
 
 
 ARRAYS = st.sampled_from(["float32", "float64", "float16", "int64", "uint8", "bool", "complex64"]).flatmap(

@@ -13,15 +13,17 @@ from hypothesis.extra import numpy as arrays
 from harness.core.value import DTYPES, Array, Tensor, tensor
 from harness.triage.net import Net, load
 from harness.triage.plain_values import GIVEN, RANDOM, SINGLE, randomised, single, small_integers, speciality
-from harness.triage.replaced import weights_of
 from harness.triage.subject import Subject
-from harness.triage.transform.integer_inputs import integer_inputs
 from harness.triage.transform.names import anonymous_names
-from harness.triage.transform.random_inputs import random_inputs
-from harness.triage.transform.random_weights import random_weights
 from harness.triage.transform.shrink import smaller_dimensions
-from harness.triage.transform.single_inputs import single_inputs
-from harness.triage.transform.single_weights import single_weights
+from harness.triage.transform.values import (
+    integer_inputs,
+    random_inputs,
+    random_weights,
+    single_inputs,
+    single_weights,
+    weights_of,
+)
 
 Apply = Callable[..., Net]
 Make = Callable[..., Subject]

@@ -15,11 +15,9 @@ from harness.engine.task import CellTask
 
 
 def send_on(task: CellTask, record: Record) -> bool:
-    """Choose where a cell runs next; return False if it has run where it had to.
+    """Choose where a cell runs next, in its task; return False if it has run where it had to.
 
-    Args:
-        task: The cell; it is changed.
-        record: Its first record, with the tries so far.
+    ``record`` is its first one, with the tries so far.
     """
     if not record.place or record.family is not Family.FAILED or record.expected or record.flaky:
         return False
@@ -36,13 +34,7 @@ def send_on(task: CellTask, record: Record) -> bool:
 
 
 def with_try(task: CellTask, first: Record, record: Record) -> Record:
-    """Return the first record of a cell, with a further try of it.
-
-    Args:
-        task: The cell, with the places where the try could be.
-        first: The first record.
-        record: That of the try.
-    """
+    """Return the first record of a cell, with a further try of it."""
     if record.family is Family.SKIPPED:
         return first
     tried = (*first.elsewhere, Elsewhere(place=record.place, verdict=record.verdict))

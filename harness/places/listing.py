@@ -4,11 +4,11 @@ import os
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from harness.core.errors import Problem, UsageError, one_line
-from harness.engine.launch import kill_group
 from harness.plan.places import Place, Places, places_of_json
+from harness.runtimes.process_group import kill_group
 
 MOST_BYTES = 16 << 20
 """Bytes of a list of places: that of 10,000 has some 2 MB."""
@@ -40,22 +40,15 @@ def list_places(places: Places, target: str) -> tuple[Place, ...]:
     return places_of_json(ended.printed, where)
 
 
-class Ended:
+class Ended(NamedTuple):
     """How a command ended: what it printed, and what went wrong; ``problem`` is empty if nothing did."""
 
-    def __init__(self, printed: bytes = b"", problem: str = "") -> None:
-        self.printed = printed
-        self.problem = problem
+    printed: bytes = b""
+    problem: str = ""
 
 
 def run_command(command: tuple[str, ...], limit_s: float, folder: Path) -> Ended:
-    """Run a command of the matrix, without a shell; what it has started ends with it at the limit.
-
-    Args:
-        command: The program and its arguments.
-        limit_s: Seconds that it may take.
-        folder: Where it runs.
-    """
+    """Run a command of the matrix, without a shell; what it has started ends with it at the limit."""
     # Files, not pipes: a pipe stays open as long as anything that the command has left in the background.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:

@@ -1,58 +1,39 @@
 """The listener of places: what the end of a process says about its machine, and what about its cell."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
 from harness.agent.native_stack.block import without_stacks
-from harness.core.decide import decide
 from harness.core.errors import one_line
-from harness.core.policy import Policy
 from harness.core.verdict import Cause, Phase
 from harness.engine.cell_pipeline import CellPipeline
-from harness.engine.early_end import ended
+from harness.engine.early_end import problem_of
 from harness.engine.events import Event, Warned
 from harness.engine.outcome import Died, Ending, Hung, Raised, Ran, Rejected, Unavailable
-from harness.engine.places.fleet import Fleet
-from harness.engine.places.state import PlaceState
 from harness.engine.queues import TaskQueue
 from harness.engine.slurm import told_end
 from harness.engine.worker import Worker
+from harness.places.fleet import Fleet
+from harness.places.state import PlaceState
 
 MOST_LOSSES = 5
 """Attempts at a cell that end because its machine or its process was killed from outside. With a place of
 eight killed every two seconds, a cell of half a second is hit by chance in 3 % of its attempts."""
 
 
-class AnnounceTarget(Protocol):
-    """Announces a target with its environment, once."""
-
-    def __call__(self, queue: TaskQueue, fingerprint: dict[str, Any], problem: str = "") -> None:
-        """Announce the target of a queue; ``problem`` is why it cannot be used."""
+AnnounceTarget = Callable[[TaskQueue, dict[str, Any], str], None]
+"""Announces the target of a queue with its environment, once, and why it cannot be used."""
 
 
-class PlaceListener:
-    """Reacts to the ends of processes at places: what the machine did is not the provider's doing.
+class PlaceListener(msgspec.Struct, frozen=True, eq=False):
+    """Reacts to the ends of processes at places: what the machine did is not the provider's doing."""
 
-    Args:
-        fleet: All places.
-        pipeline: Takes the outcomes.
-        announce: Called with each event.
-        announce_target: Called with a target that cannot be used.
-    """
-
-    def __init__(
-        self,
-        fleet: Fleet,
-        pipeline: CellPipeline,
-        announce: Callable[[Event], None],
-        announce_target: AnnounceTarget,
-    ) -> None:
-        self._fleet = fleet
-        self._pipeline = pipeline
-        self._announce = announce
-        self._announce_target = announce_target
+    fleet: Fleet
+    pipeline: CellPipeline
+    announce: Callable[[Event], None]
+    announce_target: AnnounceTarget
 
     def refuse(
         self,
@@ -63,19 +44,18 @@ class PlaceListener:
     ) -> None:
         """Start no process of a configuration at a place; the configuration is unusable if none is left."""
         queue.refused[place.name] = verdict
+        problem = problem_of(verdict)
         if queue.places is not None and queue.places.is_lost(queue.refused):
             queue.verdict = verdict
-            problem = decide(ended(verdict), Policy()).reason
-            self._announce_target(queue, fingerprint, problem=problem)
+            self.announce_target(queue, fingerprint, problem)
         else:
-            problem = decide(ended(verdict), Policy()).reason
-            self._announce(
+            self.announce(
                 Warned(message=f"target {queue.name} cannot be used at place {place.name}: {problem}")
             )
 
     def on_end(self, worker: Worker, place: PlaceState, queue: TaskQueue, end: Died | Hung) -> None:
         """React to the end of a process at a place: what the machine did is not the provider's doing."""
-        places = self._fleet.at(place)
+        places = self.fleet.at(place)
         if not worker.ready:
             verdict = why_not_started(end, worker)
             places.fail(place, verdict.reason)
@@ -83,7 +63,7 @@ class PlaceListener:
                 reason = f"none of its places can be used: {places.reasons()}"
                 unusable = msgspec.structs.replace(verdict, reason=one_line(reason))
                 queue.verdict = unusable
-                self._announce_target(queue, {}, problem=decide(ended(unusable), Policy()).reason)
+                self.announce_target(queue, {}, problem_of(unusable))
             return
         if worker.process.lost:
             places.fail(place, lost_reason(worker, end))
@@ -97,15 +77,15 @@ class PlaceListener:
         from_outside = worker.process.lost or (isinstance(end, Died) and end.cause == "SIGKILL")
         task.losses += from_outside
         if worker.result is not None:
-            self._pipeline.conclude(task, with_teardown(worker.result, end))
+            self.pipeline.conclude(task, with_teardown(worker.result, end))
         elif from_outside and task.losses < MOST_LOSSES:
             task.attempt += 1
             queue.tasks.appendleft(task)
         elif worker.process.lost:
             reason = f"the connection was lost in phase {end.phase}, in each of {task.losses} tries"
-            self._pipeline.conclude(task, Unavailable(cause=Cause.NO_DEVICE, reason=reason))
+            self.pipeline.conclude(task, Unavailable(cause=Cause.NO_DEVICE, reason=reason))
         else:
-            self._pipeline.conclude(task, end)
+            self.pipeline.conclude(task, end)
 
     def on_no_place(self, queue: TaskQueue) -> None:
         """React to the loss of the last place of a target: what waits gets no record."""
@@ -115,9 +95,9 @@ class PlaceListener:
         refused = next(iter(queue.refused.values()), None)
         if refused is not None:
             queue.verdict = refused
-            self._announce_target(queue, {}, problem=decide(ended(refused), Policy()).reason)
+            self.announce_target(queue, {}, problem_of(refused))
             return
-        self._announce(
+        self.announce(
             Warned(
                 message=f"target {queue.name}: no place is left ({reasons}); {queue.waiting:,} tasks cannot "
                 "run. Mend the places, then continue the run with --resume"
@@ -125,7 +105,7 @@ class PlaceListener:
         )
         while queue.tasks or queue.checks:
             task = queue.tasks.popleft() if queue.tasks else queue.checks.popleft()
-            self._pipeline.abandon(task, f"no place is left: {reasons}")
+            self.pipeline.abandon(task, f"no place is left: {reasons}")
 
 
 def why_not_started(end: Died | Hung, worker: Worker) -> Unavailable:

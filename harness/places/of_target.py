@@ -4,11 +4,12 @@ import time
 from collections.abc import Callable, Collection
 from typing import Any
 
+import msgspec
+
 from harness.core.errors import Problem, UsageError
-from harness.engine.events import Event, PlaceChanged, Warned
-from harness.engine.places.equality import differences, told
-from harness.engine.places.leases import Leases, OnLeased
-from harness.engine.places.state import GIVE_UP, NEVER_USED, PlaceState
+from harness.places.equality import differences, told
+from harness.places.leases import Leases
+from harness.places.state import GIVE_UP, NEVER_USED, PlaceState
 from harness.plan.places import Places
 
 PROOF_S = 15.0
@@ -16,47 +17,41 @@ PROOF_S = 15.0
 are equal. A place that is to be identical has all the time of its limits."""
 
 
-class TargetPlaces:
+Tell = Callable[[PlaceState, str, str], None]
+"""Called with a place, what it is now (``ready``, ``differs`` or ``set aside``), and a reason."""
+
+
+class TargetPlaces(msgspec.Struct, eq=False):
     """All places of a target.
 
-    Args:
+    Attributes:
         written: What the matrix says about all of them.
         states: The places.
-        announce: Called with each event, from other threads, too.
-        on_leased: Called from another thread once a place is acquired.
+        began: Whether cells may be given out.
+        first: The place with which the others are compared.
     """
 
-    def __init__(
-        self,
-        written: Places,
-        states: tuple[PlaceState, ...],
-        announce: Callable[[Event], None],
-        on_leased: OnLeased,
-    ) -> None:
-        self.states = states
-        self.began = False
-        """Whether cells may be given out."""
-        self._written = written
-        self._announce = announce
-        self._leases = Leases(written, on_leased, self._warn)
-        self._first: PlaceState | None = None
-        """The place with which the others are compared."""
-        self._first_environment: dict[str, Any] = {}
-        self._prove_until: float | None = None
-        self._told: set[tuple[str, str]] = set()
+    written: Places
+    states: tuple[PlaceState, ...]
+    tell: Tell
+    leases: Leases
+    began: bool = False
+    first: PlaceState | None = None
+    first_environment: dict[str, Any] = {}
+    prove_until: float | None = None
+    told: set[tuple[str, str]] = set()
 
     # --- before a process ---
 
     def next_free(self, full: Collection[str], refused: Collection[str]) -> PlaceState | None:
         """Return a place that may get a process now; acquire those that have to be.
 
-        Args:
-            full: Names of places with as many processes as they take.
-            refused: Names of places that cannot serve the configuration.
+        ``full`` are places with as many processes as they take, ``refused`` those that cannot serve the
+        configuration.
         """
         for state in self.states:
             usable = not state.reason and state.name not in full and state.name not in refused
-            if usable and self._leases.holds(state):
+            if usable and self.leases.holds(state):
                 return state
         return None
 
@@ -77,30 +72,30 @@ class TargetPlaces:
         # Options vary from queue to queue, and are no part of a place.
         fingerprint = {key: value for key, value in fingerprint.items() if key != "options"}
         state.fingerprint, state.is_ready, state.waits = fingerprint, True, False
-        if self._first is None:
-            self._first, self._first_environment = state, fingerprint
-            if not self._written.identical:
-                self._prove_until = time.monotonic() + PROOF_S
-        found = differences(self._first_environment, fingerprint)
+        if self.first is None:
+            self.first, self.first_environment = state, fingerprint
+            if not self.written.identical:
+                self.prove_until = time.monotonic() + PROOF_S
+        found = differences(self.first_environment, fingerprint)
         text = told(found)
-        if self._written.identical and found:
-            what = f"place {state.name} differs from {self._first.name}: {text}"
+        if self.written.identical and found:
+            what = f"place {state.name} differs from {self.first.name}: {text}"
             hint = "make them equal, or remove `identical`"
             raise UsageError(Problem(where=f"places of target {state.target}", what=what, hint=hint))
-        if (state.name, text) not in self._told:
-            self._told.add((state.name, text))
-            self._tell(state, "differs" if found else "ready", text and f"from {self._first.name}: {text}")
+        if (state.name, text) not in self.told:
+            self.told.add((state.name, text))
+            self.tell(state, "differs" if found else "ready", text and f"from {self.first.name}: {text}")
 
     def fail(self, state: PlaceState, reason: str) -> None:
         """Set a place aside, release it, and say so; harmless if it is set aside."""
         if state.reason:
             return
         wait_s = state.fail(reason, time.monotonic())
-        self._leases.give_back(state)
+        self.leases.give_back(state)
         if not self._ever_ready and state.failures < NEVER_USED:
             state.retry_at = time.monotonic()
             return
-        self._tell(state, "set aside", f"{reason}; tried again in {wait_s:g} s")
+        self.tell(state, "set aside", f"{reason}; tried again in {wait_s:g} s")
 
     def on_leased(self, state: PlaceState, problem: str) -> None:
         """Take the end of an acquisition."""
@@ -112,7 +107,7 @@ class TargetPlaces:
     def next_deadline(self) -> float | None:
         """Return the monotonic time at which something is due."""
         due = [state.retry_at for state in self.states]
-        due.append(None if self.began else self._prove_until)
+        due.append(None if self.began else self.prove_until)
         return min((at for at in due if at is not None), default=None)
 
     def expire(self, now: float) -> bool:
@@ -120,7 +115,7 @@ class TargetPlaces:
         due = [state for state in self.states if state.retry_at is not None and state.retry_at <= now]
         for state in due:
             state.try_again()
-        begins = not self.began and self._prove_until is not None and self._prove_until <= now
+        begins = not self.began and self.prove_until is not None and self.prove_until <= now
         self.began |= begins
         return bool(due) or begins
 
@@ -141,22 +136,8 @@ class TargetPlaces:
 
     def close(self) -> None:
         """Release all places."""
-        self._leases.close()
+        self.leases.close()
 
     @property
     def _ever_ready(self) -> bool:
-        return self._first is not None
-
-    def _tell(self, state: PlaceState, what: str, text: str) -> None:
-        self._announce(
-            PlaceChanged(
-                target=state.target,
-                place=state.name,
-                state=what,
-                reason=text,
-                fingerprint=state.fingerprint if what in ("ready", "differs") else None,
-            )
-        )
-
-    def _warn(self, text: str) -> None:
-        self._announce(Warned(message=text))
+        return self.first is not None

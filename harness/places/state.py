@@ -4,7 +4,6 @@ from typing import Any
 
 import msgspec
 
-from harness.engine.configuration import Configuration
 from harness.plan.places import Place
 
 RETRY_S = 30.0
@@ -72,20 +71,6 @@ class PlaceState(msgspec.Struct, eq=False, kw_only=True):
         """Count a result: what went wrong before is over."""
         self.cells += 1
         self.failures = 0
-
-    def configured(self, config: Configuration) -> Configuration:
-        """Return the configuration of a process here."""
-        place, runtime = self.place, config.runtime
-        if place.is_elsewhere:
-            runtime = type(runtime)(
-                ssh=place.ssh, command=place.command, python=place.python, channel=place.channel
-            )
-        return msgspec.structs.replace(
-            config,
-            runtime=msgspec.structs.replace(runtime, places=None),
-            env=tuple(sorted({**dict(config.env), **place.env}.items())),
-            device=tuple(sorted({**dict(config.device), **place.device}.items())),
-        )
 
 
 def states_of(target: str, places: tuple[Place, ...]) -> tuple[PlaceState, ...]:

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 
-from harness.engine.events import Event
-from harness.engine.places.leases import OnLeased
-from harness.engine.places.listing import list_places
-from harness.engine.places.of_target import TargetPlaces
-from harness.engine.places.state import PlaceState, states_of
+from harness.places.leases import Leases, OnLeased
+from harness.places.listing import list_places
+from harness.places.of_target import TargetPlaces, Tell
+from harness.places.state import PlaceState, states_of
 from harness.plan.plan import Plan
 from harness.plan.target import Runtime
 
@@ -16,14 +15,15 @@ class Fleet:
 
     Args:
         plan: The plan; targets without cells are left out.
-        announce: Called with each event.
+        tell: Called with each change of a place.
+        warn: Called with a line for people, from other threads, too.
         on_leased: Called from another thread once a place is acquired.
 
     Raises:
         UsageError: The places of a target cannot be listed.
     """
 
-    def __init__(self, plan: Plan, announce: Callable[[Event], None], on_leased: OnLeased) -> None:
+    def __init__(self, plan: Plan, tell: Tell, warn: Callable[[str], None], on_leased: OnLeased) -> None:
         named = {cell.target for cell in plan.cells}
         self._of: dict[str, TargetPlaces] = {}
         for target in plan.matrix.targets:
@@ -31,7 +31,7 @@ class Fleet:
             if target.places is None or name is None or name in self._of or target.name not in named:
                 continue
             states = states_of(name, list_places(target.places, name))
-            self._of[name] = TargetPlaces(target.places, states, announce, on_leased)
+            self._of[name] = TargetPlaces(target.places, states, tell, Leases(target.places, on_leased, warn))
 
     def of(self, runtime: Runtime) -> TargetPlaces | None:
         """Return the places at which processes of a runtime are; None if it has none."""

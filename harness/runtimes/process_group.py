@@ -1,0 +1,35 @@
+"""The end of processes with all that they have started, where the system groups them."""
+
+import os
+import signal
+from subprocess import Popen
+from typing import Any
+
+
+def kill_group(popen: Popen[Any]) -> None:
+    """Kill a process and all that it has started; harmless on an ended one."""
+    if os.name == "posix":
+        _signal_group(popen, signal.SIGKILL)
+    else:
+        popen.kill()
+
+
+def terminate_group(popen: Popen[Any]) -> None:
+    """Ask a process and all that it has started to end; harmless on an ended one."""
+    if os.name == "posix":
+        _signal_group(popen, signal.SIGTERM)
+    else:
+        popen.kill()
+
+
+def has_group(popen: Popen[Any]) -> bool:
+    """Return whether anything is left of a reaped process and what it has started in its group."""
+    return os.name == "posix" and _signal_group(popen, 0)
+
+
+def _signal_group(popen: Popen[Any], number: int) -> bool:
+    try:
+        os.killpg(popen.pid, number)
+    except (ProcessLookupError, PermissionError):  # macOS raises the second if only an ended process is left
+        return False
+    return True

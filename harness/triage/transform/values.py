@@ -1,0 +1,110 @@
+"""Other values in initializers and graph inputs: random ones, small integers, one value."""
+
+from collections.abc import Callable
+from typing import Literal
+
+from harness.core.value import Tensor, Value
+from harness.triage.context import Context
+from harness.triage.net import Net
+from harness.triage.node import Weight, new_weight
+from harness.triage.plain_values import (
+    GIVEN,
+    LARGEST,
+    RANDOM,
+    SINGLE,
+    SMALL_INTEGERS,
+    randomised,
+    single,
+    small_integers,
+    speciality,
+)
+from harness.triage.search import Candidate, Search, minimise
+
+STRUCTURE = 16
+"""Elements up to which integers count as axes, a shape or the like: what is computed, not of what."""
+
+WeightKind = Literal["kept", "random", "single"]
+
+Change = Callable[[Tensor], Tensor | None]
+"""Makes the new values; None if it cannot."""
+
+
+def random_weights(net: Net, context: Context) -> Search:
+    """Give initializers random numbers of the same range, signs, shape and type, unless weights are kept."""
+    yield from _replaced_weights(net, context, randomised, RANDOM)
+
+
+def single_weights(net: Net, context: Context) -> Search:
+    """Give all elements of an initializer one value within its range, unless weights are kept."""
+    yield from _replaced_weights(net, context, single, SINGLE)
+
+
+def random_inputs(net: Net, context: Context) -> Search:  # noqa: ARG001 - all transformations are called alike
+    """Feed graph inputs random numbers of the same range, signs, shape and type."""
+    yield from _replaced_inputs(net, randomised, RANDOM)
+
+
+def integer_inputs(net: Net, context: Context) -> Search:  # noqa: ARG001 - all transformations are called alike
+    """Feed graph inputs integers from -3 to 3."""
+    yield from _replaced_inputs(net, small_integers, SMALL_INTEGERS)
+
+
+def single_inputs(net: Net, context: Context) -> Search:  # noqa: ARG001 - all transformations are called alike
+    """Feed graph inputs one value in all elements."""
+    yield from _replaced_inputs(net, single, SINGLE)
+
+
+def weights_of(net: Net) -> WeightKind:
+    """Return what became of the initializers: ``kept`` if one of them holds what it held in the model."""
+    levels = [
+        GIVEN if weight.nbytes > LARGEST else speciality(weight.value(net.folder), integers=False)
+        for weight in net.weights.values()
+        if _is_data(weight)
+    ]
+    if GIVEN in levels:
+        return "kept"
+    return "random" if RANDOM in levels else "single"
+
+
+def _replaced_weights(net: Net, context: Context, change: Change, level: int) -> Search:
+    """Replace initializers whose values are more special than a level."""
+    if context.settings.keep_weights:
+        return
+    found = {name: _changed_weight(net, weight, change, level) for name, weight in net.weights.items()}
+    made = {name: weight for name, weight in found.items() if weight is not None}
+
+    def build(kept: tuple[str, ...]) -> Candidate:
+        left = {name: weight for name, weight in made.items() if name not in kept}
+        return net.changed(weights=net.weights | left)
+
+    yield from minimise(tuple(made), build)
+
+
+def _replaced_inputs(net: Net, change: Change, level: int) -> Search:
+    made: dict[str, Value] = {}
+    for name, value in net.fed.items():
+        if isinstance(value, Tensor) and speciality(value) > level:
+            changed = change(value)
+            if changed is not None:
+                made[name] = changed
+
+    def build(kept: tuple[str, ...]) -> Candidate:
+        return net.changed(fed=net.fed | {name: value for name, value in made.items() if name not in kept})
+
+    yield from minimise(tuple(made), build)
+
+
+def _is_data(weight: Weight) -> bool:
+    """Whether the values of an initializer can be replaced, and are not what is computed."""
+    structure = weight.dtype in {"int64", "int32"} and weight.elements <= STRUCTURE
+    return bool(weight.dtype) and weight.elements > 1 and not structure
+
+
+def _changed_weight(net: Net, weight: Weight, change: Change, level: int) -> Weight | None:
+    if not _is_data(weight) or weight.nbytes > LARGEST:
+        return None
+    value = weight.value(net.folder)
+    if speciality(value, integers=False) <= level:
+        return None
+    changed = change(value)
+    return None if changed is None else new_weight(weight.name, changed)
