@@ -62,12 +62,12 @@ def _section(provider: Provider) -> Iterator[str]:
         yield f"{', '.join(listed)}. Sources: {numbers}." if listed else f"Sources with the list: {numbers}."
     if provider.accuracy:
         yield from ("", f"### Accuracy of {_plain(provider.name)}", "")
-        columns = ("operators", "largest error as a part of 1 + abs(y)", "allowed by", "sources")
+        heads = ("operators", "largest error as a part of 1 + abs(y)", "allowed by", "sources")
         allowed = (
             (_codes(one.operators), f"{one.error:.3g}", _plain(one.document), _numbers(one.source, sources))
             for one in provider.accuracy
         )
-        yield from _table(columns, allowed)
+        yield from _table(heads, allowed)
     if provider.versions:
         yield from ("", f"### Versions of {_plain(provider.name)}", "")
         rules = (

@@ -58,8 +58,8 @@ def operator_in(name: str) -> str:
 def fused_in(record: Record) -> frozenset[tuple[str, str]]:
     """Return what fusion made of what: an operator that only the optimized graph has, and one that it lost.
 
-    Providers number the graphs that they compile; without the numbers these are one operator. Pairs come to an
-    end, as sets of operators in random graphs do not.
+    Providers number the graphs that they compile; without the numbers these are one operator. Pairs come to
+    an end, as sets of operators in random graphs do not.
     """
     if record.placement is None or record.content is None:
         return frozenset()

@@ -25,7 +25,7 @@ Globs = tuple[str, ...]
 """Alternatives: one of them has to match."""
 
 _MODELS = 1 << 14
-"""Models whose matches are kept: those of a plan are asked about one after the other, and fuzzing has no end."""
+"""Models whose matches are kept: a plan asks about one after the other, and fuzzing has no end."""
 
 
 class SelectorTable(msgspec.Struct, kw_only=True):
