@@ -13,6 +13,7 @@ from harness.catalog.option import Option, PrecisionMode
 from harness.catalog.provider import Provider
 from harness.core.cell import Cell
 from harness.core.facts import Facts
+from harness.core.lru_cache import LruCache
 from harness.core.precision import COMPUTE_HEAVY
 from harness.core.record import OptionEffect
 from harness.core.value import Map, Sequence, Tensor, Value, to_wire
@@ -28,6 +29,9 @@ UNCHANGED = frozenset({"float32", "as_model"})
 
 NO_ANSWER = ""
 """In place of a digest: without the options the model does not run, or two runs differ."""
+
+_DIGESTS = 1 << 16
+"""Baselines whose digest is kept; an older one is computed once more for a cell that needs it."""
 
 _TRUTH = {"1": "true", "0": "false", "true": "true", "false": "false"}
 _EXACT_TYPES = ("int", "uint", "bool", "string")
@@ -60,7 +64,7 @@ class Effects:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._doubts: dict[tuple[str, _Axes], Doubt | None] = {}
-        self._digests: dict[Baseline, str] = {}
+        self._digests: LruCache[Baseline, str] = LruCache(_DIGESTS)
         self._coming: set[Baseline] = set()
         # All cells of a configuration share few tuples of axes, so this is far smaller than the plan.
         points = {(cell.target, cell.axes): cell for cell in plan.cells}.values()
@@ -102,7 +106,7 @@ class Effects:
         self._coming.discard(baseline)
         steady = isinstance(outcome, Ran) and outcome.second is None
         digest = outputs_digest(outcome) if steady else NO_ANSWER  # type: ignore[arg-type]
-        self._digests[baseline] = digest
+        self._digests.put(baseline, digest, 0)
         return digest
 
 

@@ -30,6 +30,7 @@ from harness.fuzz.state import State, write_state
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.target import Target
+from harness.plan.tolerance_policy import cell_of
 from harness.run.artifacts import keep_artifacts
 from harness.run.run_folder import RunFolder
 
@@ -114,7 +115,7 @@ class Campaign:
             settings.seed, state.next, tuple(target.name for target in matrix.targets), settings.operators
         )
         self._candidates.passed_over = state.passed_over
-        self._kept = [_cell_of(record) for record in records]
+        self._kept = [cell_of(record) for record in records]
         self._known = {record.cell for record in records}
         """Ids of kept cells: a session that goes on may judge some of them again."""
         self._unsaved: list[Record] = []
@@ -265,7 +266,7 @@ class Campaign:
 
     def save(self) -> None:
         """Write what was found since the last time, and how far it is."""
-        self._kept += [_cell_of(record) for record in self._unsaved]
+        self._kept += [cell_of(record) for record in self._unsaved]
         self._folder.replan(self.plan())
         self._folder.add(*self._unsaved)
         self._unsaved = []
@@ -319,12 +320,6 @@ def _suite(seed: int, root: Path) -> Suite:
         names=(),
         cache=None,
         make=fuzz_maker(seed, operator_tests),
-    )
-
-
-def _cell_of(record: Record) -> Cell:
-    return Cell(
-        suite=record.suite, model=record.model, target=record.target, axes=tuple(sorted(record.axes.items()))
     )
 
 
