@@ -21,6 +21,7 @@ from harness.engine.events import Event, Finished, TargetReady
 from harness.engine.launch import SSH, launch
 from harness.engine.process import AgentProcess
 from harness.plan.target import Runtime
+from tests.programs import write_program
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the fake looks at /proc")
 
@@ -71,8 +72,7 @@ TARGETS: dict[str, dict[str, Any]] = {
 def ssh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Something that is called ssh, and how it behaves."""
     home = tmp_path_factory.mktemp("bin")
-    (home / "ssh").write_text(FAKE_SSH, encoding="utf-8")
-    (home / "ssh").chmod(0o755)
+    write_program(home / "ssh", FAKE_SSH)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", f"{home}{os.pathsep}{os.environ['PATH']}")
         yield home
@@ -162,8 +162,7 @@ def test_variables_are_set_over_there(
 ) -> None:
     write_model(tmp_path / "models" / "1_fine.onnx")
     wrapper = tmp_path / "wrapper"
-    wrapper.write_text(f'#!/bin/sh\nenv > {tmp_path}/seen\nexec {PYTHON} "$@"\n', encoding="utf-8")
-    wrapper.chmod(0o755)
+    write_program(wrapper, f'#!/bin/sh\nenv > {tmp_path}/seen\nexec {PYTHON} "$@"\n')
     odd = "'\"$HOME `id` %PATH% \\ ü;"
     table = far({**env, "FAKE_VERSION": "1.30.0", "ODD": odd}, runtime={"command": str(wrapper)})
     events = run_matrix(tmp_path, table)
