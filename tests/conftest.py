@@ -43,8 +43,8 @@ SHAPED = """<ir_version: 9, opset_import: ["" : 17]>
 agraph (float[4] x) => (float[4] y, int32[4] k, float[4] z) {
     y = Relu(x) k = Cast<to=6>(x) s = Shape(x) r = Reshape(x, s) z = Neg(r) }"""
 
-# How long an example takes is no matter: machines that run tests are slow, and busy.
-settings.register_profile("harness", deadline=None)
+# How long an example takes is no matter: machines that run tests are slow, and busy. Each run draws others.
+settings.register_profile("harness", deadline=None, max_examples=50)
 settings.load_profile("harness")
 
 # A shell lets what it starts with "&" ignore Ctrl-C, and so would every run a test starts and interrupts.
@@ -79,15 +79,42 @@ def small_decoder() -> Callable[..., None]:
     return write
 
 
-FIRST = ("slurm", "real_ep", "engine", "pytest_plugin", "cli", "triage", "studies", "report")
+FIRST = (
+    "slurm",
+    "real_ep",
+    "triage",
+    "engine",
+    "pytest_plugin",
+    "cli",
+    "docs",
+    "studies",
+    "report",
+    "agent_check",
+)
 """Folders whose tests start processes: with xdist, what begins last should be short."""
 
 OWN_CACHE = {"cli", "engine", "pytest_plugin", "run", "studies"}
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Have each worker of xdist begin to collect with another folder.
+
+    Pytest compiles each file of tests once and keeps that: on a fresh checkout, workers that collect the same
+    file at the same time would all compile it.
+    """
+    home = Path(__file__).parent
+    worker = getattr(config, "workerinput", None)
+    if worker is not None and [Path(path).resolve() for path in config.args] == [home]:
+        paths = sorted(str(path) for path in home.iterdir() if path.is_dir() or path.match("test_*.py"))
+        start = len(paths) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
+        config.args = [*paths[start:], *paths[:start]]
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the folders that take longest; files and tests keep their order otherwise."""
-    items.sort(key=lambda item: FIRST.index(folder_of(item)) if folder_of(item) in FIRST else len(FIRST))
+    """Begin with the folders that take longest. The tests of a file keep their order."""
+    folders = {item.path: folder_of(item) for item in items}
+    rank = {path: FIRST.index(name) if name in FIRST else len(FIRST) for path, name in folders.items()}
+    items.sort(key=lambda item: (rank[item.path], item.path))
 
 
 def folder_of(item: pytest.Item) -> str:
