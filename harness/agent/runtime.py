@@ -75,7 +75,7 @@ def _descriptions() -> list[str]:
 
     To import that takes a fifth of the start of an agent.
     """
-    found = []
+    found: list[str] = []
     for path in dict.fromkeys(sys.path):
         try:
             names = os.listdir(path or os.curdir)
