@@ -31,7 +31,7 @@ def plugin_library(plugin: str) -> tuple[str, str]:
         ) from error
     except Exception as error:
         raise UnavailableError("import_failed", "plugin package %r: %s" % (plugin, clean(error))) from error
-    from importlib import metadata  # it takes a fifth of the start of an agent, which few need
+    from importlib import metadata  # a tenth of the start of an agent, and few need it
 
     try:
         version = metadata.version(plugin.replace("_", "-"))

@@ -180,13 +180,17 @@ def only(faults: list[Fault]) -> Fault:
 
 
 Few = Callable[[int], onnx.ModelProto]
+NODES: list[tuple[str, list[str], list[str], dict[str, Any]]] = [
+    ("Tanh", ["x"], ["a"], {}),
+    ("Abs", ["a"], ["b"], {}),
+    ("Neg", ["b"], ["y"], {}),
+]
 
 
 @pytest.fixture
 def few(chain: Callable[..., onnx.ModelProto]) -> Few:
     """``few(nodes)``: a model of one or three nodes."""
-    nodes = [("Tanh", ["x"], ["a"], {}), ("Abs", ["a"], ["b"], {}), ("Neg", ["b"], ["y"], {})]
-    return lambda count: chain(nodes if count > 1 else [("Tanh", ["x"], ["y"], {})])
+    return lambda count: chain(NODES if count > 1 else [("Tanh", ["x"], ["y"], {})])
 
 
 def scenario(name: str, **settings: int) -> dict[str, Any]:
