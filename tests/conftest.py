@@ -1,5 +1,6 @@
 """What tests of several floors share."""
 
+import gc
 import importlib
 import itertools
 import os
@@ -8,7 +9,7 @@ import signal
 import sys
 import tomllib
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,8 @@ SHAPED = """<ir_version: 9, opset_import: ["" : 17]>
 agraph (float[4] x) => (float[4] y, int32[4] k, float[4] z) {
     y = Relu(x) k = Cast<to=6>(x) s = Shape(x) r = Reshape(x, s) z = Neg(r) }"""
 
-# How long an example takes is no matter: machines that run tests are slow, and busy.
-settings.register_profile("harness", deadline=None)
+# How long an example takes is no matter: machines that run tests are slow, and busy. Each run draws others.
+settings.register_profile("harness", deadline=None, max_examples=50)
 settings.load_profile("harness")
 
 # A shell lets what it starts with "&" ignore Ctrl-C, and so would every run a test starts and interrupts.
@@ -79,15 +80,53 @@ def small_decoder() -> Callable[..., None]:
     return write
 
 
-FIRST = ("slurm", "real_ep", "engine", "pytest_plugin", "cli", "triage", "studies", "report")
+FIRST = (
+    "slurm",
+    "real_ep",
+    "triage",
+    "engine",
+    "pytest_plugin",
+    "cli",
+    "docs",
+    "studies",
+    "report",
+    "agent_check",
+)
 """Folders whose tests start processes: with xdist, what begins last should be short."""
 
 OWN_CACHE = {"cli", "engine", "pytest_plugin", "run", "studies"}
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Have each worker of xdist begin to collect with another folder.
+
+    Pytest compiles each file of tests once and keeps that: on a fresh checkout, workers that collect the same
+    file at the same time would all compile it.
+    """
+    home = Path(__file__).parent
+    worker = getattr(config, "workerinput", None)
+    if worker is not None and [Path(path).resolve() for path in config.args] == [home]:
+        paths = sorted(str(path) for path in home.iterdir() if path.is_dir() or path.match("test_*.py"))
+        start = len(paths) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
+        config.args = [*paths[start:], *paths[:start]]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without the garbage collector, and have it visit none of that later: a million objects stay."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the folders that take longest; files and tests keep their order otherwise."""
-    items.sort(key=lambda item: FIRST.index(folder_of(item)) if folder_of(item) in FIRST else len(FIRST))
+    """Begin with the folders that take longest. The tests of a file keep their order."""
+    folders = {item.path: folder_of(item) for item in items}
+    rank = {path: FIRST.index(name) if name in FIRST else len(FIRST) for path, name in folders.items()}
+    items.sort(key=lambda item: (rank[item.path], item.path))
 
 
 def folder_of(item: pytest.Item) -> str:
@@ -102,10 +141,32 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 @pytest.fixture(scope="session")
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def with_suites(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
+    """``with_suites(cache)``: give a new cache the suites of all of them.
+
+    To make ONNX's operator tests takes some 5 s.
+    """
+    # The workers of xdist have folders side by side.
+    base = tmp_path_factory.getbasetemp()
+    made = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "suites"
+
+    def link(cache: Path) -> Path:
+        cache.mkdir(parents=True, exist_ok=True)
+        made.mkdir(exist_ok=True)
+        if os.name == "posix":  # elsewhere, links take a right that few users have
+            (cache / "suites").symlink_to(made)
+        return cache
+
+    return link
+
+
+@pytest.fixture(scope="session")
+def own_cache(
+    tmp_path_factory: pytest.TempPathFactory, with_suites: Callable[[Path], Path]
+) -> Iterator[Path]:
     """A cache for this session: its goldens stay out of the user's, but serve all tests that ask for it."""
     with pytest.MonkeyPatch.context() as patch:
-        cache = tmp_path_factory.mktemp("cache")
+        cache = with_suites(tmp_path_factory.mktemp("cache"))
         patch.setenv(ENVIRONMENT, str(cache))
         yield cache
 
@@ -163,10 +224,11 @@ def fake_uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Have environments built by ``fake_uv.py``, in a cache of the test's own; the log of its calls."""
     if os.name != "posix":
         pytest.skip("the fake is a shell script")
+    from tests.programs import write_program
+
     log, program = tmp_path / "uv.log", tmp_path / "uv"
     command = [sys.executable, "-S", str(Path(__file__).with_name("fake_uv.py")), str(log)]
-    program.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n', encoding="utf-8")
-    program.chmod(0o755)
+    write_program(program, f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
     log.touch()
     monkeypatch.setattr(uv, "find_uv", lambda: str(program))
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))

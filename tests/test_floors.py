@@ -1,6 +1,7 @@
 """Each floor imports only floors below it, and loads nothing heavy on import."""
 
 import ast
+import functools
 import graphlib
 import json
 import subprocess
@@ -98,9 +99,10 @@ def sources(name: str) -> list[Path]:
     return sorted((ROOT / name).rglob("*.py"))
 
 
-def imports(path: Path) -> set[str]:
+@functools.cache
+def imports(path: Path) -> frozenset[str]:
     """Every module that a file imports, at its top or inside a function, by its full name."""
-    names = set()
+    names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
@@ -108,7 +110,7 @@ def imports(path: Path) -> set[str]:
             assert node.level == 0, f"{path}: relative import"
             # ``from harness import plan`` names the floor on its right side.
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return names
+    return frozenset(names)
 
 
 def test_every_floor_is_in_the_table() -> None:
@@ -183,6 +185,6 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def parents(names: set[str]) -> set[str]:
+def parents(names: frozenset[str]) -> set[str]:
     """``from a.b import c`` names ``a.b.c``; where ``c`` is no module, ``a.b`` is what is imported."""
     return {name.rpartition(".")[0] for name in names}

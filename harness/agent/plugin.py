@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import os
 import sys
 from typing import Any
@@ -32,9 +31,11 @@ def plugin_library(plugin: str) -> tuple[str, str]:
         ) from error
     except Exception as error:
         raise UnavailableError("import_failed", "plugin package %r: %s" % (plugin, clean(error))) from error
+    from importlib import metadata  # a tenth of the start of an agent, and few need it
+
     try:
-        version = importlib.metadata.version(plugin.replace("_", "-"))
-    except importlib.metadata.PackageNotFoundError:
+        version = metadata.version(plugin.replace("_", "-"))
+    except metadata.PackageNotFoundError:
         version = str(getattr(module, "__version__", ""))
     return path, version
 

@@ -1,5 +1,6 @@
 """The agent's side of the conversation, and the pure functions that it is made of."""
 
+import importlib.metadata
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -141,6 +142,25 @@ def test_owners_of_one_module_are_found(tmp_path: Path, monkeypatch: pytest.Monk
     found = runtime.describe_packages()
     assert sorted(found["owners"]) == ["onnxruntime_acme", "onnxruntime_other"]
     assert found["packages"] == {name: "1.0" for name in records if name.startswith("onnxruntime")}
+
+
+def test_packages_are_read_from_what_installers_leave(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {
+        "onnx_old-2.0.egg-info/PKG-INFO": "Metadata-Version: 1.0\nName: onnx-old\nVersion: 2.0\n",
+        "onnx_broken-1.0.dist-info/RECORD": "",
+        "onnx_partly-1.0.dist-info/METADATA": "Name: onnx-partly\r\n\nVersion: of a description\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text, encoding="utf-8", newline="")
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "path", [str(tmp_path), str(tmp_path), str(tmp_path / "nowhere")])
+        assert runtime.describe_packages() == {"packages": {"onnx-old": "2.0", "onnx-partly": ""}}
+    here = runtime.describe_packages()["packages"]
+    assert {"numpy", "onnx"} <= here.keys()
+    assert here == {name: importlib.metadata.version(name) for name in here}
 
 
 class Unreadable(Exception):  # noqa: N818 - it stands for any class

@@ -22,6 +22,7 @@ from harness.agent.native_stack.reader import Read, Reader, UnwindError
 from harness.agent.native_stack.start import UNAVAILABLE, VARIABLE, start_if_asked
 from harness.agent.native_stack.unwind_row import Factors, Program
 from harness.agent.native_stack.unwind_table import caller_by, rules_at
+from tests.programs import write_program
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")
 REGISTERS = {6: 0x1000, 7: 0x2000}
@@ -357,8 +358,7 @@ def test_where_it_cannot_work_it_says_so(
 @linux_only
 def test_a_watcher_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     mute = tmp_path / "python"
-    mute.write_text("#!/bin/sh\nexit 3\n", encoding="utf-8")
-    mute.chmod(0o755)
+    write_program(mute, "#!/bin/sh\nexit 3\n")
     monkeypatch.setenv(VARIABLE, "1")
     monkeypatch.setattr(sys, "executable", str(mute))
     assert start_if_asked().startswith(UNAVAILABLE)

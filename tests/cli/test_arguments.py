@@ -31,6 +31,9 @@ OF_CALLERS = {"told"}
 """Parameters for callers in Python: `conform` keeps what a run prints."""
 Words = tuple[str, ...]
 
+PARSER = parser()
+"""One for all: to build it takes longer than to ask it."""
+
 
 def help_of(words: Words, columns: int) -> str:
     """What ``ep-harness WORDS --help`` prints on a terminal of this width."""
@@ -40,7 +43,7 @@ def help_of(words: Words, columns: int) -> str:
         contextlib.redirect_stdout(printed),
         pytest.raises(SystemExit) as ended,
     ):
-        parser().parse_args([*words, "--help"])
+        PARSER.parse_args([*words, "--help"])
     assert ended.value.code == 0
     return printed.getvalue()
 
@@ -78,7 +81,7 @@ def test_commands_are_found() -> None:
 
 @pytest.mark.parametrize("words", RUNNING, ids=" ".join)
 def test_a_command_calls_a_function_that_takes_its_arguments(words: Words) -> None:
-    given = vars(parser().parse_args([*words, *required(words)]))
+    given = vars(PARSER.parse_args([*words, *required(words)]))
     module, _, name = given.pop("call").partition(".")
     function = getattr(importlib.import_module(f"harness.cli.{module}"), name)
     parameters = inspect.signature(function).parameters.values()

@@ -196,7 +196,7 @@ def test_what_is_wrong_with_a_folder_is_said_in_two_lines(
 def test_the_line_to_resume_with_works(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     out = tmp_path / "out"
-    check = ["check", CPU, "--out", str(out), "--no-report", "--model", "*/test_[a-c]*"]
+    check = ["check", CPU, "--out", str(out), "--no-report", "--model", "*/test_[ab]*"]
     command = [sys.executable, "-m", "harness", *check]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         deadline = time.monotonic() + 60

@@ -7,7 +7,9 @@ import pytest
 
 from harness.cli import main
 from harness.cli.web import PACKAGES, SOFTWARE_GPU
+from harness.corpus.cache import ENVIRONMENT
 from harness.plan.matrix import load_matrix
+from tests.programs import write_program
 
 
 @pytest.fixture
@@ -16,17 +18,15 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "bin"
     folder.mkdir()
     for name, answer in (("node", "v20.1.2"), ("chromium", "Chromium 1")):
-        (folder / name).write_text(f"#!/bin/sh\necho {answer}\n", encoding="utf-8")
-        (folder / name).chmod(0o755)
+        write_program(folder / name, f"#!/bin/sh\necho {answer}\n")
     monkeypatch.setenv("PATH", str(folder))
+    # The packages that other tests need may be in the cache that they share.
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))
     return folder
 
 
 def npm(folder: Path) -> None:
-    (folder / "npm").write_text(
-        "#!/bin/sh\necho 'npm error no registry here' >&2\nexit 1\n", encoding="utf-8"
-    )
-    (folder / "npm").chmod(0o755)
+    write_program(folder / "npm", "#!/bin/sh\necho 'npm error no registry here' >&2\nexit 1\n")
 
 
 @pytest.mark.usefixtures("installed")

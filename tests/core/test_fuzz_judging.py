@@ -131,7 +131,7 @@ def kinds(draw: st.DrawFn) -> OutputKind | None:
     )
 
 
-EXAMPLES = settings(max_examples=400, derandomize=True)
+EXAMPLES = settings(max_examples=200, derandomize=True)
 PLACED = Placement(ep_nodes=1, cpu_nodes=0, ep_ops={}, cpu_ops={}, partitions=1, source="assignment")
 POLICIES = (Policy(), Policy(judge_by="noise"), Policy(judge_by="table"), Policy(precision="float16"))
 

@@ -22,6 +22,7 @@ from harness.engine.slurm import (
     waiting_jobs,
 )
 from harness.plan.target import Runtime
+from tests.programs import write_program
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Slurm is for POSIX")
 
@@ -35,8 +36,7 @@ def squeue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     table = tmp_path / "table"
     home = tmp_path / "bin"
     home.mkdir()
-    (home / "squeue").write_text(f"#!/bin/sh\ncat {shlex.quote(str(table))}\n", encoding="utf-8")
-    (home / "squeue").chmod(0o755)
+    write_program(home / "squeue", f"#!/bin/sh\ncat {shlex.quote(str(table))}\n")
     monkeypatch.setenv("PATH", f"{home}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr("harness.engine.slurm.LOOK_S", 0.05)
     return table
@@ -110,8 +110,7 @@ def test_a_step_waits_within_its_allocation(
     form = "StepId={} UserId=0 TimeLimit=UNLIMITED State={} Partition=test SrunHost:Pid=vm:{}\n"
     steps = form.format("32.0", "RUNNING", 1) + form.format("32.TBD", "PENDING", os.getpid())
     gone = form.format("32.TBD", "PENDING", 1 << 30)
-    scontrol.write_text(f"#!/bin/sh\nprintf '%s' {shlex.quote(steps + gone)}\n", encoding="utf-8")
-    scontrol.chmod(0o755)
+    write_program(scontrol, f"#!/bin/sh\nprintf '%s' {shlex.quote(steps + gone)}\n")
     assert waiting_jobs() == {41: Waiting("job 17", "Priority")}
     monkeypatch.setenv("SLURM_JOB_ID", "32")
     assert waiting_jobs() == {

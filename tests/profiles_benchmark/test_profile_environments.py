@@ -12,6 +12,7 @@ from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 from harness.profiles.profile import load_profile
 from harness.profiles.suite import open_profile
+from tests.programs import write_program
 
 LABEL = "qdq@1"
 
@@ -34,8 +35,7 @@ Printed = pytest.CaptureFixture[str]
 
 def python(folder: Path, name: str, verdict: str, rmse: float) -> str:
     path = folder / name
-    path.write_text(PRETENDS.format(python=sys.executable, verdict=verdict, rmse=rmse), "utf-8")
-    path.chmod(0o755)
+    write_program(path, PRETENDS.format(python=sys.executable, verdict=verdict, rmse=rmse))
     return str(path)
 
 

@@ -1,10 +1,12 @@
 """A small project with models and a matrix, and pytest run on it as a user would."""
 
+import json
 import os
 import re
+import select
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -136,6 +138,71 @@ def run_pytest(folder: Path, *arguments: str) -> Ran:
         timeout=LIMIT_S,
     )
     return Ran(done.returncode, done.stdout, done.stderr)
+
+
+WARM = """
+import json, os, sys
+import onnx, pytest
+import harness.engine.engine, harness.pytest_plugin.conductor, harness.pytest_plugin.session
+
+while line := sys.stdin.readline():
+    asked = json.loads(line)
+    if (child := os.fork()) == 0:
+        break
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+else:
+    sys.exit()
+os.chdir(asked["folder"])
+os.environ.clear()
+os.environ.update(asked["env"])
+os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+for name, descriptor in (("out", 1), ("err", 2)):
+    os.dup2(os.open(asked[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC), descriptor)
+sys.exit(pytest.main(asked["arguments"]))
+"""
+"""A process that has imported what a session takes, and has a fork of itself run each."""
+
+
+@pytest.fixture(scope="session")
+def run_warm(
+    run: Callable[..., Ran], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., Ran]]:
+    """``run_warm(folder, *arguments)``: as ``run``, but without the imports, which take most of a short run.
+
+    For tests of anything but how a session starts.
+    """
+    if not hasattr(os, "fork"):
+        yield run
+        return
+    texts = tmp_path_factory.mktemp("warm")
+    process = subprocess.Popen(
+        [sys.executable, "-c", WARM],
+        env=environment() | {"OPENBLAS_NUM_THREADS": "1"},  # a process with threads cannot be forked
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+    )
+
+    def run_forked(folder: Path, *arguments: str) -> Ran:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        printed = {name: texts / name for name in ("out", "err")}
+        asked = {
+            **{name: str(path) for name, path in printed.items()},
+            "folder": str(folder),
+            "env": environment(),
+            "arguments": command(*arguments)[3:],
+        }
+        process.stdin.write(json.dumps(asked) + "\n")
+        process.stdin.flush()
+        if not select.select([process.stdout], [], [], LIMIT_S)[0]:
+            process.kill()
+            pytest.fail(f"the run does not end: {arguments}")
+        code = int(process.stdout.readline())
+        return Ran(code, *(path.read_text(encoding="utf-8") for path in printed.values()))
+
+    with process:  # it ends with its input
+        yield run_forked
 
 
 def python(folder: Path, program: str, given: str) -> str:

@@ -41,10 +41,12 @@ class Saved:
 
 
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory, make_project: Callable[..., Path], run: Run) -> Saved:
+def saved(
+    tmp_path_factory: pytest.TempPathFactory, make_project: Callable[..., Path], run_warm: Run
+) -> Saved:
     folder = make_project(tmp_path_factory.mktemp("benchmark") / "project", matrix=MATRIX)
     options = ("-p", "no:xdist", "--benchmark-json=b.json", "--benchmark-save=base", "--ep-out=run")
-    return Saved(folder, run(folder, "m.toml", *BENCHMARK, *options))
+    return Saved(folder, run_warm(folder, "m.toml", *BENCHMARK, *options))
 
 
 def test_benchmarks_are_the_latencies_of_the_records(saved: Saved) -> None:
@@ -67,7 +69,7 @@ def test_benchmarks_are_the_latencies_of_the_records(saved: Saved) -> None:
     assert "benchmark 'models/abs.onnx': 1 tests" in saved.ran.out
 
 
-def test_a_later_run_is_compared_and_a_regression_fails(saved: Saved, run: Run) -> None:
+def test_a_later_run_is_compared_and_a_regression_fails(saved: Saved, run_warm: Run) -> None:
     (file,) = (saved.folder / "saved").glob("*/0001_base.json")
     base = json.loads(file.read_text(encoding="utf-8"))
     for bench in base["benchmarks"]:
@@ -76,7 +78,7 @@ def test_a_later_run_is_compared_and_a_regression_fails(saved: Saved, run: Run) 
             bench["stats"].update(dict.fromkeys(figures, 1e-12))
     file.write_text(json.dumps(base), encoding="utf-8")
     options = ("-p", "no:xdist", "--benchmark-compare", "--benchmark-compare-fail=min:1000000%")
-    ran = run(saved.folder, "m.toml", *BENCHMARK, *options, "--benchmark-histogram=pictures/speed")
+    ran = run_warm(saved.folder, "m.toml", *BENCHMARK, *options, "--benchmark-histogram=pictures/speed")
     assert ran.code != 0
     regressed = ran.out.partition("Performance has regressed:")[2] + ran.err.partition("regressed:")[2]
     assert TIMED[0] in regressed
@@ -99,10 +101,10 @@ def test_a_later_run_is_compared_and_a_regression_fails(saved: Saved, run: Run) 
     ids=["disabled", "xdist"],
 )
 def test_without_measurements_the_summary_has_the_reason(
-    saved: Saved, run: Run, options: tuple[str, ...], reason: str, tmp_path: Path
+    saved: Saved, run_warm: Run, options: tuple[str, ...], reason: str, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    ran = run(saved.folder, "m.toml", *BENCHMARK, *options, f"--ep-out={out}")
+    ran = run_warm(saved.folder, "m.toml", *BENCHMARK, *options, f"--ep-out={out}")
     assert ran.code == 0, ran.out + ran.err
     assert f"latency was not measured: {reason}" in ran.out
     records = [decode_record(line) for line in (out / "records.jsonl").read_bytes().splitlines()]
@@ -112,9 +114,9 @@ def test_without_measurements_the_summary_has_the_reason(
 
 @pytest.mark.parametrize(("option", "left_out"), [("only", {"models/neg.onnx[cpu]"}), ("skip", set(TIMED))])
 def test_a_cell_is_a_benchmark_where_its_latency_is_measured(
-    saved: Saved, run: Run, option: str, left_out: set[str]
+    saved: Saved, run_warm: Run, option: str, left_out: set[str]
 ) -> None:
-    ran = run(saved.folder, "m.toml", *BENCHMARK, "-p", "no:xdist", "-v", f"--benchmark-{option}")
+    ran = run_warm(saved.folder, "m.toml", *BENCHMARK, "-p", "no:xdist", "-v", f"--benchmark-{option}")
     assert {cell for cell, outcome in ran.outcomes.items() if outcome == "SKIPPED"} == left_out
     assert {cell for cell, outcome in ran.outcomes.items() if outcome == "PASSED"} == {
         *TIMED,

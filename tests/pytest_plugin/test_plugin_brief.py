@@ -4,7 +4,6 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -94,15 +93,13 @@ def projects(tmp_path_factory: pytest.TempPathFactory, make_project: Callable[..
 
 
 @pytest.fixture(scope="module")
-def both(projects: dict[str, Path], run: Run) -> Callable[..., dict[str, Any]]:
-    """Run pytest in both projects, at the same time."""
+def both(projects: dict[str, Path], run_warm: Run) -> Callable[..., dict[str, Any]]:
+    """Run pytest in both projects."""
 
     def run_both(*arguments: str) -> dict[str, Any]:
         for project in projects.values():
             (project / "reports.jsonl").unlink(missing_ok=True)
-        with ThreadPoolExecutor() as pool:
-            done = pool.map(lambda project: run(project, "-p", "no:xdist", *arguments), projects.values())
-            return dict(zip(projects, done, strict=True))
+        return {way: run_warm(project, "-p", "no:xdist", *arguments) for way, project in projects.items()}
 
     return run_both
 

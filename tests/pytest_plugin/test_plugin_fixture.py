@@ -44,9 +44,9 @@ def test_same(ep_cell):
 """
 
 
-def test_a_test_runs_for_each_selected_cell(project: Path, run: Run, mode: tuple[str, ...]) -> None:
+def test_a_test_runs_for_each_selected_cell(project: Path, run_warm: Run, mode: tuple[str, ...]) -> None:
     (project / "test_cells.py").write_text(TESTS, encoding="utf-8")
-    done = run(project, *mode, "-v", "-rs", "test_cells.py")
+    done = run_warm(project, *mode, "-v", "-rs", "test_cells.py")
     assert "25 passed" not in done.out
     assert "24 passed, 1 skipped" in done.lines[-1], done.out
     assert "test_cells.py::test_right[models/abs.onnx[cpu]]" in done.out
@@ -54,9 +54,9 @@ def test_a_test_runs_for_each_selected_cell(project: Path, run: Run, mode: tuple
     assert "execution providers:" not in done.out, "a table is for items"
 
 
-def test_the_fixture_and_the_items_share_a_session(project: Path, run: Run) -> None:
+def test_the_fixture_and_the_items_share_a_session(project: Path, run_warm: Run) -> None:
     (project / "test_same.py").write_text(SAME, encoding="utf-8")
-    done = run(project, "-p", "no:xdist", "-v", "m.toml", "test_same.py", "-k", "abs and cpu")
+    done = run_warm(project, "-p", "no:xdist", "-v", "m.toml", "test_same.py", "-k", "abs and cpu")
     assert "2 passed" in done.lines[-1], done.out
 
 
@@ -76,13 +76,15 @@ WRONG = {
 
 
 @pytest.fixture(scope="module")
-def refused(tmp_path_factory: pytest.TempPathFactory, make_project: Callable[..., Path], run: Run) -> Any:
+def refused(
+    tmp_path_factory: pytest.TempPathFactory, make_project: Callable[..., Path], run_warm: Run
+) -> Any:
     """One run of files with one wrong marker each."""
     project = make_project(tmp_path_factory.mktemp("wrong") / "project")
     for number, marker in enumerate(WRONG):
         text = f"import pytest\n\n{marker}\ndef test_it(ep_cell): pass\n"
         (project / f"test_wrong_{number}.py").write_text(text, encoding="utf-8")
-    return run(project, "-p", "no:xdist")
+    return run_warm(project, "-p", "no:xdist")
 
 
 def test_a_wrong_marker_stops_the_session_without_a_traceback(refused: Any) -> None:

@@ -26,18 +26,18 @@ def test_a_plain_suite_loads_the_option_and_nothing_else(tmp_path: Path, run: Ru
     assert "execution providers" not in done.out
 
 
-def test_a_matrix_is_collected_only_where_it_is_named(project: Path, run: Run) -> None:
+def test_a_matrix_is_collected_only_where_it_is_named(project: Path, run_warm: Run) -> None:
     (project / "test_plain.py").write_text("def test_plain(): pass\n", encoding="utf-8")
-    done = run(project, "--co", "-q", "-p", "no:xdist", ".")
+    done = run_warm(project, "--co", "-q", "-p", "no:xdist", ".")
     assert done.lines[0] == "test_plain.py::test_plain"
     assert "m.toml" not in done.out
 
 
-def test_other_toml_files_are_left_to_others(project: Path, run: Run) -> None:
+def test_other_toml_files_are_left_to_others(project: Path, run_warm: Run) -> None:
     texts = {"tool.toml": "[tool.other]\nkey = 1\n", "schema.toml": "schema = 1\n", "no.toml": "not toml\n"}
     for name, text in texts.items():
         (project / name).write_text(text, encoding="utf-8")
-    done = run(project, "--co", "-q", "-p", "no:xdist", *texts)
+    done = run_warm(project, "--co", "-q", "-p", "no:xdist", *texts)
     assert done.code in {pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.USAGE_ERROR}
     assert "Traceback" not in done.out + done.err
     assert "::" not in done.out
@@ -56,10 +56,10 @@ def test_collecting_imports_no_runtime_and_opens_no_model(project: Path, run: Ru
 
 
 def test_a_wrong_matrix_is_a_collection_error_without_traceback(
-    project: Path, run: Run, mode: tuple[str, ...]
+    project: Path, run_warm: Run, mode: tuple[str, ...]
 ) -> None:
     (project / "m.toml").write_text('schema = 1\n[[target]]\nnam = "x"\n', encoding="utf-8")
-    done = run(project, *mode, "m.toml")
+    done = run_warm(project, *mode, "m.toml")
     # xdist says "failed" where pytest alone says "interrupted".
     assert done.code in {pytest.ExitCode.INTERRUPTED, pytest.ExitCode.TESTS_FAILED}
     assert "m.toml: target[0].nam" in done.out
@@ -70,9 +70,9 @@ def test_a_wrong_matrix_is_a_collection_error_without_traceback(
     assert done.out.count("did you mean") <= (2 if "-n" in mode else 1)
 
 
-def test_a_matrix_that_is_no_toml_is_an_error_too(project: Path, run: Run) -> None:
+def test_a_matrix_that_is_no_toml_is_an_error_too(project: Path, run_warm: Run) -> None:
     (project / "m.toml").write_text("schema = \n[[target]]\n", encoding="utf-8")
-    done = run(project, "-p", "no:xdist", "m.toml")
+    done = run_warm(project, "-p", "no:xdist", "m.toml")
     assert done.code == pytest.ExitCode.INTERRUPTED
     assert "m.toml: line 1" in done.out.replace("at line", "line")
     assert "not TOML" in done.out
@@ -85,10 +85,12 @@ def test_a_matrix_that_is_no_toml_is_an_error_too(project: Path, run: Run) -> No
         (["m.toml", "other.toml", "--ep-out", "run"], "2 are named"),
     ],
 )
-def test_a_run_folder_is_for_one_matrix(project: Path, run: Run, arguments: list[str], message: str) -> None:
+def test_a_run_folder_is_for_one_matrix(
+    project: Path, run_warm: Run, arguments: list[str], message: str
+) -> None:
     (project / "test_plain.py").write_text("def test_plain(): pass\n", encoding="utf-8")
     (project / "other.toml").write_bytes((project / "m.toml").read_bytes())
-    done = run(project, "-p", "no:xdist", *arguments)
+    done = run_warm(project, "-p", "no:xdist", *arguments)
     assert done.code == pytest.ExitCode.USAGE_ERROR
     assert message in done.err
     assert "Traceback" not in done.err
@@ -96,11 +98,11 @@ def test_a_run_folder_is_for_one_matrix(project: Path, run: Run, arguments: list
 
 
 def test_a_run_folder_in_use_is_refused_before_anything_runs(
-    project: Path, run: Run, mode: tuple[str, ...]
+    project: Path, run_warm: Run, mode: tuple[str, ...]
 ) -> None:
     (project / "run").mkdir()
     (project / "run" / "run.json").write_text("{}", encoding="utf-8")
-    done = run(project, *mode, "m.toml", "--ep-out", "run")
+    done = run_warm(project, *mode, "m.toml", "--ep-out", "run")
     assert done.code == pytest.ExitCode.USAGE_ERROR
     assert "there is a run in this folder already" in done.err
     assert "Traceback" not in done.out + done.err

@@ -10,6 +10,7 @@ import pytest
 
 from harness.core.record import decode_record
 from harness.pytest_plugin.scheduler import share
+from tests.programs import write_program
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="places here are POSIX commands")
 
@@ -21,10 +22,7 @@ def rack(tmp_path: Path, fake_env: dict[str, str], write_model: Callable[..., No
         write_model(tmp_path / "models" / f"{number:02}_nap_in_run.onnx")
     started = tmp_path / "started"
     script = tmp_path / "python"
-    script.write_text(
-        f'#!/bin/sh\necho "$EP_PLACE $$" >> {started}\nexec {sys.executable} "$@"\n', encoding="utf-8"
-    )
-    script.chmod(0o755)
+    write_program(script, f'#!/bin/sh\necho "$EP_PLACE $$" >> {started}\nexec {sys.executable} "$@"\n')
     env = ", ".join(f'{name} = "{value}"' for name, value in fake_env.items())
     text = f"""
 schema = 1
@@ -40,11 +38,8 @@ places = {{ count = 2, command = "env EP_PLACE={{n}} {script}" }}
     return tmp_path
 
 
-@pytest.mark.parametrize("workers", [0, 4])
-def test_two_places_get_two_processes(rack: Path, workers: int, run: Callable[..., Any]) -> None:
-    done = run(
-        rack, "rack.toml", "--ep-out", "out", *(["-p", "xdist", "-n", str(workers)] if workers else [])
-    )
+def test_two_places_get_two_processes(rack: Path, run_warm: Callable[..., Any]) -> None:
+    done = run_warm(rack, "rack.toml", "--ep-out", "out", "-p", "xdist", "-n", "2")
     assert done.code == 0, done.out
     lines = (rack / "out" / "records.jsonl").read_bytes().splitlines()
     records = [decode_record(line) for line in lines]

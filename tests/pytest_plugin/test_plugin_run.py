@@ -130,9 +130,9 @@ def test_the_summary_is_a_table_of_at_most_80_columns(shown: Shown) -> None:
     assert "incomplete" not in done.out
 
 
-def test_last_failed_selects_cells(shown: Shown, run: Run) -> None:
+def test_last_failed_selects_cells(shown: Shown, run_warm: Run) -> None:
     project, _ = shown
-    done = run(project, "-p", "no:xdist", "--co", "-q", "--lf", "m.toml")
+    done = run_warm(project, "-p", "no:xdist", "--co", "-q", "--lf", "m.toml")
     assert [line for line in done.lines if "::" in line] == [
         "m.toml::models/relu.onnx[cpu]",
         "m.toml::models/relu.onnx[abort]",
@@ -140,9 +140,11 @@ def test_last_failed_selects_cells(shown: Shown, run: Run) -> None:
 
 
 def test_another_way_to_spread_cells_gives_the_same(
-    project: Path, run: Run, outcomes: dict[str, str]
+    project: Path, run_warm: Run, outcomes: dict[str, str]
 ) -> None:
-    done = run(project, "-p", "xdist", "-n", "2", "--dist", "worksteal", "-v", "m.toml", "-k", "cpu or ghost")
+    done = run_warm(
+        project, "-p", "xdist", "-n", "2", "--dist", "worksteal", "-v", "m.toml", "-k", "cpu or ghost"
+    )
     assert done.outcomes == {cell: what for cell, what in outcomes.items() if "[abort]" not in cell}
     assert "scheduling tests via WorkStealingScheduling" in done.out
 
@@ -164,10 +166,12 @@ provider = "CPUExecutionProvider"
 
 
 def test_a_required_target_that_is_unavailable_fails(
-    tmp_path: Path, make_project: Callable[..., Path], run: Run
+    tmp_path: Path, make_project: Callable[..., Path], run_warm: Run
 ) -> None:
     project = make_project(tmp_path / "project", REQUIRED)
-    done = run(project, "-p", "no:xdist", "-v", "m.toml", "-k", "abs", "--ep-out", "run", "--junitxml=j.xml")
+    done = run_warm(
+        project, "-p", "no:xdist", "-v", "m.toml", "-k", "abs", "--ep-out", "run", "--junitxml=j.xml"
+    )
     assert done.outcomes == {"models/abs.onnx[ghost]": "FAILED", "models/abs.onnx[cpu]": "PASSED"}
     assert "required target unavailable: unavailable: not_installed" in done.out
     info = json.loads((project / "run" / "run.json").read_text(encoding="utf-8"))
@@ -176,10 +180,10 @@ def test_a_required_target_that_is_unavailable_fails(
 
 
 def test_stopping_at_the_first_failure_keeps_what_has_been_found_out(
-    tmp_path: Path, make_project: Callable[..., Path], run: Run, mode: tuple[str, ...]
+    tmp_path: Path, make_project: Callable[..., Path], run_warm: Run, mode: tuple[str, ...]
 ) -> None:
     project = make_project(tmp_path / "project", REQUIRED)
-    done = run(project, *mode, "-x", "-qq", "m.toml", "--ep-out", "run")
+    done = run_warm(project, *mode, "-x", "-qq", "m.toml", "--ep-out", "run")
     assert done.code in {pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED}
     info = json.loads((project / "run" / "run.json").read_text(encoding="utf-8"))
     # Cells whose turn had not come are in the run where the engine had run them already.

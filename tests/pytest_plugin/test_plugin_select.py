@@ -64,16 +64,16 @@ def test_selection(collected: dict[str, list[str]], name: str) -> None:
     assert collected[name] == SELECTIONS[name][1]
 
 
-def test_a_root_directory_elsewhere(project: Path, run: Run, mode: tuple[str, ...]) -> None:
-    done = run(project, *mode, "--rootdir", str(project / "models"), "m.toml", "-k", "abs and cpu", "-v")
+def test_a_root_directory_elsewhere(project: Path, run_warm: Run, mode: tuple[str, ...]) -> None:
+    done = run_warm(project, *mode, "--rootdir", str(project / "models"), "m.toml", "-k", "abs and cpu", "-v")
     assert done.outcomes == {"models/abs.onnx[cpu]": "PASSED"}
     assert "../m.toml::models/abs.onnx[cpu]" in done.out
 
 
-def test_from_another_folder(project: Path, run: Run) -> None:
+def test_from_another_folder(project: Path, run_warm: Run) -> None:
     below = project / "below"
     below.mkdir()
-    done = run(below, "--co", "-q", "-p", "no:xdist", "../m.toml")
+    done = run_warm(below, "--co", "-q", "-p", "no:xdist", "../m.toml")
     assert done.lines[-1].startswith("11 tests collected"), done.out
     assert "m.toml::models/abs.onnx[cpu]" in done.lines
 
@@ -99,10 +99,10 @@ def pytest_collection_finish(session):
     ("arguments", "engines"), [(["--collect-only"], 0), (["-k", "abs and cpu", "-p", "no:xdist"], 1)]
 )
 def test_processes_start_while_items_are_collected_to_be_run(
-    project: Path, run: Run, arguments: list[str], engines: int
+    project: Path, run_warm: Run, arguments: list[str], engines: int
 ) -> None:
     (project / "conftest.py").write_text(AHEAD, encoding="utf-8")
-    ran = run(project, "m.toml", "-s", *arguments)
+    ran = run_warm(project, "m.toml", "-s", *arguments)
     assert f"warmed up before the first item: {engines}" in ran.out, ran
     assert ran.code == 0
 
@@ -120,13 +120,13 @@ def test_of_its_own():
 
 
 def test_fixtures_are_for_tests_and_not_for_cells(
-    project: Path, run: Run, outcomes: dict[str, str], mode: tuple[str, ...]
+    project: Path, run_warm: Run, outcomes: dict[str, str]
 ) -> None:
     (project / "conftest.py").write_text(FIXTURES, encoding="utf-8")
     (project / "test_own.py").write_text("from conftest import test_of_its_own\n", encoding="utf-8")
     on_cpu = {cell: outcome for cell, outcome in outcomes.items() if "[cpu]" in cell}
     select = ("-v", "-k", "cpu or own")
-    assert run(project, *mode, *select, "m.toml").outcomes == on_cpu
-    beside = run(project, *mode, *select, "m.toml", "test_own.py")
+    assert run_warm(project, "-p", "no:xdist", *select, "m.toml").outcomes == on_cpu
+    beside = run_warm(project, "-p", "xdist", "-n", "2", *select, "m.toml", "test_own.py")
     tests = {f"test_of_its_own[{number}]": "PASSED" for number in (1, 2)}
     assert beside.outcomes == on_cpu | tests

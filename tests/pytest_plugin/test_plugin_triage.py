@@ -29,10 +29,10 @@ PLANTED_FAULT = '{{"kind": "scale", "op_type": "Relu", "factor": 2.0}}'
 
 @pytest.mark.parametrize("mode", [("-p", "no:xdist"), ("-p", "xdist", "-n", "1")], ids=["alone", "xdist"])
 def test_failing_cells_are_explained(
-    tmp_path: Path, make_project: Callable[..., Path], run: Run, mode: tuple[str, ...]
+    tmp_path: Path, make_project: Callable[..., Path], run_warm: Run, mode: tuple[str, ...]
 ) -> None:
     project = make_project(tmp_path / "project", MATRIX)
-    done = run(project, *mode, "m.toml", "-k", "relu or abs", "--ep-out", "run", "--ep-triage")
+    done = run_warm(project, *mode, "m.toml", "-k", "relu or abs", "--ep-out", "run", "--ep-triage")
     assert done.code == 1, done.out + done.err
     (fault,) = (project / "run" / "triage" / "faults.jsonl").read_bytes().splitlines()
     found = decode_fault(fault)
@@ -43,7 +43,7 @@ def test_failing_cells_are_explained(
     assert (project / "run" / "triage" / f"{found.id}.zip").is_file()
 
 
-def test_a_triage_needs_a_run_folder(project: Path, run: Run) -> None:
-    done = run(project, "m.toml", "--ep-triage")
+def test_a_triage_needs_a_run_folder(project: Path, run_warm: Run) -> None:
+    done = run_warm(project, "m.toml", "--ep-triage")
     assert done.code == pytest.ExitCode.USAGE_ERROR
     assert "--ep-triage keeps faults in the run folder: add --ep-out DIR" in done.err

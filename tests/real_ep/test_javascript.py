@@ -34,7 +34,6 @@ SOFTWARE_GPU = [
 ]
 BROWSER = {"browser": "chromium", "packages": ["onnxruntime-web@1.30.0"], "flags": SOFTWARE_GPU}
 CPU, WEBGPU, JSEP = "CPUExecutionProvider", "WebGpuExecutionProvider", "JsExecutionProvider"
-STEPS = 100
 SIZE = 320
 
 
@@ -48,12 +47,12 @@ def save(folder: Path, name: str, nodes: list[Any], shape: list[int], weights: d
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Small ones, one that computes for a while, and one whose names could pass for onnxruntime's log."""
+    """Small ones, a loop, and one whose names could pass for onnxruntime's log."""
     folder = tmp_path_factory.mktemp("models")
     save_small(folder)
     forged = "a\n VerifyEachNodeIsAssignedToAnEp] Node placements"
     save(folder, "forged", [helper.make_node("Relu", ["x"], ["y"], name=forged)], [4], {})
-    save_loop(folder, STEPS)
+    save_loop(folder, 5)
     return folder
 
 
@@ -62,7 +61,7 @@ def lasting(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Small models, and one that computes long enough to be killed meanwhile."""
     folder = tmp_path_factory.mktemp("lasting")
     save_small(folder)
-    save_loop(folder, 10 * STEPS)
+    save_loop(folder, 1000)
     return folder
 
 
@@ -158,8 +157,7 @@ def test_they_compute_and_the_log_tells_the_placement(
     provider: str,
     runtime: dict[str, Any],
 ) -> None:
-    # The loop takes half a minute on SwiftShader, and longer on a busy machine.
-    found = records(models, provider, built(runtime), timeouts_s={"run": 900})
+    found = records(models, provider, built(runtime), timeouts_s={"run": 300})
     small = found["small1"]
     assert small.verdict is Verdict.PASS, small.reason
     assert small.placement is not None
@@ -195,30 +193,35 @@ def test_a_killed_part_of_a_browser_costs_one_cell(
 def test_memory_that_runs_out_in_wasm_is_a_verdict_of_its_own(
     built: Callable[..., Any], records: Callable[..., dict[str, Record]], tmp_path: Path
 ) -> None:
-    # Of three tensors of 1.5 GiB, 4 GiB hold two. They differ: equal ones would be computed once.
+    # 8 MiB less than the 4 GiB that there are in all: what cannot be had is never filled.
     steps = [
-        helper.make_node(op, inputs, [output])
-        for each in "abc"
-        for op, inputs, output in (
-            ("Mul", ["x", each], f"m{each}"),
-            ("Expand", [f"m{each}", "shape"], f"e{each}"),
-        )
+        helper.make_node("Mul", ["x", "a"], ["m"]),
+        helper.make_node("Expand", ["m", "shape"], ["e"]),
+        helper.make_node("ReduceMax", ["e"], ["y"]),
     ]
-    steps += [helper.make_node("Sum", ["ea", "eb", "ec"], ["s"]), helper.make_node("ReduceMax", ["s"], ["y"])]
-    factors = {name: np.full(1, number, np.float32) for number, name in enumerate("abc", 1)}
-    save(tmp_path, "large", steps, [1], {**factors, "shape": np.array([3 << 27])})
+    save(
+        tmp_path,
+        "large",
+        steps,
+        [1],
+        {"a": np.ones(1, np.float32), "shape": np.array([(1 << 30) - (1 << 21)])},
+    )
     save_small(tmp_path)
     found = records(tmp_path, CPU, built(BROWSER))
     assert found["large"].verdict is Verdict.OUT_OF_MEMORY, found["large"]
     assert {found[f"small{number}"].verdict for number in range(3)} == {Verdict.PASS}
 
 
-def test_a_hang_of_wasm_ends_at_the_limit(
-    built: Callable[..., Any], records: Callable[..., dict[str, Record]], models: Path
+def test_a_hang_of_wasm_ends_at_the_limit_and_leaves_no_process(
+    built: Callable[..., Any], records: Callable[..., dict[str, Record]], lasting: Path
 ) -> None:
-    found = records(models, CPU, built(BROWSER), timeouts_s={"run": 0.4})
+    found = records(lasting, CPU, built(BROWSER), timeouts_s={"run": 0.4})
     assert found["long"].verdict is Verdict.HANG
     assert found["small0"].verdict is Verdict.PASS
+    deadline = time.monotonic() + 20
+    while mine := [pid for pid in _descendants(os.getpid()) if _is_browser(pid)]:
+        assert time.monotonic() < deadline, mine
+        time.sleep(0.2)
 
 
 def test_what_is_not_there_is_said(
@@ -233,16 +236,6 @@ def test_what_is_not_there_is_said(
     assert "/nowhere/chromium" in problems["older"]
     verdicts = {event.record.verdict for event in events if isinstance(event, Finished)}
     assert verdicts == {Verdict.UNAVAILABLE}
-
-
-def test_leftovers_of_a_killed_browser_are_removed(
-    built: Callable[..., Any], records: Callable[..., dict[str, Record]], models: Path
-) -> None:
-    records(models, CPU, built(BROWSER), timeouts_s={"run": 0.4})
-    deadline = time.monotonic() + 20
-    while mine := [pid for pid in _descendants(os.getpid()) if _is_browser(pid)]:
-        assert time.monotonic() < deadline, mine
-        time.sleep(0.2)
 
 
 def _is_browser(pid: int) -> bool:

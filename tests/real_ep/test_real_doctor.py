@@ -22,10 +22,10 @@ REAL = [
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def home(tmp_path_factory: pytest.TempPathFactory, with_suites: Callable[[Path], Path]) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("real-doctor")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(ENVIRONMENT, str(folder / "cache"))
+        patch.setenv(ENVIRONMENT, str(with_suites(folder / "cache")))
         # Drivers of display servers look there; a runner may have none.
         patch.setenv("XDG_RUNTIME_DIR", str(folder))
         yield folder

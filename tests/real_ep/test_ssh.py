@@ -22,6 +22,7 @@ from harness.engine.events import Event, Finished, TargetReady
 from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
+from tests.programs import write_program
 
 pytestmark = pytest.mark.real_ep
 
@@ -61,7 +62,7 @@ MODELS = [
 
 
 @pytest.fixture(scope="module")
-def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def box(tmp_path_factory: pytest.TempPathFactory, with_suites: Callable[[Path], Path]) -> Iterator[Path]:
     """A server with a key of its own, reached as ``box``; its log."""
     if SSHD is None or SSH is None:
         if os.environ.get("CI", "").lower() == "true":
@@ -89,12 +90,11 @@ def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     )
     # ssh finds ~ in the list of users, not in $HOME: nothing but an argument makes it read another config.
     (home / "bin").mkdir()
-    (home / "bin" / "ssh").write_text(f'#!/bin/sh\nexec {SSH} -F {home}/config "$@"\n', encoding="utf-8")
-    (home / "bin" / "ssh").chmod(0o755)
+    write_program(home / "bin" / "ssh", f'#!/bin/sh\nexec {SSH} -F {home}/config "$@"\n')
     log = home / "log"
     with log.open("wb") as file, pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", f"{home / 'bin'}{os.pathsep}{os.environ['PATH']}")
-        patch.setenv(ENVIRONMENT, str(home / "command"))
+        patch.setenv(ENVIRONMENT, str(with_suites(home / "command")))
         server = subprocess.Popen([SSHD, "-D", "-e", "-f", home / "sshd.conf"], stderr=file)
         try:
             wait_for(lambda: "listening" in log.read_text("utf-8") or server.poll() is not None)

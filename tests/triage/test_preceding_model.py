@@ -65,17 +65,18 @@ def test_without_time_they_stay(before: Subject) -> None:
     assert smaller(check, before, Budget(0)).after == (before,)
 
 
-def test_the_bundle_has_a_small_pair(
-    triage_planted: TriagePlanted, chain: Chain, deep: onnx.ModelProto, tmp_path: Any
-) -> None:
+def test_the_bundle_has_a_small_pair(triage_planted: TriagePlanted, chain: Chain, tmp_path: Any) -> None:
     planted = {"kind": "scale", "op_type": "Tanh", "after": "Sin", "factor": 1.01}
     nodes: Nodes = [
         ("Abs", ["x"], ["a"], {}),
-        ("MatMul", ["a", "w1"], ["b"], {}),
-        ("Sin", ["b"], ["c"], {}),
-        ("Neg", ["c"], ["y"], {}),
+        ("Sin", ["a"], ["b"], {}),
+        ("Neg", ["b"], ["y"], {}),
     ]
-    (fault,) = triage_planted(planted, b=chain(nodes), c=deep)
+    innocent, fails = chain([("Abs", ["x"], ["y"], {})]), chain([("Tanh", ["x"], ["y"], {})])
+    (fault,) = triage_planted(planted, a=innocent, b=chain(nodes), c=fails)
+    assert not fault.inconclusive, fault.sentence
+    assert fault.location is not None
+    assert fault.location.op_types == ("Tanh",)
     assert fault.preceding == ("models/b.onnx[planted]",)
     (reduced,) = fault.preceding_reduced
     assert [node.op_type for node in reduced.nodes] == ["Sin"]

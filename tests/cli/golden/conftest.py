@@ -13,6 +13,7 @@ import pytest
 
 from harness.cli.main import main
 from harness.corpus.cache import ENVIRONMENT
+from tests.programs import write_program
 
 FAKE = Path(__file__).parents[2] / "engine" / "fake_onnxruntime"
 
@@ -57,8 +58,7 @@ def write_matrix(tmp_path: Path) -> Callable[..., Path]:
             onnx.save(onnx.parser.parse_model(text), tmp_path / "models" / f"{name}.onnx")
         program = tmp_path / "python"
         fake = f"PYTHONPATH={shlex.quote(str(FAKE))} PYTHONDONTWRITEBYTECODE=1 FAKE_VERSION=1.30.0"
-        program.write_text(f'#!/bin/sh\n{fake} exec {shlex.quote(sys.executable)} "$@"\n', encoding="utf-8")
-        program.chmod(0o755)
+        write_program(program, f'#!/bin/sh\n{fake} exec {shlex.quote(sys.executable)} "$@"\n')
         matrix = tmp_path / "m.toml"
         matrix.write_text(
             'schema = 1\n[models]\nfolders = ["models"]\n'

@@ -18,6 +18,7 @@ from harness.engine import launch, process_pool, worker
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, NotRun, PlaceChanged, TargetReady, Warned
 from harness.places import state
+from tests.programs import write_program
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it looks at /proc")
 
@@ -234,8 +235,7 @@ def test_without_any_place_left_cells_are_not_run(
     monkeypatch.setattr(state, "RETRY_S", 0.2)
     switch = tmp_path / "off"
     script = tmp_path / "python"
-    script.write_text(f'#!/bin/sh\n[ -e {switch} ] && exit 7\nexec {sys.executable} "$@"\n', encoding="utf-8")
-    script.chmod(0o755)
+    write_program(script, f'#!/bin/sh\n[ -e {switch} ] && exit 7\nexec {sys.executable} "$@"\n')
     engine = start_engine(tmp_path, matrix(40, "nap_in_run", {"count": 2, "command": str(script)}))
     events: list[Event] = []
     for event in engine.events():
