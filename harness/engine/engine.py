@@ -99,12 +99,7 @@ class Engine:
         self._announced_bytes = 0
         """Written by the engine's thread alone, as the next one is by the consumer's."""
         self._taken_bytes = 0
-        self._fleet = Fleet(
-            plan,
-            lambda *change: self._announce(place_changed(*change)),
-            self._warn,
-            lambda state, problem: self._post(self._fleet.at(state).on_leased, state, problem),
-        )
+        self._fleet = self._make_fleet()
         self._pool = self._make_pool(processes or processors())
         self._effects = Effects(plan)
         self._queues = Queues(plan, self._effects, durations_ms or {}, self._fleet, measures)
@@ -142,6 +137,14 @@ class Engine:
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="ep-harness-engine", daemon=True)
         self._thread.start()
+
+    def _make_fleet(self) -> Fleet:
+        return Fleet(
+            self._plan,
+            lambda *change: self._announce(place_changed(*change)),
+            self._warn,
+            lambda state, problem: self._post(self._fleet.at(state).on_leased, state, problem),
+        )
 
     def _make_pool(self, processes: int) -> ProcessPool:
         builds = Builds(
