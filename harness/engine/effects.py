@@ -30,7 +30,7 @@ UNCHANGED = frozenset({"float32", "as_model"})
 NO_ANSWER = ""
 """In place of a digest: without the options the model does not run, or two runs differ."""
 
-_DIGESTS = 1 << 16
+DIGESTS = 1 << 16
 """Baselines whose digest is kept; an older one is computed once more for a cell that needs it."""
 
 _TRUTH = {"1": "true", "0": "false", "true": "true", "false": "false"}
@@ -61,10 +61,11 @@ class Effects:
     only once.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, baselines: int = DIGESTS) -> None:
+        """Begin with none; digests of so many ``baselines`` are kept."""
         self._plan = plan
         self._doubts: dict[tuple[str, _Axes], Doubt | None] = {}
-        self._digests: LruCache[Baseline, str] = LruCache(_DIGESTS)
+        self._digests: LruCache[Baseline, str] = LruCache(baselines)
         self._coming: set[Baseline] = set()
         # All cells of a configuration share few tuples of axes, so this is far smaller than the plan.
         points = {(cell.target, cell.axes): cell for cell in plan.cells}.values()

@@ -22,13 +22,13 @@ from harness.engine.cases import Cases
 from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.configuration import configuration
 from harness.engine.dispatcher import Dispatcher
-from harness.engine.effects import Effects
+from harness.engine.effects import DIGESTS, Effects
 from harness.engine.events import Answered, Event, Finished, Noted, Warned, place_changed
 from harness.engine.listener import Listener
 from harness.engine.next_step import NextStep
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import Queues
-from harness.engine.references import References, Stores
+from harness.engine.references import MORE_OF_SMALL, References, Stores
 from harness.engine.task import Kind
 from harness.places.fleet import Fleet
 from harness.plan.plan import Plan
@@ -101,7 +101,7 @@ class Engine:
         self._taken_bytes = 0
         self._fleet = self._make_fleet()
         self._pool = self._make_pool(processes or processors())
-        self._effects = Effects(plan)
+        self._effects = Effects(plan, min(DIGESTS, MORE_OF_SMALL * study.room.count))
         self._queues = Queues(plan, self._effects, durations_ms or {}, self._fleet, measures)
         references = References(study.stores or Stores.of_here(), study.room)
         cases = Cases(plan, suites, references, self._warn, study.room)

@@ -6,6 +6,7 @@ counted. So its size follows what was found, not how long it took.
 
 import contextlib
 import shutil
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -22,7 +23,7 @@ from harness.corpus.suites import FUZZ, Suite, operator_tests
 from harness.engine.engine import Engine, Study
 from harness.engine.events import Event, Finished, Noted, TargetReady, Warned
 from harness.engine.references import Stores
-from harness.fuzz.candidates import Candidates
+from harness.fuzz.candidates import AXES, Candidates
 from harness.fuzz.coverage import Coverage
 from harness.fuzz.findings import Findings
 from harness.fuzz.originals import Originals
@@ -115,7 +116,7 @@ class Campaign:
             settings.seed, state.next, tuple(target.name for target in matrix.targets), settings.operators
         )
         self._candidates.passed_over = state.passed_over
-        self._kept = [cell_of(record) for record in records]
+        self._kept = [_cell(record) for record in records]
         self._known = {record.cell for record in records}
         """Ids of kept cells: a session that goes on may judge some of them again."""
         self._unsaved: list[Record] = []
@@ -266,7 +267,7 @@ class Campaign:
 
     def save(self) -> None:
         """Write what was found since the last time, and how far it is."""
-        self._kept += [cell_of(record) for record in self._unsaved]
+        self._kept += [_cell(record) for record in self._unsaved]
         self._folder.replan(self.plan())
         self._folder.add(*self._unsaved)
         self._unsaved = []
@@ -308,6 +309,14 @@ def limited_target(target: Target) -> Target:
         growth_mib=min(target.renew_after.growth_mib, RENEW_MIB),
     )
     return msgspec.structs.replace(target, timeouts_s=limits, renew_after=renew, axes={})
+
+
+def _cell(record: Record) -> Cell:
+    """Return the cell of a record; all that are kept share the names of the target and the axes."""
+    cell = cell_of(record)
+    return msgspec.structs.replace(
+        cell, suite=sys.intern(cell.suite), target=sys.intern(cell.target), axes=AXES
+    )
 
 
 def _suite(seed: int, root: Path) -> Suite:

@@ -8,6 +8,9 @@ from harness.corpus.fuzz import CYCLE, MOST, choice_of, fuzz_name, fuzz_suite_na
 from harness.fuzz.coverage import ENOUGH, Coverage, choice_in
 from harness.fuzz.findings import Findings
 
+AXES = tuple(sorted(AXIS_DEFAULTS.items()))
+"""Those of each cell."""
+
 _LUCKY = 4
 """Of models with a choice that was tried often enough, one in so many is made."""
 
@@ -38,7 +41,6 @@ class Candidates:
 
     def take(self, count: int, coverage: Coverage, findings: Findings) -> Iterator[Cell]:
         """Yield the cells of the next models, of at most ``count``; fewer only at the end of the seed."""
-        axes = tuple(sorted(AXIS_DEFAULTS.items()))
         suite = fuzz_suite_name(self._seed)
         made = 0
         while made < count and self.next < MOST and self._targets:
@@ -57,7 +59,7 @@ class Candidates:
             self.passed_over += len(self._targets) - len(wanted)
             made += bool(wanted)
             for target in wanted:
-                yield Cell(suite=suite, model=name, target=target, axes=axes)
+                yield Cell(suite=suite, model=name, target=target, axes=AXES)
 
     def _is_asked(self, number: int) -> bool:
         if not self._operators:
