@@ -8,7 +8,7 @@ import numpy as np
 from harness.catalog.catalog import find_provider
 from harness.catalog.provider import Accuracy
 from harness.core.fault import Condition
-from harness.core.noise import DEFAULT_LIMITS, noise_of, rms_limit
+from harness.core.noise import NoiseLimits, noise_of, rms_limit
 from harness.core.spread import spread_of
 from harness.core.value import Floats, NamedValues, Tensor, leaves, tensor
 from harness.corpus.model_file import parse_model
@@ -22,6 +22,13 @@ from harness.triage.subject import Subject
 DRAWS = 16
 """Models with random errors, each run once."""
 
+LIMITS = NoiseLimits(rms=3.0**0.5, max=6.0)
+"""Multiples of the spread that a document allows.
+
+Errors of the largest allowed size have a root mean square of 3 ** 0.5 spreads, and a sum of many errors
+exceeds six spreads in some 2e-9 of its elements.
+"""
+
 _PRECISION = "float32"
 
 
@@ -29,7 +36,7 @@ def documented_error(subject: Subject, check: Check, provider: str) -> tuple[Con
     """Return that a wrong value is one that a document of the provider allows; nothing if it is not.
 
     The operators that the document names get random errors of the allowed size. If the provider's outputs lie
-    within the usual limits of the noise that this makes, the document allows them.
+    within ``LIMITS`` of the noise that this makes, the document allows them.
 
     Args:
         subject: A model whose values are wrong.
@@ -111,4 +118,4 @@ def _is_near(expected: Tensor | None, found: Tensor | None, spread: Floats | Non
     if not np.array_equal(np.isfinite(expected.array), np.isfinite(found.array)):
         return False
     rms, largest = noise_of(expected, found, spread)
-    return rms <= rms_limit(DEFAULT_LIMITS, expected.array.size) and largest <= DEFAULT_LIMITS.max
+    return rms <= rms_limit(LIMITS, expected.array.size) and largest <= LIMITS.max
