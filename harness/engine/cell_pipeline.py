@@ -4,7 +4,6 @@ An outcome waits here for the answers of the CPU provider that its verdict needs
 the options whose effect is in question.
 """
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -44,25 +43,32 @@ from harness.engine.recorded import Attempt, record_of
 from harness.engine.task import BaselineTask, CellTask, Kind, Question, QuestionTask, Task
 
 
-class CellPipeline(msgspec.Struct, eq=False, dict=True):
-    """Keeps every task from its submission to its record. ``dict`` is for the cached property.
+class CellPipeline:
+    """Keeps every task from its submission to its record.
 
     ``put`` is called with each task that has to run: a question, a baseline, or a cell once more. Its outcome
-    comes to ``conclude``. ``open`` counts the tasks that have not been concluded.
+    comes to ``conclude``.
     """
 
-    next_step: NextStep
-    effects: Effects
-    put: Callable[[Task], None]
-    announce: Callable[[Event], None]
-    gives_outputs: bool = False
-    open: int = 0
-    compared: "dict[Baseline, list[_Compared]]" = {}
-
-    @functools.cached_property
-    def questions(self) -> OpenQuestions:
+    def __init__(
+        self,
+        next_step: NextStep,
+        effects: Effects,
+        put: Callable[[Task], None],
+        announce: Callable[[Event], None],
+        *,
+        gives_outputs: bool = False,
+    ) -> None:
+        self.next_step = next_step
+        self.effects = effects
+        self.put = put
+        self.announce = announce
+        self.gives_outputs = gives_outputs
+        self.open = 0
+        """Tasks that have not been concluded."""
+        self.compared: dict[Baseline, list[_Compared]] = {}
+        self.questions = OpenQuestions(next_step.cases, next_step.references, self._put_question)
         """What is asked of the CPU provider."""
-        return OpenQuestions(self.next_step.cases, self.next_step.references, self._put_question)
 
     def case(self, task: Task) -> Found:
         """Return the task's model with the data of its scenario, or what is wrong with it."""

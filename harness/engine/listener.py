@@ -1,6 +1,5 @@
 """The listener: messages and ends of processes, turned into outcomes of tasks and fates of queues."""
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -51,24 +50,30 @@ from harness.engine.worker import Worker
 from harness.plan.plan import Plan
 
 
-class Listener(msgspec.Struct, eq=False, dict=True):
-    """Reacts to the messages of agents and to their ends. ``dict`` is for the cached property.
+class Listener:
+    """Reacts to the messages of agents and to their ends.
 
     ``on_gone`` is called, from another thread, with a removed worker whose process has ended.
     """
 
-    plan: Plan
-    queues: Queues
-    pool: ProcessPool
-    pipeline: CellPipeline
-    announce: Callable[[Event], None]
-    on_gone: Callable[[Worker], None]
-    announced: set[str] = set()
-
-    @functools.cached_property
-    def at_places(self) -> PlaceListener:
+    def __init__(
+        self,
+        plan: Plan,
+        queues: Queues,
+        pool: ProcessPool,
+        pipeline: CellPipeline,
+        announce: Callable[[Event], None],
+        on_gone: Callable[[Worker], None],
+    ) -> None:
+        self.plan = plan
+        self.queues = queues
+        self.pool = pool
+        self.pipeline = pipeline
+        self.announce = announce
+        self.on_gone = on_gone
+        self.announced: set[str] = set()
+        self.at_places = PlaceListener(pool.fleet, pipeline, announce, self._announce_target)
         """Reacts to what processes at places do."""
-        return PlaceListener(self.pool.fleet, self.pipeline, self.announce, self._announce_target)
 
     def on_message(self, worker: Worker, message: tuple[Any, ...], at: float) -> bool:
         """React to a message of a worker's process.

@@ -1,12 +1,11 @@
 """Wrong values that the EP's documents allow: some functions may be less exact than rounding."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 import msgspec
 import numpy as np
 
 from harness.catalog.catalog import find_provider
-from harness.catalog.provider import Accuracy
 from harness.core.fault import Condition
 from harness.core.noise import NoiseLimits, noise_of, rms_limit
 from harness.core.spread import spread_of
@@ -53,10 +52,11 @@ def documented_error(subject: Subject, check: Check, provider: str) -> tuple[Con
     (seen,) = lab.run([check.trial(subject)], fresh=True)
     if golden is None or not seen.outputs:
         return ()
-    spread = _spread(subject, golden, lab, _allowed(entries))
+    allowed = {name: one.error for one in entries for name in one.operators}
+    spread = _spread(subject, golden, lab, allowed)
     if spread is None or not _is_within(golden, seen.outputs, spread):
         return ()
-    names = sorted(used.intersection(_allowed(entries)))
+    names = sorted(used.intersection(allowed))
     documents = ", ".join(dict.fromkeys(one.document for one in entries))
     return (Condition(kind="accuracy", name=", ".join(names), value=documents, fails=False),)
 
@@ -66,10 +66,6 @@ def _operators(subject: Subject) -> frozenset[str]:
     model = subject.proto()
     nodes = [*model.graph.node, *(node for function in model.functions for node in function.node)]
     return frozenset(node.op_type for node in all_nodes(nodes) if not domain_of(node))
-
-
-def _allowed(entries: Collection[Accuracy]) -> Mapping[str, float]:
-    return {name: one.error for one in entries for name in one.operators}
 
 
 def _spread(
