@@ -42,10 +42,20 @@ class Target:
         self.version = tuple(int(part) for part in re.findall(r"\d+", ort.__version__)[:2])
         self.fingerprint = fingerprint
         fingerprint.update(providers=self.chain, options=self.options)
+        self._load_libraries()
         if config.get("plugin"):
             self._register(config["plugin"], config.get("device") or {})
         else:
             self._check_built()
+
+    def _load_libraries(self) -> None:
+        """Load CUDA and cuDNN from pip's packages, if this onnxruntime is built for them.
+
+        Their folders are on no search path: a session finds the libraries only once they are loaded, and
+        without them onnxruntime takes the CPU. What is missing is printed.
+        """
+        if self.chain != [CPU] and hasattr(self.ort, "preload_dlls"):  # since 1.21
+            self.ort.preload_dlls(msvc=False)
 
     def _check_built(self) -> None:
         """Refuse a provider that this build lacks: onnxruntime would silently take the CPU."""

@@ -7,8 +7,10 @@ from harness.corpus.variants.source import is_random_graph, original_of
 
 T = TypeVar("T")
 
-MOST = 2_000
-"""Records that are held: a variant has the number after its original, so few are between them."""
+MOST = 300
+"""Records that are held: a variant has the number after its original, so few are between them.
+
+As many as two batches: more would only take longer to fill."""
 
 
 class Originals:

@@ -24,7 +24,7 @@ TRUE_FALSE = ("1", "0")
 Globs = tuple[str, ...]
 """Alternatives: one of them has to match."""
 
-_MODELS = 1 << 14
+_MODELS = 1 << 12
 """Models whose matches are kept: a plan asks about one after the other, and fuzzing has no end."""
 
 

@@ -115,6 +115,8 @@ def events(
         target("good", {}, fake_env),
         target("plugin", {"plugin": "here.so", "device": {"type": "gpu"}}, fake_env),
         target("profiled", {"env": {"FAKE_VERSION": "1.24.1"}}, fake_env),
+        # Libraries of pip's packages are on no search path.
+        target("needs-libraries", fault("needs_libraries"), fake_env),
         target(
             "rejected",
             {"options": {"precision": "wrong", "device_id": 0}, "unchecked_options": True},
@@ -147,7 +149,7 @@ def test_an_unusable_target_says_why_for_each_cell(events: list[Event], name: st
         assert record.expected
 
 
-@pytest.mark.parametrize("name", [*TARGETS, "good", "rejected", "varied", "profiled", "plugin"])
+@pytest.mark.parametrize("name", [*TARGETS, "good", "rejected", "varied", "profiled", "plugin", "needs-libraries"])
 def test_each_target_is_announced_once(events: list[Event], name: str) -> None:
     ready = [event for event in events if isinstance(event, TargetReady) and event.target == name]
     assert len(ready) == 1
@@ -155,7 +157,7 @@ def test_each_target_is_announced_once(events: list[Event], name: str) -> None:
     assert (ready[0].problem == "") is usable
 
 
-@pytest.mark.parametrize("name", ["good", "plugin", "profiled"])
+@pytest.mark.parametrize("name", ["good", "plugin", "profiled", "needs-libraries"])
 def test_the_others_ran_and_made_one_session_for_each_model(events: list[Event], name: str) -> None:
     for cell in cells(events, name):
         assert cell.record.verdict is Verdict.PASS, cell.record

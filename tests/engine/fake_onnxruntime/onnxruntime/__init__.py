@@ -45,6 +45,7 @@ STATE = SimpleNamespace(
     shift=np.float32(os.environ.get("FAKE_SHIFT", "0")),  # added to whatever is computed
     answers={},  # of the session before
     held=[],
+    loaded=False,  # the libraries of pip's packages
     seen=set(),  # models that must not come again
     model="",  # the stem of the last one's file name
 )
@@ -490,7 +491,8 @@ class InferenceSession:
             raise Fail(f"unknown value for an option of {name}")
         self.kept: dict[str, Any] = {}
         act(self.fault, "create")
-        dropped = FAULT in {"dropped", "library_on_stderr"} or self.fault == "dropped_at_create"
+        unloaded = FAULT == "needs_libraries" and not STATE.loaded
+        dropped = unloaded or FAULT in {"dropped", "library_on_stderr"} or self.fault == "dropped_at_create"
         chain = [one if isinstance(one, str) else one[0] for one in providers or [name]]
         self.providers = [CPU] if dropped else list(dict.fromkeys([*chain, CPU]))
         rounds = self.fault in {"rounds", "frail"}
@@ -591,6 +593,11 @@ class InferenceSession:
 
 def get_available_providers() -> list[str]:
     return [CPU] if FAULT == "unlisted" else [*os.environ.get("FAKE_PROVIDERS", "").split(), EP, CPU]
+
+
+def preload_dlls(*, msvc: bool) -> None:
+    del msvc
+    STATE.loaded = True
 
 
 def register_execution_provider_library(name: str, path: str) -> None:
