@@ -23,6 +23,10 @@ class UnsupportedError(Exception):
     """The provider, or this onnxruntime, refuses what a scenario needs, with a clear message."""
 
 
+class MissingOutputsError(Exception):
+    """A run returned fewer values than the session has outputs."""
+
+
 class NoRoomError(UnfeedableError):
     """Tensors fit neither into a folder nor into a message."""
 

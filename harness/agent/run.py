@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.agent.errors import UnfeedableError
+from harness.agent.errors import MissingOutputsError, UnfeedableError
 from harness.agent.wire import narrow_type, ort_value, to_wire, value_to_wire
 
 REPEAT_LIMIT_MS = 500  # a first run that took longer is not repeated
@@ -47,7 +47,16 @@ class Runner:
         return lambda: list(self.session.run_with_ort_values(self.names, values))
 
     def in_wire_form(self, values: list[Any]) -> list[Any]:
-        """Return the values that a step returned, in wire form."""
+        """Return the values that a step returned, in wire form.
+
+        Raises:
+            MissingOutputsError: There are too few: with ``enable_cuda_graph``, CUDA returns only what is bound.
+        """
+        if len(values) < len(self.names):
+            raise MissingOutputsError(
+                "the session ran and returned %d of its %d outputs; the scenario io_binding binds them"
+                % (len(values), len(self.names))
+            )
         if self.has_narrow:
             return [value_to_wire(value, narrow_type(kind)) for value, kind in zip(values, self.types)]
         return [to_wire(value, kind) for value, kind in zip(values, self.types)]

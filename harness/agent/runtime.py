@@ -20,6 +20,8 @@ _MISSING_LIBRARY = re.compile(
     r"|Library not loaded: ([^\s\"]+)"  # macOS
 )
 
+_NO_DEVICE = re.compile(r"no (?:CUDA|ROCm)-capable device|Failed to get a WebGPU adapter")
+
 _DESCRIPTION = re.compile(r".*(?:onnx|numpy).*\.(?:dist|egg)-info", re.IGNORECASE)
 """The folder of what is installed, beside the packages; reading all of them takes longer than onnxruntime."""
 
@@ -53,21 +55,25 @@ def import_onnxruntime() -> Any:
 
 
 def describe_packages() -> dict[str, Any]:
-    """Return the installed versions; if several distributions own ``onnxruntime``, their names too."""
+    """Return the installed versions; if several distributions own ``onnxruntime``, their names too.
+
+    A folder of the search path hides what a later one has, so only those of one folder overwrite each other.
+    """
     packages: dict[str, str] = {}
-    owners: list[str] = []
+    owners: dict[str, list[str]] = {}
     for folder in _descriptions():
         text = _text(folder, "METADATA") or _text(folder, "PKG-INFO")
         headers = dict(reversed(_HEADER.findall(text.partition("\n\n")[0])))  # the first of each counts
         name = headers.get("Name", "")
         if "onnx" in name.lower() or name.lower() == "numpy":
-            packages[name] = headers.get("Version", "")  # none if pip left a broken installation
+            packages.setdefault(name, headers.get("Version", ""))  # none if pip left a broken installation
         if name.lower().startswith("onnxruntime"):
             # Search the text: parsing it as a table takes longer than importing onnxruntime.
             files = "\n" + _text(folder, "RECORD").replace("\\", "/")
             if "\nonnxruntime/__init__.py," in files:
-                owners.append(name)
-    return {"packages": packages, **({"owners": owners} if len(owners) > 1 else {})}
+                owners.setdefault(os.path.dirname(folder), []).append(name)
+    used = next(iter(owners.values()), [])
+    return {"packages": packages, **({"owners": used} if len(used) > 1 else {})}
 
 
 def _descriptions() -> list[str]:
@@ -116,6 +122,8 @@ def diagnose(cause: str, reason: str, printed: str, owners: list[str]) -> tuple[
     found = _OTHER_NUMPY.search(printed)  # numpy's warning names it, the error does not
     if found:
         return cause, "it is built for numpy<2 and finds numpy %s: %s" % (found.group(1), reason)
+    if _NO_DEVICE.search(reason):
+        return "no_device", reason
     if owners:
         return "version_conflict", "%s both own onnxruntime: %s" % (" and ".join(owners), reason)
     return cause, reason

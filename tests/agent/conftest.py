@@ -46,8 +46,10 @@ def start_agent(
     pytest.importorskip("onnxruntime")
     channels = []
 
-    def start(tensor_folders: list[str] | None = None) -> Callable[..., dict[str, Any]]:
-        channel = open_channel()
+    def start(
+        tensor_folders: list[str] | None = None, env: Mapping[str, str] | None = None
+    ) -> Callable[..., dict[str, Any]]:
+        channel = open_channel(env)
         channels.append(channel)
         config: dict[str, Any] = {"providers": ["CPUExecutionProvider"], "options": {}}
         channel.send(("config", {**config, "tensor_folders": tensor_folders}))

@@ -144,6 +144,33 @@ def test_owners_of_one_module_are_found(tmp_path: Path, monkeypatch: pytest.Monk
     assert found["packages"] == {name: "1.0" for name in records if name.startswith("onnxruntime")}
 
 
+def test_owners_in_other_folders_are_only_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder, name, version in (
+        ("first", "onnxruntime-gpu", "2.0"),
+        ("second", "onnxruntime", "1.0"),
+        ("second", "onnxruntime-gpu", "1.0"),
+    ):
+        info = tmp_path / folder / f"{name}-{version}.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Name: {name}\nVersion: {version}\n", encoding="utf-8")
+        (info / "RECORD").write_text("onnxruntime/__init__.py,,\n", encoding="utf-8")
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "first"), str(tmp_path / "second")])
+    versions = {"onnxruntime-gpu": "2.0", "onnxruntime": "1.0"}
+    assert runtime.describe_packages() == {"packages": versions}
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "second"), str(tmp_path / "first")])
+    assert len(runtime.describe_packages()["owners"]) == 2
+
+
+def test_a_provider_that_finds_no_device_says_so() -> None:
+    """Texts of CUDA's runtime and of Dawn."""
+    for text in (
+        "CUDA failure 100: no CUDA-capable device is detected ; GPU=0",
+        "webgpu_context.cc:136: Failed to get a WebGPU adapter: No supported adapters",
+    ):
+        both = ["onnxruntime", "onnxruntime-gpu"]
+        assert runtime.diagnose("registration_failed", text, "", both) == ("no_device", text)
+
+
 def test_packages_are_read_from_what_installers_leave(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

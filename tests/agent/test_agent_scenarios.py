@@ -71,6 +71,21 @@ def test_binding_reports_where_values_lay(serve: Serve, parse: Parse) -> None:
     assert found["equal_to_plain"] is True
 
 
+def test_a_session_that_returns_only_what_is_bound(
+    start_agent: Callable[..., Serve], parse: Parse, tmp_path: Path
+) -> None:
+    """As CUDA's does with ``enable_cuda_graph``: the run succeeds."""
+    customized = "import onnxruntime\nonnxruntime.InferenceSession.run = lambda *_: []\n"
+    (tmp_path / "sitecustomize.py").write_text(customized, encoding="utf-8")
+    serve = start_agent(env={"PYTHONPATH": str(tmp_path)})
+    plain = serve(parse(ADD), WIDE)
+    assert (plain["status"], plain["kind"]) == ("error", "MissingOutputsError")
+    assert "returned 0 of its 1 outputs" in plain["message"]
+    bound = facts(serve(parse(ADD), WIDE, scenario="io_binding"))
+    assert "equal_to_plain" not in bound
+    assert "returned 0 of its 1 outputs" in bound["plain"]
+
+
 @pytest.mark.parametrize(
     ("graph", "value"),
     [
