@@ -50,7 +50,7 @@ class Runner:
         """Return the values that a step returned, in wire form.
 
         Raises:
-            MissingOutputsError: There are too few: with ``enable_cuda_graph``, CUDA returns only what is bound.
+            MissingOutputsError: There are too few: with ``enable_cuda_graph``, CUDA gives only what is bound.
         """
         if len(values) < len(self.names):
             raise MissingOutputsError(

@@ -1,5 +1,6 @@
 """`ep-harness triage`: from the failing cells of a run to faults with minimal models."""
 
+import functools
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from harness.core.record import Record
 from harness.core.text import visible
 from harness.engine.admission import processors
 from harness.engine.prepare import open_suites
+from harness.fuzz.histories import HISTORIES, earlier_of_all
 from harness.plan.matrix import Matrix
 from harness.report.figures import plural
 from harness.report.read import read_run
@@ -55,7 +57,7 @@ def triage(
         budget_s=settings["budget_s"],
         keep_weights=settings["keep_weights"],
     )
-    code = triage_records(matrix_of(data.info, run), data.records, folder, wanted)
+    code = triage_records(matrix_of(data.info, run), data.records, run, folder, wanted)
     if write_expect is not None:
         _write_expect(write_expect, folder, data.records)
     return code
@@ -64,15 +66,18 @@ def triage(
 def triage_folder(matrix: Matrix, run: Path, budget_s: float) -> None:
     """Triage the failing cells of a run that has just ended."""
     settings = TriageSettings(jobs=processors(), budget_s=budget_s)
-    triage_records(matrix, read_run(run).records, run / TRIAGE_FOLDER, settings)
+    triage_records(matrix, read_run(run).records, run, run / TRIAGE_FOLDER, settings)
 
 
-def triage_records(matrix: Matrix, records: Sequence[Record], folder: Path, settings: TriageSettings) -> int:
-    """Triage failing cells into a folder, print each fault, and return the exit code of the command."""
+def triage_records(
+    matrix: Matrix, records: Sequence[Record], run: Path, folder: Path, settings: TriageSettings
+) -> int:
+    """Triage failing cells of a run into a folder, print each fault, and return the command's exit code."""
     faults: list[Fault] = []
     shown = Display()
+    earlier = functools.partial(earlier_of_all, run, records) if (run / HISTORIES).exists() else None
     with shown.bars:
-        work = Triage(matrix, open_suites(matrix), records, folder, settings, shown.note)
+        work = Triage(matrix, open_suites(matrix), records, folder, settings, shown.note, earlier)
         shown.say(f"triage   {plural(len(work.groups), 'group')} of failing cells")
         try:
             for fault in work.run():

@@ -26,6 +26,7 @@ from harness.engine.references import Stores
 from harness.fuzz.candidates import AXES, Candidates
 from harness.fuzz.coverage import Coverage
 from harness.fuzz.findings import Findings
+from harness.fuzz.histories import Histories, write_histories
 from harness.fuzz.originals import Originals
 from harness.fuzz.state import State, write_state
 from harness.plan.matrix import Matrix
@@ -124,6 +125,7 @@ class Campaign:
         self._excluded: dict[str, str] = {}
         """Target -> why its latest invalid model is invalid."""
         self._originals = Originals()
+        self._histories = Histories()
         self._saved_at = self._told_at = time.monotonic()
         for record in records:
             self.coverage.add(record, 0)
@@ -246,6 +248,7 @@ class Campaign:
         rank = len(event.case.ports[0].type.shape or ()) if event.case and event.case.ports else 0
         is_new = self.coverage.add(record, rank, event.printed)
         is_finding = self.findings.add(record)
+        self._histories.add(record, is_finding=is_finding)
         if record.cell in self._known:
             return
         if is_finding:
@@ -270,6 +273,7 @@ class Campaign:
         self._kept += [_cell(record) for record in self._unsaved]
         self._folder.replan(self.plan())
         self._folder.add(*self._unsaved)
+        write_histories(self._folder.path, self._histories.take())
         self._unsaved = []
         # Models that are not judged yet are looked at again by a session that goes on.
         waiting = [int(name.partition("-")[0]) for name in self._open]

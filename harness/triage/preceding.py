@@ -1,6 +1,6 @@
 """Finds the models that must run before a failing one in the same process: state leaks between sessions."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
@@ -10,8 +10,8 @@ from harness.plan.matrix import Matrix
 from harness.triage.budget import Budget
 from harness.triage.failure import Failure, rerun
 
-MOST_EARLIER = 128
-"""Earlier cells that are tried, the latest ones."""
+EARLIER = (128, 1024)
+"""Earlier cells that are tried, the latest ones: so many, and then more."""
 
 MOST_NEEDED = 3
 """Preceding models of a failure that is triaged further."""
@@ -26,7 +26,7 @@ class Reruns(msgspec.Struct, frozen=True):
     matrix: Matrix
     suites: Mapping[str, Suite]
     record: Record
-    records: Collection[Record]
+    earlier: "Earlier"
     budget: Budget
 
     def again(self) -> Failure:
@@ -35,12 +35,16 @@ class Reruns(msgspec.Struct, frozen=True):
 
     def preceding(self) -> tuple[Failure, ...]:
         """Return the cells without which it does not fail, if it does after those that ran before it."""
-        earlier = earlier_cells(self.record, self.records)
+        earlier = self.earlier(self.record)
         return find_preceding(self.matrix, self.suites, self.record, earlier, self.budget)
 
 
-def earlier_cells(record: Record, records: Collection[Record]) -> tuple[Record, ...]:
-    """Return the cells that ran before a cell in its process, in their order."""
+Earlier = Callable[[Record], Sequence[Record]]
+"""Returns the cells that ran before a cell in its process, in their order."""
+
+
+def earlier_cells(records: Collection[Record], record: Record) -> tuple[Record, ...]:
+    """Return those of some cells that ran before a cell in its process, in their order."""
     own = record.process
     if own is None:
         return ()
@@ -52,13 +56,13 @@ def earlier_cells(record: Record, records: Collection[Record]) -> tuple[Record, 
         and other.process.pid == own.pid
         and other.process.session < own.session
     ]
-    return tuple(sorted(same, key=lambda one: one.process.session if one.process else 0))[-MOST_EARLIER:]
+    return tuple(sorted(same, key=lambda one: one.process.session if one.process else 0))
 
 
 def find_preceding(
     matrix: Matrix, suites: Mapping[str, Suite], record: Record, earlier: Sequence[Record], budget: Budget
 ) -> tuple[Failure, ...]:
-    """Return the earlier cells that a failure needs; empty if it does not appear after all of them either.
+    """Return the earlier cells that a failure needs; empty if it does not appear after many of them either.
 
     Each attempt runs in fresh processes. First the latest cell is found from which on all are needed, by
     bisection; then the cells behind it are left out, in pieces. If more than ``MOST_NEEDED`` pieces are
@@ -71,7 +75,8 @@ def find_preceding(
         reruns += 1
         return rerun(matrix, suites, (*cells, record)).failures[record.cell].fails_again
 
-    if not earlier or not fails_after(earlier):
+    earlier = _enough(earlier, fails_after, budget)
+    if not earlier:
         return ()
     least, most = 0, len(earlier) - 1
     while least < most and not budget.spent:
@@ -98,3 +103,16 @@ def find_preceding(
         size //= 2
     found = rerun(matrix, suites, (*needed, record)).failures
     return tuple(found[one.cell] for one in needed)
+
+
+def _enough(
+    earlier: Sequence[Record], fails_after: Callable[[Sequence[Record]], bool], budget: Budget
+) -> Sequence[Record]:
+    """Return the latest cells, after which the failure appears; none if it does not."""
+    for count in EARLIER:
+        latest = earlier[-count:]
+        if not latest or fails_after(latest):
+            return latest
+        if len(latest) == len(earlier) or budget.spent:
+            break
+    return ()

@@ -30,7 +30,7 @@ from harness.triage.hand_over import hand_over
 from harness.triage.hang_limits import limited_targets
 from harness.triage.lab import Lab, after_targets
 from harness.triage.native import SWITCHED_ON
-from harness.triage.preceding import MOST_NEEDED, Reruns
+from harness.triage.preceding import MOST_NEEDED, Earlier, Reruns, earlier_cells
 from harness.triage.studied import Request, Studied
 from harness.triage.study import Study
 
@@ -78,6 +78,8 @@ _Results = queue.SimpleQueue[Fault | BaseException | None]
 class Triage(msgspec.Struct, eq=False):
     """Triages the failing cells of a run; faults go into a folder. ``tell`` is called from several threads.
 
+    ``earlier`` is for runs that keep records of few cells.
+
     Raises:
         UsageError: A cell that is asked for has no record, or did not fail; the folder cannot be written.
     """
@@ -88,6 +90,7 @@ class Triage(msgspec.Struct, eq=False):
     folder: Path
     settings: TriageSettings
     tell: Tell
+    earlier: Earlier | None = None
     groups: tuple[Group, ...] = ()
     known: dict[str, Fault] = {}
     stop: threading.Event = msgspec.field(default_factory=threading.Event)
@@ -175,6 +178,7 @@ class Triage(msgspec.Struct, eq=False):
         others = (own, *(variation.target for variation in variations))
         targets = [*others, *(one.target for one in request.limited)]
         targets += [each for one in others for each in after_targets(one, MOST_NEEDED)]
+        earlier = self.earlier or functools.partial(earlier_cells, self.records)
         with Lab(targets, home, lambda text: self.tell(Note(about=name, text=text))) as lab:
             for number, group in enumerate(groups):
                 if self.stop.is_set() or budget.spent:
@@ -182,7 +186,7 @@ class Triage(msgspec.Struct, eq=False):
                 cell = group.representative.cell
                 share = budget.share(len(groups) - number)
                 tell = functools.partial(self._learnt, cell)
-                reruns = Reruns(self.matrix, self.suites, group.representative, self.records, share)
+                reruns = Reruns(self.matrix, self.suites, group.representative, earlier, share)
                 study = Study(lab, group, again.failures[cell], request, share, tell, reruns)
                 studied = study.run()
                 if not self.stop.is_set():  # else it was cut short, and is to be tried again

@@ -149,7 +149,9 @@ def test_an_unusable_target_says_why_for_each_cell(events: list[Event], name: st
         assert record.expected
 
 
-@pytest.mark.parametrize("name", [*TARGETS, "good", "rejected", "varied", "profiled", "plugin", "needs-libraries"])
+@pytest.mark.parametrize(
+    "name", [*TARGETS, "good", "rejected", "varied", "profiled", "plugin", "needs-libraries"]
+)
 def test_each_target_is_announced_once(events: list[Event], name: str) -> None:
     ready = [event for event in events if isinstance(event, TargetReady) and event.target == name]
     assert len(ready) == 1

@@ -13,7 +13,7 @@ from harness.core.record import ProcessState, Record
 from harness.triage import preceding as module
 from harness.triage.budget import Budget
 from harness.triage.preceding import (
-    MOST_EARLIER,
+    EARLIER,
     MOST_NEEDED,
     MOST_RERUNS,
     earlier_cells,
@@ -123,12 +123,24 @@ def test_earlier_cells_are_those_of_the_same_process(passed: MakeRecord) -> None
         passed("dead"),
         own,
     ]
-    assert [one.model for one in earlier_cells(own, records)] == ["first", "second"]
-    assert earlier_cells(passed("dead"), records) == ()
+    assert [one.model for one in earlier_cells(records, own)] == ["first", "second"]
+    assert earlier_cells(records, passed("dead")) == ()
 
 
-def test_of_many_earlier_cells_the_latest_are_tried(cells: Cells) -> None:
-    records = cells(MOST_EARLIER + 50)
-    found = earlier_cells(records[-1], records)
-    assert len(found) == MOST_EARLIER
-    assert found[-1] is records[-2]
+@pytest.mark.parametrize(
+    ("needed", "tries"), [(EARLIER[1] - 1, 1), (EARLIER[1] - EARLIER[0] - 5, 2)], ids=["near", "far"]
+)
+def test_of_many_earlier_cells_the_latest_are_tried_first(
+    monkeypatch: pytest.MonkeyPatch, cells: Cells, needed: int, tries: int
+) -> None:
+    names, fake = found(monkeypatch, cells(EARLIER[1]), {f"m{needed}"})
+    assert names == [f"m{needed}"]
+    lengths = [len(tried) - 1 for tried in fake.tried]
+    assert lengths[:tries] == list(EARLIER[:tries])
+    assert max(lengths) == EARLIER[tries - 1]
+
+
+def test_cells_too_long_ago_are_not_tried(monkeypatch: pytest.MonkeyPatch, cells: Cells) -> None:
+    names, fake = found(monkeypatch, cells(EARLIER[1] + 3), {"m2"})
+    assert names == []
+    assert [len(tried) - 1 for tried in fake.tried] == list(EARLIER)

@@ -48,7 +48,8 @@ def planted(session_class: Any) -> Any:
             import onnx
 
             given = onnx.load_model_from_string(model) if isinstance(model, bytes) else onnx.load(model)
-            self.fault = FAULT if applies(given, options, earlier[-1:]) else {}
+            before = earlier if FAULT.get("long_after") else earlier[-1:]
+            self.fault = FAULT if applies(given, options, before) else {}
             self.runs = self.at_once = 0
             self.lock = threading.Lock()
             earlier.append([node.op_type for node in given.graph.node])
@@ -85,7 +86,7 @@ def planted(session_class: Any) -> Any:
 
 
 def applies(model: Any, options: Any, before: list[list[str]]) -> bool:
-    """Whether a session of the model, after the one before, has what the fault is about."""
+    """Whether a session of the model, after those before, has what the fault is about."""
     nodes = list(model.graph.node)
     guilty = [node for node in nodes if is_guilty(node)]
     if not guilty or random.random() >= FAULT.get("rate", 1.0):  # noqa: S311 - nothing secret
@@ -101,7 +102,7 @@ def applies(model: Any, options: Any, before: list[list[str]]) -> bool:
 
 def shows(number: int, at_once: int, fed: Any) -> bool:
     """Whether a run of a session with the fault has it."""
-    rows = max((len(value) for value in fed.values()), default=0)
+    rows = max((len(value) if getattr(value, "shape", True) else 1 for value in fed.values()), default=0)
     enough = rows >= FAULT.get("size", 0) and at_once >= FAULT.get("threads", 1)
     return bool(enough and number >= FAULT.get("run", 1))
 

@@ -1,0 +1,129 @@
+"""What ran before a failing cell in its process: triage needs it if the failure alone does not appear.
+
+Providers keep compiled programs and buffers for later sessions. Of most cells no record is kept, so this
+tells their models by number; the suite of the run makes them again.
+"""
+
+from collections import deque
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import msgspec
+
+from harness.core.cell import Cell
+from harness.core.errors import Problem, UsageError
+from harness.core.record import SCHEMA, ProcessState, Record
+from harness.core.verdict import Verdict
+from harness.corpus.fuzz import fuzz_name, fuzz_suite_name, number_of
+from harness.fuzz.candidates import AXES
+from harness.fuzz.state import read_state
+from harness.triage.preceding import EARLIER, earlier_cells
+
+HISTORIES = "histories.jsonl"
+"""In the run folder; a line for each process that had a finding, or several in the order of its sessions."""
+
+PROCESSES = 32
+"""Processes whose history is remembered, the latest ones: more than live at once."""
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True):
+    """Cells of one process, in their order.
+
+    Attributes:
+        target: The target.
+        pid: The process, as in its records.
+        cells: Number of the session in the process, and number of the model.
+    """
+
+    target: str
+    pid: int
+    cells: tuple[tuple[int, int], ...]
+
+
+class Histories:
+    """Remembers the cells of each process until one of them is a finding."""
+
+    def __init__(self) -> None:
+        self._cells: dict[tuple[str, int], deque[tuple[int, int]]] = {}
+        self._wanted: set[tuple[str, int]] = set()
+
+    def add(self, record: Record, *, is_finding: bool) -> None:
+        """Remember a cell; if it is a finding, what has run in its process is to be told."""
+        if record.process is None:
+            return
+        key = (record.target, record.process.pid)
+        cells = self._cells.pop(key, None) or deque(maxlen=max(EARLIER))
+        self._cells[key] = cells  # the latest one is the last
+        cells.append((record.process.session, number_of(record.model)))
+        if is_finding:
+            self._wanted.add(key)
+        if len(self._cells) > PROCESSES:
+            oldest = next(iter(self._cells))
+            if oldest not in self._wanted:
+                del self._cells[oldest]
+
+    def take(self) -> Iterator[History]:
+        """Yield what is to be told and was not yet."""
+        for target, pid in sorted(self._wanted):
+            yield History(target=target, pid=pid, cells=tuple(self._cells[target, pid]))
+            self._cells[target, pid].clear()
+        self._wanted.clear()
+
+
+def write_histories(folder: Path, histories: Iterator[History]) -> None:
+    """Append to the file of a run folder.
+
+    Raises:
+        UsageError: It cannot be written.
+    """
+    lines = [msgspec.json.encode(one) + b"\n" for one in histories]
+    if not lines:
+        return
+    try:
+        with (folder / HISTORIES).open("ab") as file:
+            file.write(b"".join(lines))
+    except OSError as error:
+        what = f"cannot be written: {error.strerror}"
+        raise UsageError(
+            Problem(where=str(folder / HISTORIES), what=what, hint="choose another --out")
+        ) from error
+
+
+def earlier_of_all(folder: Path, kept: Collection[Record], record: Record) -> tuple[Record, ...]:
+    """Return the cells that ran before a cell in its process, in their order, kept or not.
+
+    Those that are not kept have records without a result. A last line that was cut off is left out.
+    """
+    known = {one.cell for one in kept}
+    unkept: list[Record] = []
+    seed = read_state(folder).seed
+    for line in (folder / HISTORIES).read_bytes().splitlines():
+        try:
+            history = msgspec.json.decode(line, type=History)
+        except msgspec.DecodeError:
+            continue
+        if record.process is not None and (history.target, history.pid) == (
+            record.target,
+            record.process.pid,
+        ):
+            made = (_without_result(history, seed, session, number) for session, number in history.cells)
+            unkept += (one for one in made if one.cell not in known)
+    return earlier_cells((*kept, *unkept), record)
+
+
+def _without_result(history: History, seed: int, session: int, number: int) -> Record:
+    name = fuzz_name(seed, number)
+    cell = Cell(suite=fuzz_suite_name(seed), model=name, target=history.target, axes=AXES)
+    return Record(
+        schema=SCHEMA,
+        cell=cell.id,
+        suite=cell.suite,
+        model=cell.model,
+        target=cell.target,
+        provider="",
+        axes=dict(cell.axes),
+        verdict=Verdict.NOT_RUN,
+        family=Verdict.NOT_RUN.family,
+        expected=True,
+        process=ProcessState(pid=history.pid, session=session),
+    )
