@@ -129,7 +129,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     libraries: dict[Text, Text] = {}
     probes: tuple[Probe, ...] = msgspec.field(default=(), name="probe")
     binding_device: str = ""
-    delivers: tuple[Literal["float16", "bfloat16"], ...] = ()
+    delivers: tuple[Literal["tf32", "float16", "bfloat16"], ...] = ()
     unknown_options: Literal["refused", "ignored", "passed_on", "unconfirmed"]
     true_false: tuple[Text, Text] = ("1", "0")
     also_booleans: tuple[Text, ...] = ()

@@ -13,7 +13,7 @@ from harness.core import wording
 from harness.core.noise import DEFAULT_LIMITS, PRECISIONS, rms_limit
 from harness.core.output_metrics import LOST, Frontier, Noise, OutputDetails, OutputMetrics, PrecisionError
 from harness.core.policy import Policy
-from harness.core.tolerance import EXACT, UNIT_ROUNDOFF, default_tolerance
+from harness.core.tolerance import EXACT, FLOORS, UNIT_ROUNDOFF, default_tolerance
 from harness.core.verdict import Verdict
 
 SUSPICIOUS = 16.0
@@ -158,9 +158,9 @@ def _judge_values(row: OutputMetrics, details: OutputDetails, policy: Policy) ->
             return _judge_noise(row, details, policy)
         # A record has the noise of its matrix's precision, and this policy asks for another one. If that is
         # what the EP delivers by default, its error is explained, whatever the noise of the other is.
-        is_delivered = row.noise.precision in policy.delivers
-        if not fits and is_delivered and _noise_explains(row.noise, row.elements, policy):
-            return msgspec.structs.replace(_right(row), delivered=row.noise.precision)
+        delivered = next((one for one in policy.delivers if FLOORS.get(one) == row.noise.precision), "")
+        if not fits and delivered and _noise_explains(row.noise, row.elements, policy):
+            return msgspec.structs.replace(_right(row), delivered=delivered)
     if by_noise and is_within_two_ulp(row):
         # Any noise allows as much, so it has not been measured. In float16 these are more than its tolerance.
         return _judge_lost(msgspec.structs.replace(row, mismatched=0, headroom=_part_of_two_ulp(row)), policy)
@@ -213,7 +213,10 @@ def _delivered(row: OutputMetrics, policy: Policy) -> str:
     if noise is None or noise.precision not in PRECISIONS:
         return ""
     for precision in policy.delivers:
-        finer = PRECISIONS[noise.precision] / PRECISIONS[precision]
+        unit = PRECISIONS.get(FLOORS.get(precision, ""), 0.0)  # records of elsewhere may have any name
+        if not unit:
+            continue
+        finer = PRECISIONS[noise.precision] / unit
         scaled = msgspec.structs.replace(noise, rms=noise.rms * finer, max=noise.max * finer)
         if finer < 1 and _noise_explains(scaled, row.elements, policy):
             return precision

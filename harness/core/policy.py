@@ -27,8 +27,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         limits: Limits in multiples of the model's rounding noise.
         noise_precision: The precision whose rounding makes the noise; empty for ``precision``.
         steps: Quantization steps by which an output of quantized values may differ.
-        delivers: Coarser precisions that the EP may compute in by default. Empty if the matrix asks for a
-            precision.
+        delivers: Coarser precisions that the EP may compute in by default, keys of
+            ``harness.core.tolerance.FLOORS``. Empty if the matrix asks for a precision.
         converted: Whether the model was converted to another precision.
     """
 

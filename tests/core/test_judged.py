@@ -132,6 +132,8 @@ def test_an_ep_may_deliver_its_own_default_precision_unless_the_matrix_asks_for_
     row = msgspec.structs.replace(off_by(1e-3), noise=float16_error)
     judged_again = judge_row(row, Policy(delivers=("float16",)))
     assert (judged_again.fault, judged_again.delivered) == (None, "float16")
+    # TF32 has the significand of float16.
+    assert judge_row(row, Policy(delivers=("posit8", "tf32"))).delivered == "tf32"
     assert judge_row(row, Policy()).fault is Verdict.MISMATCH
     worse = msgspec.structs.replace(row, noise=msgspec.structs.replace(float16_error, rms=9e4, max=9e5))
     assert judge_row(worse, Policy(delivers=("float16",))).fault is Verdict.MISMATCH
@@ -291,6 +293,8 @@ def test_converted_models_are_judged_again_as_they_would_have_been(
     ("delivers", "rms", "fault", "delivered"),
     [
         (("float16",), 0.5, None, "float16"),
+        (("bfloat16", "tf32"), 0.5, None, "tf32"),
+        (("posit8",), 0.5, Verdict.MISMATCH, ""),
         (("float16",), 5.0, Verdict.MISMATCH, ""),
         (("bfloat16",), 0.5, Verdict.MISMATCH, ""),
         ((), 0.5, Verdict.MISMATCH, ""),
