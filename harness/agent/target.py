@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -52,10 +53,13 @@ class Target:
         """Load CUDA and cuDNN from pip's packages, if this onnxruntime is built for them.
 
         Their folders are on no search path: a session finds the libraries only once they are loaded, and
-        without them onnxruntime takes the CPU. What is missing is printed.
+        without them onnxruntime takes the CPU. What is missing is printed, and said when a session fails.
         """
         if self.chain != [CPU] and hasattr(self.ort, "preload_dlls"):  # since 1.21
-            self.ort.preload_dlls(msvc=False)
+            try:
+                self.ort.preload_dlls(msvc=False)
+            except Exception as error:  # noqa: BLE001 - it only helps
+                print("preload_dlls: %s" % clean(error), file=sys.stderr)
 
     def _check_built(self) -> None:
         """Refuse a provider that this build lacks: onnxruntime would silently take the CPU."""
