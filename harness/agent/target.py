@@ -59,7 +59,7 @@ class Target:
             try:
                 self.ort.preload_dlls(msvc=False)
             except Exception as error:  # noqa: BLE001 - it only helps
-                print("preload_dlls: %s" % clean(error), file=sys.stderr)
+                sys.stderr.write("preload_dlls: %s\n" % clean(error))
 
     def _check_built(self) -> None:
         """Refuse a provider that this build lacks: onnxruntime would silently take the CPU."""
