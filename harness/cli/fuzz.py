@@ -23,6 +23,7 @@ from harness.core.errors import (
 )
 from harness.corpus.forms.make import count_choices, known_operators
 from harness.fuzz.campaign import Campaign, Settings, plan_of
+from harness.fuzz.heaps import share_heaps
 from harness.fuzz.state import planned_cells, read_state
 from harness.plan.matrix import Matrix, load_matrix, matrix_from
 from harness.plan.selector import glob_matcher
@@ -68,6 +69,7 @@ def fuzz(
         0 if nothing failed, 1 if something did, 3 if nothing did and a target cannot be used, 130 after
         Ctrl-C.
     """
+    share_heaps()
     settings_of_one = Request(
         provider=targets[0], plugin=wanted["plugin"], options=wanted["options"], device=wanted["device"]
     )
