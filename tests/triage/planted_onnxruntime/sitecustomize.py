@@ -7,6 +7,7 @@ JSON: ``kind`` (``scale``, ``bend``, ``error``, ``crash`` or ``hang``), the guil
 input on. ``slow`` is an operator that is right and takes ``seconds``.
 """
 
+import functools
 import importlib.abc
 import importlib.util
 import json
@@ -16,9 +17,11 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 FAULT: dict[str, Any] = json.loads(os.environ.get("PLANTED_FAULT", "{}"))
+FLOAT = 1  # of ONNX's TensorProto
 DISABLED = "optimization.disable_specified_optimizers"
 
 
@@ -40,14 +43,27 @@ class Planting(importlib.abc.MetaPathFinder):
         return spec
 
 
+@functools.cache
+def model_proto() -> Any:
+    """ONNX's messages alone: the whole package takes as long as the rest of a process's start."""
+    home = importlib.util.find_spec("onnx")
+    assert home is not None
+    assert home.origin is not None
+    spec = importlib.util.spec_from_file_location("messages", Path(home.origin).with_name("onnx_ml_pb2.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.ModelProto
+
+
 def planted(session_class: Any) -> Any:
     earlier: list[list[str]] = []
 
     class Planted(session_class):  # type: ignore[misc]
         def __init__(self, model: Any, options: Any = None, *args: Any, **more: Any) -> None:
-            import onnx
-
-            given = onnx.load_model_from_string(model) if isinstance(model, bytes) else onnx.load(model)
+            given = model_proto()()
+            given.ParseFromString(model if isinstance(model, bytes) else Path(model).read_bytes())
             before = earlier if FAULT.get("long_after") else earlier[-1:]
             self.fault = FAULT if applies(given, options, before) else {}
             self.runs = self.at_once = 0
@@ -129,17 +145,14 @@ def is_guilty(node: Any) -> bool:
 
 def scale(model: Any, factor: float) -> None:
     """Multiply what the guilty nodes compute."""
-    import numpy as np
-    from onnx import helper, numpy_helper
-
     nodes = []
     for index, node in enumerate(model.graph.node):
         nodes.append(node)
         if is_guilty(node):
             out = node.output[0]
             node.output[0], name = f"{out}_right", f"planted_{index}"
-            model.graph.initializer.append(numpy_helper.from_array(np.array(factor, np.float32), name))
-            nodes.append(helper.make_node("Mul", [node.output[0], name], [out]))
+            model.graph.initializer.add(name=name, data_type=FLOAT, float_data=[factor])
+            nodes.append(type(node)(op_type="Mul", input=[node.output[0], name], output=[out]))
     del model.graph.node[:]
     model.graph.node.extend(nodes)
 
