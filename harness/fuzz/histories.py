@@ -94,6 +94,9 @@ def earlier_of_all(folder: Path, kept: Collection[Record], record: Record) -> tu
 
     Those that are not kept have records without a result. A last line that was cut off is left out.
     """
+    if record.process is None:
+        return ()
+    process = (record.target, record.process.pid)
     known = {one.cell for one in kept}
     unkept: list[Record] = []
     seed = read_state(folder).seed
@@ -102,10 +105,7 @@ def earlier_of_all(folder: Path, kept: Collection[Record], record: Record) -> tu
             history = msgspec.json.decode(line, type=History)
         except msgspec.DecodeError:
             continue
-        if record.process is not None and (history.target, history.pid) == (
-            record.target,
-            record.process.pid,
-        ):
+        if (history.target, history.pid) == process:
             made = (_without_result(history, seed, session, number) for session, number in history.cells)
             unkept += (one for one in made if one.cell not in known)
     return earlier_cells((*kept, *unkept), record)

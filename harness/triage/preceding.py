@@ -19,6 +19,9 @@ MOST_NEEDED = 3
 MOST_RERUNS = 24
 """Each attempt runs all earlier cells that are left once more; no attempt after so many."""
 
+Earlier = Callable[[Record], Sequence[Record]]
+"""Returns the cells that ran before a cell in its process, in their order."""
+
 
 class Reruns(msgspec.Struct, frozen=True):
     """Runs the cell of a record once more, as its run did."""
@@ -26,7 +29,7 @@ class Reruns(msgspec.Struct, frozen=True):
     matrix: Matrix
     suites: Mapping[str, Suite]
     record: Record
-    earlier: "Earlier"
+    earlier: Earlier
     budget: Budget
 
     def again(self) -> Failure:
@@ -37,10 +40,6 @@ class Reruns(msgspec.Struct, frozen=True):
         """Return the cells without which it does not fail, if it does after those that ran before it."""
         earlier = self.earlier(self.record)
         return find_preceding(self.matrix, self.suites, self.record, earlier, self.budget)
-
-
-Earlier = Callable[[Record], Sequence[Record]]
-"""Returns the cells that ran before a cell in its process, in their order."""
 
 
 def earlier_cells(records: Collection[Record], record: Record) -> tuple[Record, ...]:
