@@ -74,9 +74,11 @@ class Court:
         answers: Kind of a question -> what is answered instead.
     """
 
-    def __init__(self, folder: Path, model: str = MODEL, **table: Any) -> None:
+    def __init__(
+        self, folder: Path, model: str = MODEL, provider: str = "XnnpackExecutionProvider", **table: Any
+    ) -> None:
         write(folder / "models" / "one.onnx", model)
-        target = {"name": "ep", "provider": "CUDAExecutionProvider"}
+        target = {"name": "ep", "provider": provider}
         matrix = matrix_from(
             {"schema": 1, "models": {"folders": ["models"]}, "target": [target], **table}, folder / "m.toml"
         )
@@ -211,6 +213,13 @@ def test_limits_find_what_the_table_lets_pass(tmp_path: Path) -> None:
     (row,) = record.adjudication
     assert row.nearer == "golden"
     assert row.golden < 1e-6 < row.ep
+
+
+def test_what_a_provider_computes_in_by_its_own_default_explains_an_error(tmp_path: Path) -> None:
+    court = Court(tmp_path, provider="CUDAExecutionProvider", tolerance=[{"noise": {}}])
+    record = court.judge(off_by(5e-5))
+    assert record.verdict is Verdict.PASS
+    assert record.reason == "the EP delivers tf32 by its own default"
 
 
 def test_limits_let_pass_what_is_noise(tmp_path: Path) -> None:
