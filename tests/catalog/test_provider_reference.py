@@ -24,12 +24,6 @@ def section(page: str, name: str) -> str:
     return page.split(f"\n## {name}\n", 1)[1].split("\n## ", 1)[0]
 
 
-def test_the_published_reference_is_current() -> None:
-    assert published() == reference(load_catalog()) + "\n", (
-        "run: python -m harness.catalog.reference > docs/reference/providers.md"
-    )
-
-
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_every_option_and_mode_of_every_file_is_in_it(file: Path) -> None:
     table: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))

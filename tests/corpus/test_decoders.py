@@ -12,7 +12,6 @@ import pytest
 from harness.corpus.case import load_case
 from harness.corpus.decoders.blocks import in_blocks
 from harness.corpus.decoders.form import LAYERS
-from harness.corpus.decoders.reference import reference
 from harness.corpus.decoders.roster import DECODERS, LEFT_OUT, build, decoder_names
 from harness.corpus.genai_config import CONFIG_NAME
 from harness.corpus.suites import open_suite
@@ -91,8 +90,3 @@ def test_quantized_blocks_give_the_weights_back(bits: int, zero_points: bool) ->
     steps = unpacked(blocks.numbers, 96).reshape(5, 3, 32).astype(float) - points[..., None]
     restored = (steps * blocks.scales[..., None]).reshape(5, 96)
     assert np.abs(restored - weights).max() <= 0.51 * blocks.scales.max()
-
-
-def test_the_reference_is_written_from_the_models() -> None:
-    page = Path(__file__).parents[2] / "docs" / "reference" / "decoders.md"
-    assert page.read_text(encoding="utf-8") == reference()

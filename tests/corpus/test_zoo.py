@@ -10,7 +10,6 @@ from harness.core.errors import UsageError
 from harness.corpus.case import load_case
 from harness.corpus.errors import ModelError
 from harness.corpus.suites import Suite, open_suite
-from harness.corpus.zoo.reference import reference
 from harness.corpus.zoo.roster import ARCHITECTURES, zoo_models
 
 MODELS = zoo_models()
@@ -77,8 +76,3 @@ def test_a_model_that_cannot_be_written_costs_its_own_cells(
     with pytest.raises(ModelError, match="No space left"):
         load_case(broken, "mnist-small-op12", {})
     assert load_case(suite, "mnist-small-op12", {}).model_path.is_relative_to(own_cache)
-
-
-def test_the_reference_is_written_from_the_models() -> None:
-    page = Path(__file__).parents[2] / "docs" / "reference" / "zoo.md"
-    assert page.read_text(encoding="utf-8") == reference()

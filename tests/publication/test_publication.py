@@ -14,7 +14,6 @@ import pytest
 from harness.conformance.submission import Waiver
 from harness.core.errors import UsageError
 from harness.publication.entry import version_order
-from harness.publication.formats import data_schema
 from harness.publication.operators import reach_of
 from tests.conformance.small_profiles import operators_profile, tiny_profile
 from tests.conformance.submissions import changed, fallen, refused, wrong
@@ -260,11 +259,6 @@ def test_a_case_of_two_profiles_counts_once_and_by_its_worst_result(publisher: P
     assert "✗ 0/2" in rows["Neg"]
     assert "what failed in operators@1" in rows["Neg"]
     assert "what failed in same@1" in rows["Neg"]
-
-
-def test_the_published_schema_is_that_of_the_file() -> None:
-    path = Path(__file__).parents[2] / "docs" / "reference" / "publication.schema.json"
-    assert json.loads(path.read_text("utf-8")) == json.loads(json.dumps(data_schema()))
 
 
 def test_another_folder_is_not_overwritten(publisher: Publisher) -> None:
