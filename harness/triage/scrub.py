@@ -27,6 +27,9 @@ _BEFORE = r"(?:(?<![\w.<>/])|(?<=^-[A-Za-z])|(?<=\s-[A-Za-z]))"  # also after -L
 _POSIX = re.compile(rf"{_BEFORE}(?:file://)?~?/(?:{_WORD}+/)*({_WORD}+)?")
 _WINDOWS = re.compile(rf"(?<!\w)(?:file:///)?(?:[A-Za-z]:[\\/]|\\\\)(?:[^\\/:*?\"<>|\s]+[\\/])*({_WORD}*)")
 
+_HOSTNAME = re.compile(r"(?<=\bhostname=)[\w.-]+")
+"""The machine in an error of CUDA: that of the target, which may be another one."""
+
 
 class Scrubber(msgspec.Struct, frozen=True, kw_only=True):
     """Replaces what a text tells of its machine: folders, users and hosts.
@@ -65,7 +68,7 @@ class Scrubber(msgspec.Struct, frozen=True, kw_only=True):
         for known, placeholder in ((self.users, USER), (self.hosts, HOST)):
             for name in known:
                 text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", placeholder, text)
-        return text
+        return _HOSTNAME.sub(HOST, text)
 
     def table(self, values: dict[str, str]) -> dict[str, str]:
         """Return the table with each value scrubbed."""

@@ -25,8 +25,9 @@ _NAMES = re.compile(
     r"|(?<=name ')[^']*(?=')"  # Conv(11) node with name 'c1'
     r"|(?<=ode \()[^()]*(?=\) Op)"  # Node (c1) Op (Conv)
     r"|(?<=put: )\S+"  # for input: x
+    r"|(?<=hostname=)\S+"  # CUDA failure 700: ... ; GPU=0 ; hostname=box7 ; file=...
 )
-"""Where onnxruntime and its providers name a node, an input or an output.
+"""Where onnxruntime and its providers name a node, an input, an output or a machine.
 
 An optimizer makes up names of its own, which no model has.
 """

@@ -120,6 +120,7 @@ def test_names_in_bodies_and_functions_count() -> None:
         ("[conv1] {conv1} <conv1> \"conv1\" 'conv1' `conv1`", "[#] {#} <#> \"#\" '#' `#`"),
         ("line\nfeed\tand \x1b[31m", "line feed and"),
         ("conv1_extra stays", "conv#_extra stays"),
+        ("CUDA failure 700: bad ; GPU=0 ; hostname=gpu-box ;", "CUDA failure #: bad ; GPU=# ; hostname=# ;"),
         ("", ""),
     ],
 )

@@ -28,6 +28,8 @@ SCRUB = Scrubber(
         ('{"dir": "/srv/cache/"}', '{"dir": "<path>"}'),
         ("-L/opt/lib -I/opt/inc", "-L<path>/lib -I<path>/inc"),
         ("zaphod@heartofgold: hello", "<user>@<host>: hello"),
+        ("GPU=0 ; hostname=vm ; line=7", "GPU=0 ; hostname=<host> ; line=7"),
+        ("hostname=heartofgold", "hostname=<host>"),
         ("node /encoder/layer.0/MatMul failed", "node /encoder/layer.0/MatMul failed"),
     ],
 )
