@@ -68,7 +68,7 @@ def test_verdicts_are_those_of_any_target(
     for name in FAULTS:
         write_model(tmp_path / "models" / f"{name}.onnx", "big" if name.endswith("big") else "")
     runtime = {"command": SRUN, **({"channel": channel} if channel else {})}
-    found = finished(run_matrix(tmp_path, matrix(env, runtime=runtime, timeouts_s={"run": 2.0})))
+    found = finished(run_matrix(tmp_path, matrix(env, runtime=runtime, timeouts_s={"run": 5.0})))
     told = {name: (record.verdict, record.cause) for name, record in found.items()}
     assert told == FAULTS
     # The fixture sees that no job outlives the run, that of the hanging process included.
