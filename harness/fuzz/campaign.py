@@ -4,13 +4,11 @@ The run folder gets the cells that show something new, and some of each group of
 counted. So its size follows what was found, not how long it took.
 """
 
-import contextlib
 import shutil
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 import msgspec
 
@@ -18,8 +16,7 @@ from harness.core.cell import Cell
 from harness.core.lru_cache import Room
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict, says_nothing
-from harness.corpus.fuzz import fuzz_maker, fuzz_suite_name
-from harness.corpus.suites import FUZZ, Suite, operator_tests
+from harness.corpus.suites import FUZZ
 from harness.engine.engine import Engine, Study
 from harness.engine.events import Event, Finished, Noted, TargetReady, Warned
 from harness.engine.references import Stores
@@ -29,6 +26,7 @@ from harness.fuzz.findings import Findings
 from harness.fuzz.histories import Histories, write_histories
 from harness.fuzz.originals import Originals
 from harness.fuzz.state import State, write_state
+from harness.fuzz.work_folder import prune_goldens, remove_model, suite_in
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.target import Target
@@ -162,7 +160,7 @@ class Campaign:
 
     def run(self) -> bool:
         """Fuzz until time is up or no target is left, and return whether Ctrl-C ended it early."""
-        suite = _suite(self._settings.seed, self._work / "models")
+        suite = suite_in(self._work / "models", self._settings.seed)
         limited = tuple(limited_target(target) for target in self.matrix.targets)
         plan = Plan(matrix=msgspec.structs.replace(self.matrix, targets=limited), cells=())
         stores = Stores.of_here(self._work / "goldens")
@@ -266,7 +264,7 @@ class Campaign:
         self._open[model] -= 1
         if not self._open[model]:
             del self._open[model]
-            _remove(self._work / "models", model)
+            remove_model(self._work / "models", model)
 
     def save(self) -> None:
         """Write what was found since the last time, and how far it is."""
@@ -293,7 +291,7 @@ class Campaign:
                 passed_over=self.passed_over,
             ),
         )
-        _prune(self._work / "goldens")
+        prune_goldens(self._work / "goldens", older_than_s=10 * SAVE_S)
         self._saved_at = time.monotonic()
 
 
@@ -321,32 +319,3 @@ def _cell(record: Record) -> Cell:
     return msgspec.structs.replace(
         cell, suite=sys.intern(cell.suite), target=sys.intern(cell.target), axes=AXES
     )
-
-
-def _suite(seed: int, root: Path) -> Suite:
-    """Return the suite whose models are made in a folder of the run, and kept nowhere else."""
-    root.mkdir(parents=True, exist_ok=True)
-    return Suite(
-        name=fuzz_suite_name(seed),
-        root=root,
-        kind="built_in",
-        names=(),
-        cache=None,
-        make=fuzz_maker(seed, operator_tests),
-    )
-
-
-def _remove(root: Path, model: str) -> None:
-    """Remove a model that is judged, with its lock."""
-    shutil.rmtree(root / model, ignore_errors=True)
-    with contextlib.suppress(OSError):
-        (root / f"{model}.lock").unlink()
-
-
-def _prune(goldens: Path) -> None:
-    """Remove goldens that no open model needs any more."""
-    limit = time.time() - 10 * SAVE_S
-    for entry in goldens.glob("??/*"):
-        with contextlib.suppress(OSError):
-            if entry.stat().st_mtime < limit:
-                shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink()

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from harness.core.cell import Cell
-from harness.core.errors import Problem, UsageError
+from harness.core.errors import UsageError
 from harness.core.record import SCHEMA, ProcessState, Record
 from harness.core.verdict import Verdict
 from harness.corpus.fuzz import fuzz_name, fuzz_suite_name, number_of
@@ -84,9 +84,7 @@ def write_histories(folder: Path, histories: Iterator[History]) -> None:
             file.write(b"".join(lines))
     except OSError as error:
         what = f"cannot be written: {error.strerror}"
-        raise UsageError(
-            Problem(where=str(folder / HISTORIES), what=what, hint="choose another --out")
-        ) from error
+        raise UsageError.at(folder / HISTORIES, what, "choose another --out") from error
 
 
 def earlier_of_all(folder: Path, kept: Collection[Record], record: Record) -> tuple[Record, ...]:

@@ -8,7 +8,7 @@ import onnx
 import onnx.parser
 import pytest
 
-import harness.fuzz.campaign
+import harness.fuzz.work_folder
 from harness.cli import main
 from harness.fuzz.state import read_state
 
@@ -85,6 +85,6 @@ def test_that_nothing_fails_means_nothing_if_no_model_is_valid(
     def maker(*_: object) -> Callable[[str, Path], None]:
         return lambda _, folder: onnx.save(model, folder / "model.onnx")
 
-    monkeypatch.setattr(harness.fuzz.campaign, "fuzz_maker", maker)
+    monkeypatch.setattr(harness.fuzz.work_folder, "fuzz_maker", maker)
     assert main(["fuzz", CPU, "--models", "3", "--no-report", "--out", str(tmp_path / "x")]) == 3
     assert "cannot be used: none of 3 models is valid; the last one: " in capsys.readouterr().out
