@@ -7,7 +7,6 @@ import ctypes
 import os
 import stat
 import sys
-import tempfile
 from typing import Any
 
 from harness.agent.text import OUTPUT_LIMIT
@@ -22,6 +21,8 @@ class Capture:
 
     def __init__(self) -> None:
         if not stat.S_ISREG(os.fstat(2).st_mode):
+            import tempfile
+
             handle, path = tempfile.mkstemp(prefix="ep-harness-")
             os.close(handle)
             self.file = open(path, "a+b", buffering=0)  # noqa: SIM115 - lives as long as the process

@@ -6,14 +6,15 @@ import contextlib
 import functools
 import json
 import os
-import tempfile
 from typing import Any
+
+from harness.agent.system import new_folder
 
 
 @functools.cache
 def profile_folder() -> str:
     """Return the folder for profiles; making one for each session would take 0.6 ms."""
-    return tempfile.mkdtemp(prefix="profiles-", dir=os.getcwd())
+    return new_folder("profiles-")
 
 
 class Profile:

@@ -7,13 +7,15 @@ import functools
 import os
 import platform
 import queue
-import socket
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.agent.frame import BINARY, FrameReader, framed, write_all
 from harness.agent.hello import HELLO, PROBE, PROTOCOL, VARIABLE, chosen_mode, greeting, read_hello
+
+if TYPE_CHECKING:
+    import socket
 
 GRACE_S = 5.0  # seconds in which a busy agent may end by itself once the harness is gone
 CONNECT_S = 30.0
@@ -118,6 +120,8 @@ def open_stream() -> tuple[Stream, Callable[[], None]]:
         os.close(sink)
 
     if values.get("connect"):
+        import socket
+
         os.close(sink)
         connection = _connected(values["connect"])
         reader = FrameReader(connection.recv)
@@ -157,6 +161,8 @@ def first_lines(reader: FrameReader) -> tuple[bytes, bool]:
 
 def _connected(address: str) -> socket.socket:
     """Return a connection to the harness; exit if there is none, or the address is none of TCP."""
+    import socket
+
     scheme, _, place = address.partition("://")
     host, _, port = place.rstrip("/").rpartition(":")
     if scheme != "tcp" or not port.isdigit():

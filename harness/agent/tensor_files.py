@@ -6,7 +6,6 @@ import contextlib
 import mmap
 import os
 import re
-import shutil
 import stat
 import weakref
 from typing import Any
@@ -120,6 +119,8 @@ class TensorFiles:
 
     def _write(self, data: Bulk) -> str:
         """Write a file and return its name; an empty string if no folder has room for it."""
+        import shutil
+
         for folder in self.folders:
             self.number += 1
             name = "%s-%d" % (self.prefix, self.number)
