@@ -1,15 +1,13 @@
 """The importer: the first code that a target's Python runs; it makes the agent's other modules importable.
 
 Their sources come with it, and take precedence over installed modules of the same name, which may be another
-version of this package. A module is compiled on import: what a cell does not need costs only its bytes. The
-interpreter of the harness itself gets them compiled, which saves a tenth of a start.
+version of this package. A module is compiled on import: what a cell does not need costs only its bytes.
 """
 
 from __future__ import annotations
 
 import binascii
 import json
-import marshal
 import os
 import sys
 import zlib
@@ -20,16 +18,10 @@ NOT_PART = ("launcher.py", "__main__.py")  # files of the folder that are no par
 
 
 class Importer:
-    """Finds and loads modules; a name that others begin with is a package.
+    """Finds and loads modules by full name -> source; a name that others begin with is a package."""
 
-    Args:
-        sources: Full name -> source.
-        compiled: Full name -> marshalled code of this very interpreter, for modules that have it.
-    """
-
-    def __init__(self, sources: dict[str, str], compiled: dict[str, bytes] | None = None) -> None:
+    def __init__(self, sources: dict[str, str]) -> None:
         self.sources = sources
-        self._compiled = compiled or {}
 
     def install(self) -> None:
         """Become the first importer, and unload modules of this package from elsewhere."""
@@ -48,13 +40,9 @@ class Importer:
         """Let the import system make an ordinary module."""
 
     def exec_module(self, module: Any) -> None:
-        """Run a module's code."""
+        """Run a module's source."""
         name = module.__name__
-        if name in self._compiled:
-            code = marshal.loads(self._compiled[name])  # noqa: S302 - code of the harness, as the source is
-        else:
-            code = compile(self.sources[name], _file_name(name), "exec", dont_inherit=True)
-        exec(code, module.__dict__)  # noqa: S102
+        exec(compile(self.sources[name], _file_name(name), "exec", dont_inherit=True), module.__dict__)  # noqa: S102
 
     def get_source(self, name: str) -> str:
         """Return the source, whose lines a traceback shows."""
@@ -66,24 +54,17 @@ def _file_name(name: str) -> str:
     return name.replace(".", "/") + ".py"
 
 
-def modules_in(folder: str) -> dict[str, str]:
-    """Return the agent's modules in a folder: full name -> path."""
-    paths = (os.path.join(home, name) for home, _, names in os.walk(folder) for name in names)
-    modules = {}
-    for path in paths:
-        if path.endswith(".py") and os.path.basename(path) not in NOT_PART:
-            parts = os.path.relpath(path, folder)[: -len(".py")].split(os.sep)
-            modules[".".join(["harness", "agent", *parts]).replace(".__init__", "")] = path
-    return dict(sorted(modules.items()))
-
-
 def sources_in(folder: str) -> dict[str, str]:
     """Return the agent's modules from a folder: full name -> source."""
     sources = {"harness": ""}
-    for name, path in modules_in(folder).items():
-        with open(path, encoding="utf-8") as file:
-            sources[name] = file.read()
-    return sources
+    for home, _, names in os.walk(folder):
+        for name in names:
+            if name.endswith(".py") and name not in NOT_PART:
+                path = os.path.join(home, name)
+                parts = os.path.relpath(path, folder)[: -len(".py")].split(os.sep)
+                with open(path, encoding="utf-8") as file:
+                    sources[".".join(["harness", "agent", *parts]).replace(".__init__", "")] = file.read()
+    return dict(sorted(sources.items()))
 
 
 def packed(sources: dict[str, str]) -> str:
@@ -96,9 +77,9 @@ def arrive(text: str) -> None:
     start(json.loads(zlib.decompress(binascii.a2b_base64(text))))
 
 
-def start(sources: dict[str, str], compiled: dict[str, bytes] | None = None) -> None:
-    """Start the agent, with arguments as ``Importer``; it greets before it imports numpy."""
-    Importer(sources, compiled).install()
+def start(sources: dict[str, str]) -> None:
+    """Start the agent from its sources; it greets before it imports numpy."""
+    Importer(sources).install()
     from harness.agent.stream import serve
 
     serve(_main)

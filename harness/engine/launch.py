@@ -5,7 +5,6 @@ Python. Imports stay few, because the prestarted process waits for them.
 """
 
 import functools
-import marshal
 import os
 import queue
 import secrets
@@ -16,7 +15,6 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,7 +22,7 @@ from harness import agent
 from harness.agent import launcher
 from harness.agent.frame import BINARY, LINE, MODES
 from harness.agent.hello import PROBE, VARIABLE, hello
-from harness.agent.importer import modules_in, packed, sources_in
+from harness.agent.importer import packed, sources_in
 from harness.agent.system import PARENT
 
 if TYPE_CHECKING:
@@ -57,7 +55,7 @@ _ARGUMENTS = ("-u", "-c", _RUN_FIRST_LINE)
 _LAUNCHER_ARGUMENTS = ("-I", "-S", "-c", _RUN_FIRST_LINE)
 
 # The first line is read byte by byte, so it is short and fetches the rest.
-_FETCH = """
+_LOADER = """
 import os
 left, parts = {size}, []
 while left:
@@ -65,15 +63,7 @@ while left:
     left -= len(parts[-1])
     if not parts[-1]:
         raise SystemExit("ep-harness: the agent's source ended early")
-"""
-_RUN_SOURCE = """
 exec(compile(b"".join(parts), "harness/agent/importer.py", "exec"))
-"""
-_RUN_COMPILED = """
-import marshal
-importer, *modules = marshal.loads(b"".join(parts))
-exec(importer)
-start(*modules)
 """
 
 SOCKET = "socket"
@@ -161,8 +151,7 @@ def launch(runtime: "Runtime", env: Mapping[str, str], folder: Path) -> Started:
 
 def launch_here(command: Sequence[str], env: Mapping[str, str], folder: Path) -> Started:
     """Start a process of an interpreter on this machine; arguments and errors as ``launch``."""
-    agent = _own_agent if tuple(command) == (sys.executable,) else _python_agent
-    return _started_here((*command, *_ARGUMENTS), env, folder, agent)
+    return _started_here((*command, *_ARGUMENTS), env, folder, _python_agent)
 
 
 def launch_program(command: Sequence[str], env: Mapping[str, str], folder: Path) -> Started:
@@ -257,33 +246,8 @@ def _modes(runtime: "Runtime") -> tuple[str, ...]:
 def _python_agent(opening: str, probe: bytes = b"") -> bytes:
     """Return what makes a Python an agent: a loader, the source, perhaps a probe, and the hello."""
     source = agent_source().encode()
-    return b"".join((_loader(source, _RUN_SOURCE), source, probe, opening.encode(), b"\n"))
-
-
-def _own_agent(opening: str) -> bytes:
-    """Return what makes the harness's own interpreter an agent: as any Python, but compiled."""
-    code = _compiled_agent()
-    return b"".join((_loader(code, _RUN_COMPILED), code, opening.encode(), b"\n"))
-
-
-@functools.cache
-def _compiled_agent() -> bytes:
-    """Return the importer's code, and the agent's modules as sources and as code, all marshalled.
-
-    The code is that which Python keeps in ``__pycache__``: compiling would take as long as a process saves.
-    """
-    folder = str(Path(agent.__file__).parent)
-    compiled = {
-        name: marshal.dumps(SourceFileLoader(name, path).get_code(name))
-        for name, path in modules_in(folder).items()
-    }
-    importer = marshal.loads(compiled["harness.agent.importer"])  # noqa: S302 - from the line above
-    return marshal.dumps((importer, sources_in(folder), compiled))
-
-
-def _loader(content: bytes, then: str) -> bytes:
-    """Return the line that fetches what follows it, and runs it."""
-    return repr(_FETCH.format(size=len(content)) + then).encode() + b"\n"
+    loader = repr(_LOADER.format(size=len(source))).encode()
+    return b"".join((loader, b"\n", source, probe, opening.encode(), b"\n"))
 
 
 def _remote_command(runtime: "Runtime", port: int) -> tuple[str, ...]:

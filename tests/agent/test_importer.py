@@ -42,19 +42,6 @@ def test_what_no_job_has_asked_for_is_not_loaded(open_channel: Open, tmp_path: P
     assert "harness.core" not in loaded
 
 
-def test_the_own_interpreter_compiles_no_module(open_channel: Open, tmp_path: Path) -> None:
-    pytest.importorskip("onnxruntime")
-    refuse = """
-import builtins
-right = builtins.compile
-def refuse(source, filename, *rest, **more):
-    assert not str(filename).startswith("harness/agent"), filename
-    return right(source, filename, *rest, **more)
-builtins.compile = refuse
-"""
-    assert "harness.agent.agent" in loaded_after_a_start(open_channel, tmp_path, first=refuse)
-
-
 def test_what_was_sent_wins_over_what_is_installed(
     open_channel: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
