@@ -195,7 +195,7 @@ WORD = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00
 def test_any_name_makes_a_matrix(names: list[tuple[str, str, str, str]]) -> None:
     rows = [
         Row(
-            provider=provider,
+            provider=f"p{provider}",  # one that is known takes no other options than its own
             state="usable",
             nodes=1,
             plugin=f"p{plugin}",
