@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from harness.agent.stream import GRACE_S
 from harness.agent_check import dialogue
 from harness.agent_check.run import CHECKS
 from harness.cli.main import main
@@ -64,8 +65,9 @@ def checked(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, l
 
 @pytest.mark.parametrize(("fault", "title", "word"), FAULTS, ids=[fault for fault, _, _ in FAULTS])
 def test_a_broken_agent_fails_with_the_right_word(
-    capsys: pytest.CaptureFixture[str], fault: str, title: str, word: str
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, fault: str, title: str, word: str
 ) -> None:
+    monkeypatch.setattr(dialogue, "END_S", GRACE_S + 1)
     limit = "5" if word in {"greeting", "time"} else "60"
     command = ("--only", title, "--limit", limit, "--", sys.executable, str(BROKEN), fault)
     code, rows = checked(capsys, *command)
