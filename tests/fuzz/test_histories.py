@@ -103,7 +103,7 @@ def test_a_fault_that_needs_a_model_of_which_no_record_is_kept(
         encoding="utf-8",
     )
     monkeypatch.setattr(Coverage, "add", lambda *_: False)
-    words = ["fuzz", str(tmp_path / "m.toml"), "--models", "12", "--ops", "Sigmoid,Tanh", "--no-report"]
+    words = ["fuzz", str(tmp_path / "m.toml"), "--models", "6", "--ops", "Sigmoid,Tanh", "--no-report"]
     assert main([*words, "--triage", "20s", "--out", str(tmp_path / "run")]) == 1
     assert "Sigmoid" not in (tmp_path / "run" / "records.jsonl").read_text(encoding="utf-8")
     faults = [json.loads(line) for line in (tmp_path / "run" / "triage" / "faults.jsonl").open()]
