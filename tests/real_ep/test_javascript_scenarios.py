@@ -72,8 +72,7 @@ def test_tensors_stay_on_the_gpu_of_a_browser(built: Callable[..., Any], played:
 def check_tensors_stay(found: dict[tuple[str, str], Record]) -> None:
     whole = found["io_binding", "whole"]
     assert whole.verdict is Verdict.PASS, whole.reason
-    facts = whole.scenario
-    assert facts is not None
+    facts: Any = whole.scenario
     assert (list(facts["inputs_on"]), list(facts["outputs_on"])) == (["x: gpu-buffer"], ["y: gpu-buffer"])
     assert (facts["on_device"], facts["equal_to_plain"]) == (True, True)
     assert found["io_binding", "partly"].verdict is Verdict.PASS_PARTIAL, found["io_binding", "partly"].reason
