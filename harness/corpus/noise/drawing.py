@@ -149,7 +149,10 @@ class Drawing:
         yield make_node("Add", [f"{stem}.size", one], [level])
 
     def _draw(self, scale: str, noise: str, width: float) -> Iterator[NodeProto]:
-        """Yield nodes that multiply the float32 ``scale`` by the amplitude and random numbers to ``width``."""
+        """Yield nodes that multiply the float32 ``scale`` by the amplitude and random numbers.
+
+        ``width`` is the half-width of these.
+        """
         seed = self._seeds.randrange(1 << 24)
         drawn, amplitude = f"{noise}.drawn", f"{noise}.amplitude"
         if self._opset < _DRAWN_BY_DROPOUT:

@@ -77,7 +77,7 @@ def add_noise(
 
     Args:
         model: As ``harness.corpus.noise.flat`` returns it.
-        precision: A key of ``PRECISIONS`` in ``harness.core.spread``.
+        precision: A key of ``PRECISIONS`` in ``harness.core.noise``.
         folded: Whether results of constants alone are exact, as if they had been computed before.
         allowed: Operator of ONNX's own domain -> largest error of an element ``y`` as a part of
             ``1 + abs(y)``, where that is more than rounding.
