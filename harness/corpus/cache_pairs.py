@@ -55,7 +55,9 @@ def cache_pairs(
     Inputs are those without another role, outputs all but the logits. ``batch`` is the symbol of the axis of
     texts; empty if it has no name, None if its size is fixed.
     """
-    pasts = [name for name, kind in inputs.items() if kind.rank >= _RANK and _is_cache(name)]
+    pasts = [
+        name for name, kind in inputs.items() if kind.rank >= _RANK and _CACHE.intersection(_words(name))
+    ]
     named = _by_name(pasts, inputs, outputs)
     if len(named) < len(pasts):
         named = _by_order(pasts, inputs, outputs)
@@ -146,10 +148,6 @@ def _fits(past: ValueType, present: ValueType) -> bool:
 def _words(name: str) -> list[str]:
     text = _TOGETHER.sub("kv ", _CAMEL.sub("_", name).lower())
     return [_SAME.get(word, word) for word in _WORDS.findall(text)]
-
-
-def _is_cache(name: str) -> bool:
-    return not _CACHE.isdisjoint(_words(name))
 
 
 def _layer(name: str) -> int:

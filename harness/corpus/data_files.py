@@ -31,9 +31,7 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         path: The file for messages; a part of an archive is no file of its own.
-        role: Whether it holds inputs, outputs or both.
         index: Position of its only value; None if the file names its values.
-        read: Returns its content.
         folder: The folder of a tensor's external data; None within an archive.
     """
 

@@ -108,7 +108,12 @@ def decoder_of(case: Case) -> Decoder | str:
         name for name in inputs if name != tokens and (name in named.fixed or _ENCODER.search(name))
     )
     own = {name: kind for name, kind in inputs.items() if name not in (tokens, *fixed)}
-    cache = _cache(named, own, outputs, logits, inputs[tokens])
+    batch = inputs[tokens].axes[0]
+    if named.pairs:
+        cache = with_axes(named.pairs, own, outputs, batch)
+    else:
+        rest = {name: kind for name, kind in outputs.items() if name != logits and not _ENCODER.search(name)}
+        cache = cache_pairs(own, rest, batch)
     if isinstance(cache, str):
         return cache
     own = {name: kind for name, kind in own.items() if name not in {pair.past for pair in cache}}
@@ -174,20 +179,6 @@ def _logits(outputs: Mapping[str, ValueType]) -> str:
     rows = [name for name, kind in outputs.items() if kind.rank == _LOGITS_RANK]
     named = [name for name in rows if _LOGITS.search(name)]
     return named[0] if named else rows[0] if len(rows) == 1 else ""
-
-
-def _cache(
-    named: Named,
-    inputs: Mapping[str, ValueType],
-    outputs: Mapping[str, ValueType],
-    logits: str,
-    tokens: ValueType,
-) -> tuple[CachePair, ...] | str:
-    batch = tokens.axes[0]
-    if named.pairs:
-        return with_axes(named.pairs, inputs, outputs, batch)
-    rest = {name: kind for name, kind in outputs.items() if name != logits and not _ENCODER.search(name)}
-    return cache_pairs(inputs, rest, batch)
 
 
 def _one(inputs: Mapping[str, ValueType], name: re.Pattern[str], types: frozenset[str]) -> str:

@@ -54,7 +54,8 @@ def named_by_config(
         positions=_there(decoder.inputs.position_ids, inputs),
         mask=_there(decoder.inputs.attention_mask, inputs),
         logits=_there(decoder.outputs.logits, outputs),
-        pairs=tuple(_pairs(decoder, inputs, outputs)),
+        # Models may have layers without a cache.
+        pairs=tuple(pair for pair in _cache(decoder) if pair[0] in inputs and pair[1] in outputs),
         fixed=tuple(_fixed(decoder, inputs)),
     )
 
@@ -67,12 +68,11 @@ def sizes_by_config(config: GenaiConfig, inputs: Mapping[str, ValueType]) -> dic
     decoder = config.model.decoder
     told = {1: decoder.num_key_value_heads, 3: decoder.head_size}
     sizes: dict[str, int] = {}
-    for layer in range(decoder.num_hidden_layers):
-        for past, _ in _patterns(decoder):
-            kind = inputs.get(_layer(past, layer))
-            if kind is not None and kind.dtype in FLOATS and kind.rank == _CACHE_RANK:
-                named = enumerate(kind.axes)
-                sizes |= {symbol: told[axis] for axis, symbol in named if symbol and told.get(axis)}
+    for past, _ in _cache(decoder):
+        kind = inputs.get(past)
+        if kind is not None and kind.dtype in FLOATS and kind.rank == _CACHE_RANK:
+            named = enumerate(kind.axes)
+            sizes |= {symbol: told[axis] for axis, symbol in named if symbol and told.get(axis)}
     return sizes
 
 
@@ -80,15 +80,11 @@ def _there(name: str, names: Mapping[str, ValueType]) -> str:
     return name if name in names else ""
 
 
-def _pairs(
-    decoder: DecoderPart, inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType]
-) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of all layers that have a cache; models may have layers without one."""
+def _cache(decoder: DecoderPart) -> Iterator[tuple[str, str]]:
+    """Yield input and output of each tensor of the cache, in the order of the layers."""
     for layer in range(decoder.num_hidden_layers):
         for past, present in _patterns(decoder):
-            pair = _layer(past, layer), _layer(present, layer)
-            if pair[0] in inputs and pair[1] in outputs:
-                yield pair
+            yield _layer(past, layer), _layer(present, layer)
 
 
 def _patterns(decoder: DecoderPart) -> Sequence[tuple[str, str]]:

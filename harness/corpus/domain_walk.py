@@ -117,7 +117,7 @@ class _Walk:
 
     def _restrict(self, node: "onnx.NodeProto", scope: _Scope) -> None:
         """Restrict the graph inputs whose values an operator reads."""
-        use = Use(node, scope.shapes, scope.constants)
+        use = Use(node=node, shapes=scope.shapes, constants=scope.constants)
         for index, rule in RULES.get(operator_name(domain_of(node), node.op_type), {}).items():
             name = node.input[index] if index < len(node.input) else ""
             origins = scope.origins.get(name, frozenset()) if name else frozenset()

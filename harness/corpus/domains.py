@@ -72,26 +72,23 @@ class Domain(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Use:
+class Use(msgspec.Struct, frozen=True, kw_only=True):
     """A node as a rule reads it. Inputs go by their index; an unknown one is None or empty.
 
     Shapes and constants are those that are known, by the names of tensors.
     """
 
-    def __init__(
-        self, node: "onnx.NodeProto", shapes: Mapping[str, Shape], constants: "Mapping[str, onnx.TensorProto]"
-    ) -> None:
-        self._node = node
-        self._shapes = shapes
-        self._constants = constants
+    node: "onnx.NodeProto"
+    shapes: Mapping[str, Shape]
+    constants: "Mapping[str, onnx.TensorProto]"
 
     def number(self, attribute: str, default: float) -> float:
         """Return a numeric attribute of the node."""
-        return number_of(self._node, attribute, default)
+        return number_of(self.node, attribute, default)
 
     def shape(self, index: int) -> Shape | None:
         """Return the shape of an input."""
-        return self._shapes.get(self._name(index))
+        return self.shapes.get(self._name(index))
 
     def extent(self, index: int, axis: int) -> Extent | None:
         """Return the length of an axis of an input, unless it is unknown or 0."""
@@ -101,10 +98,10 @@ class Use:
 
     def constant(self, index: int) -> tuple[float, ...]:
         """Return the elements of an input that is a small constant."""
-        return few_numbers(self._constants.get(self._name(index)), _SMALL_CONSTANT)
+        return few_numbers(self.constants.get(self._name(index)), _SMALL_CONSTANT)
 
     def _name(self, index: int) -> str:
-        return self._node.input[index] if index < len(self._node.input) else ""
+        return self.node.input[index] if index < len(self.node.input) else ""
 
 
 _Rule = Domain | Callable[[Use], Domain | None]

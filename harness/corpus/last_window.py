@@ -14,12 +14,9 @@ IGNORED_SINCE = 22
 
 
 def begins_behind(image: Sequence[int], kernel: Sequence[int], attributes: Mapping[str, Any]) -> bool:
-    """Return whether the last window along an axis begins in the padding behind the input.
+    """Return whether the last window along an axis of the input begins in the padding behind it.
 
-    Args:
-        image: Sizes of the input.
-        kernel: Sizes of a window.
-        attributes: The strides, dilations and pads of a pool that are not the defaults, among others.
+    ``attributes`` are those of a pool, without strides, dilations and pads that are the defaults.
     """
     rank = len(image)
     ones, zeros = [1] * rank, [0] * 2 * rank

@@ -55,14 +55,11 @@ _AMPLITUDES = "amplitudes.json"
 
 
 def noisy_case(case: Case, precision: str) -> Case | Inapplicable:
-    """Return the case with a model that adds noise; the CPU provider runs it like any other.
+    """Return a case, as it is run plainly, with a model that adds noise and that the CPU provider runs.
 
     Each data set becomes ``1 + N`` data sets: one without noise, and N with. The model is written to the
-    folder ``noisy_entry`` of the cache, once.
-
-    Args:
-        case: The case as it is run plainly.
-        precision: A key of ``PRECISIONS`` in ``harness.core.spread``, whose roundings are drawn.
+    folder ``noisy_entry`` of the cache, once. The roundings are those of a precision, a key of ``PRECISIONS``
+    in ``harness.core.noise``.
 
     Raises:
         ModelError: The model is broken or missing.
@@ -134,12 +131,8 @@ def noisy_model(
 ) -> "tuple[onnx.ModelProto, Written]":
     """Return a model with noise, and what was put into it.
 
-    Args:
-        read: Returns the model anew.
-        inputs: What it is fed: how many terms sums have depends on the sizes.
-        precision: As for ``noisy_case``.
-        allowed: As for ``harness.corpus.noise.rewrite.add_noise``.
-        seed: Of the random numbers.
+    ``read`` returns the model anew. How many terms sums have depends on the sizes of its ``inputs``. For the
+    others see ``noisy_case`` and ``harness.corpus.noise.rewrite.add_noise``.
 
     Raises:
         NotFlatError: The model cannot have noise; of ``harness.corpus.noise.flat``.

@@ -39,7 +39,6 @@ class ChosenFrom(msgspec.Struct, frozen=True, kw_only=True, tag="chosen"):
     """Positions.
 
     Attributes:
-        op: The operator that chose.
         data: Name of the tensor that it chose from.
         computed: Whether that tensor is computed; otherwise it is an input of the graph.
         axis: The axis along which it chose.
@@ -84,7 +83,6 @@ class DrawnBy(msgspec.Struct, frozen=True, kw_only=True, tag="drawn"):
     """Random numbers.
 
     Attributes:
-        op: The operator that drew them.
         parameters: Its numeric attributes, with defaults, and constants among its inputs.
         data: Name of the graph input that its distribution depends on; empty if there is none.
         inputs: Parameter -> name of the graph input that gives it, for Dropout.

@@ -30,9 +30,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         model: The model's name in its suite.
-        ports: The graph inputs that have to be fed.
         given: Sizes from the matrix or the side file, by name.
-        settings: Settings of inputs, by their names.
         domains: The values that the graph is defined for, by the names of inputs.
         attempt: Which inputs these are.
         sizes: The sizes of the dimensions that the model leaves open, by name.

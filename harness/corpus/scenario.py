@@ -38,18 +38,15 @@ def scenario_case(
         why = Inapplicable("no input has a batch dimension that may vary")
         return _with_data(case, scenario, data_sets) if data_sets else why
     if scenario == "generate":
-        return _generated(case, text or TextSettings())
+        text = text or TextSettings()
+        generation = generation_of(case, text)
+        if isinstance(generation, str):
+            return Inapplicable(generation)
+        return _with_data(case, scenario, data_sets_of(case, generation, text))
     if scenario == "external_data":
         copy = external_copy(case)
         return copy or Inapplicable(f"no weight of the model takes {SMALLEST} bytes or more")
     return case
-
-
-def _generated(case: Case, text: TextSettings) -> Case | Inapplicable:
-    generation = generation_of(case, text)
-    if isinstance(generation, str):
-        return Inapplicable(generation)
-    return _with_data(case, "generate", data_sets_of(case, generation, text))
 
 
 def _dynamic(case: Case, refused: Mapping[str, str]) -> Case | Inapplicable:

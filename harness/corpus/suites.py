@@ -204,7 +204,11 @@ def _parent(model: str) -> str:
 
 
 def _versions() -> str:
-    return f"onnx{_onnx_version()}-numpy{np.__version__}-ml_dtypes{ml_dtypes.__version__}"
+    try:
+        onnx_version = importlib.metadata.version("onnx")
+    except importlib.metadata.PackageNotFoundError as error:
+        raise UsageError(_NO_ONNX) from error
+    return f"onnx{onnx_version}-numpy{np.__version__}-ml_dtypes{ml_dtypes.__version__}"
 
 
 def _made_singly(
@@ -254,13 +258,6 @@ def _code_digest(*packages: str) -> str:
             if source.suffix in {".json", ".py"}:
                 digest.update(source.read_bytes())
     return digest.hexdigest()
-
-
-def _onnx_version() -> str:
-    try:
-        return importlib.metadata.version("onnx")
-    except importlib.metadata.PackageNotFoundError as error:
-        raise UsageError(_NO_ONNX) from error
 
 
 def _onnx_test_data(suite: str) -> Path:

@@ -32,9 +32,7 @@ class Partial(msgspec.Struct, frozen=True, kw_only=True):
     """A node whose operator has no defined result for some values.
 
     Attributes:
-        op: The operator.
         inputs: Names of the tensors that it reads; an optional input that is left out is empty.
-        axis: Its attribute ``axis``.
         to: The element type of the result of a ``Cast``.
         reaches: Graph outputs that depend on its result.
     """

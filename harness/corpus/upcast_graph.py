@@ -167,7 +167,7 @@ class _Upcast:
         """
         if not text and any(map(_is_narrow, allowed)):
             raise NotInFloat64Error(f"the type of a value of {node.op_type} is unknown")
-        if not _is_narrow(text) or _doubled(text) in allowed:
+        if not _is_narrow(text) or _NARROW_TENSOR.sub("tensor(double)", text) in allowed:
             return 0
         for number in (_WIDTHS["tensor(float)"], _WIDTHS.get(text, 0)):
             if number and text in _WIDTHS and tensor_text(number) in allowed:
@@ -191,7 +191,3 @@ def _widen(declared: onnx.TypeProto) -> None:
 
 def _is_narrow(text: str) -> bool:
     return _NARROW_TENSOR.search(text) is not None
-
-
-def _doubled(text: str) -> str:
-    return _NARROW_TENSOR.sub("tensor(double)", text)

@@ -12,15 +12,6 @@ _CLOSE = ints(2**33 + 1, -(2**33), 2**33, 2**62, -(2**63), 2**63 - 2, 1, -1)
 """The same numbers in float32, and partly in int32, but not in int64."""
 
 
-def integers() -> Iterator[Corner]:
-    """Yield every corner of this kind."""
-    yield from _moved()
-    yield from _computed()
-    yield from _compared()
-    yield from _divided()
-    yield from _reduced()
-
-
 def _moved() -> Iterator[Corner]:
     yield Corner("identity_int64_wide", "Identity", (_WIDE,), (_WIDE,))
     unsigned = ints(2**64 - 1, 2**63, 2**33, 0, dtype=np.uint64)
@@ -109,3 +100,6 @@ def _reduced() -> Iterator[Corner]:
     table = np.array([[2**33, 2**33 + 1], [-(2**40), 2**40 + 7]])
     for op, y in (("ReduceSum", table.sum(1)), ("ReduceMax", table.max(1)), ("ReduceMin", table.min(1))):
         yield reduction("int64_wide", op, table, 1, y)
+
+
+INTEGERS = (_moved, _computed, _compared, _divided, _reduced)

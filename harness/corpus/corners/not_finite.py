@@ -9,16 +9,6 @@ from harness.corpus.corners.corner import CHOICE, INF, NAN, Corner, floats, redu
 _ALL = (NAN, -INF, -2.5, -0.0, 0.0, 0.5, 3.0, INF)
 
 
-def not_finite() -> Iterator[Corner]:
-    """Yield every corner of this kind."""
-    yield from _elementwise()
-    yield from _two_at_a_time()
-    yield from _bounded()
-    yield from _reduced()
-    yield from _summed_products()
-    yield from _told_apart()
-
-
 def _elementwise() -> Iterator[Corner]:
     for dtype in (np.float32, np.float16, np.float64):
         x = floats(*_ALL, dtype=dtype)
@@ -125,3 +115,6 @@ def _told_apart() -> Iterator[Corner]:
     yield Corner("isinf_corners", "IsInf", (x,), (np.isinf(x),))
     yield Corner("where_not_finite", "Where", (CHOICE, x, other), (np.where(CHOICE, x, other),))
     yield Corner("nonzero_not_finite", "NonZero", (x,), (np.array(np.nonzero(x), np.int64),))
+
+
+NOT_FINITE = (_elementwise, _two_at_a_time, _bounded, _reduced, _summed_products, _told_apart)

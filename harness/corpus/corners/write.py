@@ -3,14 +3,14 @@
 from pathlib import Path
 
 import numpy as np
-from onnx import ModelProto, ValueInfoProto, helper, numpy_helper
+from onnx import ModelProto, helper, numpy_helper
 
-from harness.core.value import Array
 from harness.corpus.corners.corner import Corner
-from harness.corpus.corners.integers import integers
-from harness.corpus.corners.not_finite import not_finite
-from harness.corpus.corners.ties import ties
-from harness.corpus.corners.zeros import zeros
+from harness.corpus.corners.integers import INTEGERS
+from harness.corpus.corners.not_finite import NOT_FINITE
+from harness.corpus.corners.ties import TIES
+from harness.corpus.corners.zeros import ZEROS
+from harness.corpus.protos import value_info
 
 _OPSET, _IR_VERSION = 20, 9
 """The IR version is that of the opset, so that old onnxruntimes load the models."""
@@ -18,8 +18,9 @@ _OPSET, _IR_VERSION = 20, 9
 
 def corners() -> dict[str, Corner]:
     """Return every corner by its name, which is unique."""
+    makers = (*NOT_FINITE, *INTEGERS, *ZEROS, *TIES)
     with np.errstate(all="ignore"):  # corners are what numpy warns of
-        return {corner.name: corner for kind in (not_finite, integers, zeros, ties) for corner in kind()}
+        return {corner.name: corner for make in makers for corner in make()}
 
 
 def write_corner_suite(folder: Path) -> None:
@@ -48,17 +49,15 @@ def model_of(corner: Corner) -> ModelProto:
     if corner.then:
         nodes.append(helper.make_node(corner.then, made, [*expected]))
     weights = {"abcde"[index] for index in corner.constants}
+    declared = {
+        name: value_info(name, array.dtype.name, array.shape) for name, array in (named | expected).items()
+    }
     graph = helper.make_graph(
         nodes,
         corner.name,
-        [_declared(name, array) for name, array in named.items() if name not in weights],
-        [_declared(name, array) for name, array in expected.items()],
+        [declared[name] for name in named if name not in weights],
+        [declared[name] for name in expected],
         [numpy_helper.from_array(array, name) for name, array in named.items() if name in weights],
     )
     opset = helper.make_opsetid("", _OPSET)
     return helper.make_model(graph, ir_version=_IR_VERSION, opset_imports=[opset])
-
-
-def _declared(name: str, array: Array) -> ValueInfoProto:
-    kind = helper.np_dtype_to_tensor_dtype(np.dtype(array.dtype))
-    return helper.make_tensor_value_info(name, kind, array.shape)

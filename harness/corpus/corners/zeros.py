@@ -7,14 +7,6 @@ import numpy as np
 from harness.corpus.corners.corner import INF, Corner, floats, ints, reduction
 
 
-def zeros() -> Iterator[Corner]:
-    """Yield every corner of this kind."""
-    yield from _signed()
-    yield from _tiny()
-    yield from _empty()
-    yield from _no_dimensions()
-
-
 def _signed() -> Iterator[Corner]:
     """A tolerance sees the sign of a zero only in 1/x."""
     zero = floats(0, -0.0, 2)
@@ -83,3 +75,6 @@ def _no_dimensions() -> Iterator[Corner]:
     yield Corner("gather_one_scalar", "Gather", (vector, np.array(1)), (second,), {"axis": 0})
     total = np.array(3, np.float32)
     yield Corner("reducesum_to_scalar", "ReduceSum", (vector,), (total,), {"keepdims": 0})
+
+
+ZEROS = (_signed, _tiny, _empty, _no_dimensions)

@@ -87,7 +87,11 @@ def binary(setting: Setting) -> Form:
         shapes = [shape, shape[-1:]]
     kinds = _kinds(setting)
     inputs = tuple(setting.operand(at, one, kinds[at]) for at, one in enumerate(shapes))
-    attributes = _binary_attributes(setting)
+    attributes: dict[str, Any] = {}
+    if setting.name == "Mod" and (is_floating(setting.dtype(0)) or setting.draw.chance(40)):
+        attributes["fmod"] = 1
+    elif setting.name == "BitShift":
+        attributes["direction"] = setting.draw.pick(("LEFT", "RIGHT"))
     return Form(inputs=inputs, attributes=attributes, aliases=setting.name in _ALIASING)
 
 
@@ -115,13 +119,6 @@ _ALIASING = frozenset({"Add", "And", "Equal", "Greater", "Less", "Mul", "Or", "S
 
 _MODULI = Kind(low=4.0, high=4.0, fine=False)
 """With it, a remainder of an ``APART`` value is as far from its jumps as that is from whole numbers."""
-
-
-def _binary_attributes(setting: Setting) -> dict[str, Any]:
-    if setting.name == "Mod":
-        floats = is_floating(setting.dtype(0))
-        return {"fmod": 1} if floats or setting.draw.chance(40) else {}
-    return {"direction": setting.draw.pick(("LEFT", "RIGHT"))} if setting.name == "BitShift" else {}
 
 
 _BROADCASTING = 8

@@ -18,19 +18,13 @@ def _indices(setting: Setting, shape: Sequence[int], size: int) -> Array:
 
 
 def gather(setting: Setting) -> Form:
-    """Return a form of Gather."""
+    """Return a form of Gather or GatherElements, which has as many axes of indices as of data."""
     shape = setting.shape(1, 4)
     axis = setting.axis(len(shape), FROM_END)
-    indices = _indices(setting, setting.shape(0, 2), shape[axis])
-    attributes = {"axis": axis} if axis or setting.draw.chance(50) else {}
-    return Form(inputs=(setting.operand(0, shape), setting.given(1, indices)), attributes=attributes)
-
-
-def gather_elements(setting: Setting) -> Form:
-    """Return a form of GatherElements."""
-    shape = setting.shape(1, 4)
-    axis = setting.axis(len(shape))
-    other = [setting.draw.between(1, size) for size in shape]
+    if setting.name == "Gather":
+        other = setting.shape(0, 2)
+    else:
+        other = tuple(setting.draw.between(1, size) for size in shape)
     indices = _indices(setting, other, shape[axis])
     attributes = {"axis": axis} if axis or setting.draw.chance(50) else {}
     return Form(inputs=(setting.operand(0, shape), setting.given(1, indices)), attributes=attributes)

@@ -26,7 +26,6 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True):
         inputs: Type of each formal input: a type variable, or an element type; ``?`` after an optional one,
             ``*`` after one that stands for several. A type that is no tensor has a parenthesis.
         outputs: The same of the outputs.
-        kernels: The types of each kernel.
     """
 
     domain: str = ""

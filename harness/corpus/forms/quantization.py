@@ -17,10 +17,6 @@ _SCALE_STEPS = (0.0625, 0.125, 0.25, 0.5, 1.0)
 _EIGHT_BITS = Kind(low=-60.0, high=60.0)
 
 
-def _scales(setting: Setting, index: int, shape: tuple[int, ...]) -> Operand:
-    return setting.given(index, np.array(_SCALE_STEPS)[setting.draw.whole(shape, 0, len(_SCALE_STEPS) - 1)])
-
-
 def _points(setting: Setting, index: int, shape: tuple[int, ...], dtype: str = "") -> Operand:
     dtype = dtype or setting.dtype(index)
     if is_floating(dtype) or dtype in {"int32", "int16", "uint16"}:
@@ -53,7 +49,7 @@ def linear(setting: Setting) -> Form:
         scale = (shape[axis],)
         attributes = {"axis": axis if draw.chance(60) else axis - rank}
     target = setting.output_type(0) if quantizes else setting.dtype(0)
-    scales = _scales(setting, 1, scale)
+    scales = setting.given(1, np.array(_SCALE_STEPS)[draw.whole(scale, 0, len(_SCALE_STEPS) - 1)])
     if quantizes:
         data = _between_ties(setting, shape, scales, attributes)
     else:

@@ -70,15 +70,14 @@ class Setting:
 
     def dtype(self, index: int) -> str:
         """Return the element type of an input."""
-        return self._type(self.operator.inputs[min(index, len(self.operator.inputs) - 1)])
+        return self._type(self.operator.inputs, index)
 
     def output_type(self, index: int) -> str:
         """Return the element type of an output; empty if the schema does not name it."""
-        formals = self.operator.outputs
-        return self._type(formals[min(index, len(formals) - 1)])
+        return self._type(self.operator.outputs, index)
 
-    def _type(self, formal: str) -> str:
-        text = formal.rstrip("?*")
+    def _type(self, formals: tuple[str, ...], index: int) -> str:
+        text = formals[min(index, len(formals) - 1)].rstrip("?*")
         return self.types.get(text, "" if "(" in text or text in {"T", "V", "S", "O"} else text)
 
     def takes(self, index: int) -> bool:

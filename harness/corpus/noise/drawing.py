@@ -40,12 +40,9 @@ It has one for Dropout, which in training doubles an element or drops it: a rand
 
 
 class Drawing:
-    """Draws noise for one model.
+    """Draws the roundings of a precision for one model, whose version of ONNX's operators is ``opset``.
 
-    Args:
-        opset: Version of ONNX's operators in the model.
-        precision: The precision whose roundings are drawn.
-        seed: Of the seeds of all places.
+    The seeds of all places derive from ``seed``.
     """
 
     def __init__(self, opset: int, precision: str, seed: int = 0) -> None:
@@ -90,15 +87,11 @@ class Drawing:
         *,
         beside: Literal["", "mean", "one"] = "",
     ) -> Iterator[NodeProto]:
-        """Yield nodes that make a noisy tensor of another.
+        """Yield nodes that make a noisy ``result`` of a ``source`` of the same type.
 
-        Args:
-            source: Name of the tensor.
-            result: Name of the noisy tensor.
-            kind: Type of both.
-            width: Half-width of the noise.
-            rounded_to: Type whose rounding error the noise is proportional to; 0: the elements themselves.
-            beside: What the noise of each element also grows with: the mean of all elements, or the number 1.
+        ``width`` is the half-width of the noise, which is proportional to the error of rounding to the type
+        ``rounded_to``; 0: to the elements themselves. ``beside`` is what the noise of each element also grows
+        with: the mean of all elements, or the number 1.
         """
         stem = f"{result}.{self.sites}"
         self.sites += 1
@@ -156,12 +149,9 @@ class Drawing:
         yield make_node("Add", [f"{stem}.size", one], [level])
 
     def _draw(self, scale: str, noise: str, width: float) -> Iterator[NodeProto]:
-        """Yield nodes that multiply a float32 tensor by random numbers and by the amplitude.
+        """Yield nodes that multiply the float32 ``scale`` by the amplitude and random numbers.
 
-        Args:
-            scale: Name of the tensor.
-            noise: Name of the result.
-            width: Half-width of the random numbers.
+        ``width`` is the half-width of these.
         """
         seed = self._seeds.randrange(1 << 24)
         drawn, amplitude = f"{noise}.drawn", f"{noise}.amplitude"

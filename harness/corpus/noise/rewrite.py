@@ -77,7 +77,7 @@ def add_noise(
 
     Args:
         model: As ``harness.corpus.noise.flat`` returns it.
-        precision: A key of ``PRECISIONS`` in ``harness.core.spread``.
+        precision: A key of ``PRECISIONS`` in ``harness.core.noise``.
         folded: Whether results of constants alone are exact, as if they had been computed before.
         allowed: Operator of ONNX's own domain -> largest error of an element ``y`` as a part of
             ``1 + abs(y)``, where that is more than rounding.
@@ -87,30 +87,21 @@ def add_noise(
         model.opset_import.add(domain="", version=CLIP_BY_INPUTS)
     opsets = opsets_of(model)
     drawing = Drawing(opsets.get("", CLIP_BY_INPUTS), precision, seed)
-    writer = _Writer(precision, opsets, drawing, allowed, folded=folded)
+    writer = _Writer(precision=precision, opsets=opsets, drawing=drawing, allowed=allowed, folded=folded)
     writer.graph(model.graph, Scope(), main=True)
-    writer.drawing.complete(model.graph)
-    return Written(sites=writer.drawing.sites, jumps=writer.jumps)
+    drawing.complete(model.graph)
+    return Written(sites=drawing.sites, jumps=writer.jumps)
 
 
-class _Writer:
+class _Writer(msgspec.Struct, kw_only=True):
     """One walk over a model, in the order of its nodes, which ONNX keeps topological."""
 
-    def __init__(
-        self,
-        precision: str,
-        opsets: Mapping[str, int],
-        drawing: Drawing,
-        allowed: Mapping[str, float],
-        *,
-        folded: bool,
-    ) -> None:
-        self.precision = precision
-        self.folded = folded
-        self.allowed = allowed
-        self.opsets = opsets
-        self.jumps = False
-        self.drawing = drawing
+    precision: str
+    opsets: Mapping[str, int]
+    drawing: Drawing
+    allowed: Mapping[str, float]
+    folded: bool
+    jumps: bool = False
 
     def graph(self, graph: onnx.GraphProto, outside: Scope, *, main: bool = False) -> Mapping[str, str]:
         """Rewrite one graph, and return the types of its tensors."""
@@ -147,7 +138,8 @@ class _Writer:
         if inner or fed & scope.noisy:
             scope.noisy.update(results)
         floats = [name for name in results if scope.varies(name) and name not in scope.whole]
-        if inner or _is_exact(node) or not floats:
+        exact = node.op_type in EXACT or node.op_type.startswith("QLinear")
+        if inner or exact or not floats:
             yield node
             return
         terms = terms_of(node, dims)
@@ -217,15 +209,10 @@ class _Writer:
         *,
         beside: Literal["", "mean", "one"] = "",
     ) -> Iterator[onnx.NodeProto]:
-        """Yield the noise of a result that an operator rounds.
+        """Yield the noise that turns the exact ``source`` into the ``result`` that an operator rounds.
 
-        Args:
-            source: Name of the exact result.
-            result: Name of the noisy one.
-            kind: Type of both.
-            units: The operator's own error in unit roundoffs.
-            terms: How many terms have been added up.
-            beside: What is as uncertain as the elements, so that small ones are not more certain.
+        ``units`` is the operator's own error in unit roundoffs, ``terms`` how many terms have been added up,
+        ``beside`` what is as uncertain as the elements, so that small ones are not more certain.
         """
         if self.is_coarse(kind):
             width = FOUND * min(units, _COARSE_UNITS)
@@ -274,10 +261,6 @@ def _makes_whole(node: onnx.NodeProto, scope: Scope) -> bool:
         return any(one.name == "value" and is_whole(one.t) for one in node.attribute)
     floats = [name for name in node.input if scope.is_float(name)]
     return node.op_type in CLOSED and bool(floats) and scope.whole.issuperset(floats)
-
-
-def _is_exact(node: onnx.NodeProto) -> bool:
-    return node.op_type in EXACT or node.op_type.startswith("QLinear")
 
 
 def _jumps(node: onnx.NodeProto) -> bool:

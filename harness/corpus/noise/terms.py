@@ -114,20 +114,12 @@ def _einsum(node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
     return math.prod(size for letter, size in sizes.items() if letter not in output)
 
 
-def _recurrent(_node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
-    return _sizes(dims, 1)[-1] + _sizes(dims, 2)[-1]
-
-
-def _attention(_node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
-    return max(_sizes(dims, 0)[-1], _sizes(dims, 1)[-2])
-
-
 def _by_operator(*rows: tuple[_Count, str]) -> dict[str, _Count]:
     return {op: count for count, ops in rows for op in ops.split()}
 
 
 _COUNTS = _by_operator(
-    (_attention, "Attention"),
+    (lambda _node, dims: max(_sizes(dims, 0)[-1], _sizes(dims, 1)[-2]), "Attention"),
     (_product(1, 1), "CausalConvWithState Conv DeformConv FusedConv"),
     (_conv_transpose, "ConvTranspose"),
     (_axis, "CumProd CumSum"),
@@ -135,7 +127,7 @@ _COUNTS = _by_operator(
     (_einsum, "Einsum"),
     (_gemm, "FusedGemm Gemm"),
     (_matmul, "FusedMatMul MatMul"),
-    (_recurrent, "GRU LSTM RNN"),
+    (lambda _node, dims: _sizes(dims, 1)[-1] + _sizes(dims, 2)[-1], "GRU LSTM RNN"),
     (_whole("K", UNKNOWN), "MatMulNBits"),
     (lambda _node, dims: len(dims), "Mean Sum"),
     (_product(1), "NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss"),

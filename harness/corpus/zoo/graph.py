@@ -138,11 +138,20 @@ class Graph:
 
     def op(self, op_type: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
         """Add a node with one output; an empty name leaves an optional input out."""
-        return self._add(0, op_type, inputs, domain, attributes)[0]
+        return self.ops(0, op_type, *inputs, domain=domain, **attributes)[0]
 
     def ops(self, count: int, op_type: str, *inputs: str, domain: str = "", **attributes: Any) -> list[str]:
-        """Add a node with several outputs."""
-        return self._add(count, op_type, inputs, domain, attributes)
+        """Add a node with several outputs; with a count of 0, its one output has the name of the node."""
+        import onnx
+
+        self._contrib |= domain == CONTRIB_DOMAIN
+        full = self._full(op_type)
+        earlier = self._names[full] = self._names.get(full, -1) + 1
+        name = f"{full}_{earlier}" if earlier else full
+        outputs = [f"{name}_{index}" for index in range(count)] or [name]
+        node = onnx.helper.make_node(op_type, inputs, outputs, name=name, domain=domain, **attributes)
+        self._nodes.append(node)
+        return outputs
 
     @contextmanager
     def body(self, name: str, inputs: "Sequence[onnx.ValueInfoProto]" = ()) -> Iterator[_Body]:
@@ -187,11 +196,6 @@ class Graph:
     def _full(self, name: str) -> str:
         return "/".join((*self._scope, name))
 
-    def _fresh(self, name: str) -> str:
-        full = self._full(name)
-        count = self._names[full] = self._names.get(full, -1) + 1
-        return f"{full}_{count}" if count else full
-
     def _initializer(self, name: str, values: Array) -> str:
         import onnx
 
@@ -202,19 +206,6 @@ class Graph:
         for node in self._nodes:
             for names in (node.input, node.output):
                 names[:] = [name if each == value else each for each in names]
-
-    def _add(
-        self, count: int, op_type: str, inputs: Sequence[str], domain: str, attributes: dict[str, Any]
-    ) -> list[str]:
-        """Add a node. Return its outputs: numbered ones, or one with the name of the node."""
-        import onnx
-
-        self._contrib |= domain == CONTRIB_DOMAIN
-        name = self._fresh(op_type)
-        outputs = [f"{name}_{index}" for index in range(count)] or [name]
-        node = onnx.helper.make_node(op_type, inputs, outputs, name=name, domain=domain, **attributes)
-        self._nodes.append(node)
-        return outputs
 
 
 class Architecture(msgspec.Struct, frozen=True, kw_only=True):
