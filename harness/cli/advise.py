@@ -13,7 +13,7 @@ import msgspec
 
 from harness.cli.output import notify, print_result, wrapped
 from harness.cli.targets import Request, Tested, wanted_matrix
-from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError, one_line
+from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, UsageError, one_line
 from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.generated import GenerationSpeed
 from harness.core.record import Record
@@ -73,7 +73,7 @@ def advise_on(model: str, *, budget_s: float, as_json: bool, **request: Any) -> 
     """
     until = time.monotonic() + budget_s
     if not 0 < budget_s < math.inf:
-        raise UsageError(Problem(where="--budget", what=f"got {budget_s:g}", hint="valid: seconds above 0"))
+        raise UsageError.at("--budget", f"got {budget_s:g}", "valid: seconds above 0")
     folder = Path(model) if Path(model).is_dir() else None
     suite = open_model(model) if folder is None else genai_suite(folder)
     models = Tested() if folder is None else Tested(decoders=("*",))

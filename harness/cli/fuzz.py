@@ -17,7 +17,6 @@ from harness.core.errors import (
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_UNEXPECTED,
-    Problem,
     UsageError,
     valid_names,
 )
@@ -158,11 +157,10 @@ def _matrix(targets: Sequence[str], target: str | None, wanted: Request) -> Matr
     chosen = tuple(one for one in every if matches(one.name))
     names = [one.name for one in every]
     if not chosen:
-        what = f"no target matches {target!r}"
-        raise UsageError(Problem(where="--target", what=what, hint=valid_names(str(target), names)))
+        raise UsageError.at("--target", f"no target matches {target!r}", valid_names(str(target), names))
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise UsageError(Problem(where=twice, what="two targets have this name", hint="name each once"))
+        raise UsageError.at(twice, "two targets have this name", "name each once")
     first = found[0]
     return msgspec.structs.replace(
         first,
@@ -195,6 +193,6 @@ def _operators(text: str | None) -> tuple[str, ...]:
         names = [name for name in known if matches(name)]
         if not names:
             what = f"there are no forms of an operator {glob!r}"
-            raise UsageError(Problem(where="--ops", what=what, hint=valid_names(glob, known)))
+            raise UsageError.at("--ops", what, valid_names(glob, known))
         found |= dict.fromkeys(names)
     return tuple(found)
