@@ -17,6 +17,7 @@ from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, Usag
 from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.generated import GenerationSpeed
 from harness.core.record import Record
+from harness.core.scenario import GENERATE
 from harness.core.text import visible
 from harness.core.verdict import Verdict
 from harness.core.ways import WAYS
@@ -28,7 +29,6 @@ from harness.plan.target import Target
 from harness.report.figures import ratio
 from harness.run.summary import WIDTH
 from harness.studies.advise import Advice, Tried, advise
-from harness.studies.candidates import GENERATE
 from harness.studies.decode_code import decode_code
 from harness.studies.decoders import genai_suite
 from harness.studies.genai_code import genai_code

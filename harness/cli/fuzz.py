@@ -28,6 +28,7 @@ from harness.plan.matrix import Matrix, load_matrix, matrix_from
 from harness.plan.selector import glob_matcher
 from harness.report.read import read_run
 from harness.run.run_folder import RunFolder
+from harness.studies.ask import matrix_for
 
 SHOWN = 30
 """Groups of failures that are listed."""
@@ -161,18 +162,8 @@ def _matrix(targets: Sequence[str], target: str | None, wanted: Request) -> Matr
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise UsageError.at(twice, "two targets have this name", "name each once")
-    first = found[0]
-    return msgspec.structs.replace(
-        first,
-        targets=chosen,
-        models=msgspec.structs.replace(first.models, folders=(), exclude=()),
-        model=(),
-        axes={},
-        exclude=(),
-        expect=(),
-        latency=(),
-        repeat=(),
-    )
+    models = msgspec.structs.replace(found[0].models, folders=(), exclude=())
+    return msgspec.structs.replace(matrix_for(found[0], chosen), models=models, model=())
 
 
 def _of_one(request: Request) -> Matrix:

@@ -12,7 +12,7 @@ from harness.core.record import Record
 from harness.core.structure import Place, deviations
 from harness.core.verdict import Verdict
 from harness.plan.matrix import read_toml
-from harness.plan.selector import Selector, SelectorIndex, SelectorTable, selector_from
+from harness.plan.selector import Selector, SelectorIndex, SelectorTable, one_or_more, selector_from
 from harness.plan.tolerance_policy import cell_of
 from harness.report.diff import Change
 from harness.report.gate import Limits
@@ -107,10 +107,9 @@ def flake_reasons(policy: GatePolicy, records: Iterable[Record]) -> Callable[[Ch
 
 
 def _flake(entry: dict[str, Any], place: str) -> KnownFlake:
-    verdicts = [entry["verdict"]] if isinstance(entry["verdict"], str) else entry["verdict"]
     return KnownFlake(
         selector=selector_from(entry, not_keys=("verdict", "reason")),
-        verdicts=tuple(map(Verdict, verdicts)),
+        verdicts=tuple(map(Verdict, one_or_more(entry["verdict"]))),
         reason=entry["reason"],
         place=place,
     )

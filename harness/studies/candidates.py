@@ -21,9 +21,6 @@ from harness.plan.target import Target
 LEVELS = ("extended", "basic", "disabled")
 """Levels of optimization to try besides ``all``; ``layout`` hardly differs from it."""
 
-GENERATE = "generate"
-"""The scenario of a model that generates text."""
-
 _ALL_THREADS = "0"
 """Lets onnxruntime choose the number of threads: one for each core."""
 
