@@ -123,8 +123,7 @@ def _claim(asked: Asked, profile: Profile) -> Claim:
 def _words(asked: Asked) -> Iterator[str]:
     """Yield the arguments that decide the result, in one order."""
     yield from ("--profile", asked.profile, "--target", asked.provider)
-    single = {"--matrix": asked.matrix, "--plugin": asked.plugin}
-    for flag, one in single.items():
+    for flag, one in {"--matrix": asked.matrix, "--plugin": asked.plugin}.items():
         if one is not None:
             yield from (flag, str(one))
     for flag, many in {"--option": asked.options, "--device": asked.device}.items():

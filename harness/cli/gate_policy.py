@@ -93,11 +93,10 @@ def flake_reasons(policy: GatePolicy, records: Iterable[Record]) -> Callable[[Ch
     for cell, record in cells.items():
         if bits := index.matching(cell_of(record)):
             matching[cell] = [flake for bit, flake in enumerate(policy.flakes) if bits >> bit & 1]
-    matched = {flake.place for its in matching.values() for flake in its}
-    if unmatched := [flake.place for flake in policy.flakes if flake.place not in matched]:
+    if idle := index.idle(map(cell_of, cells.values())):
         what = "matches no cell of either run"
         hint = "remove the entry, or correct its selectors"
-        raise UsageError(*(Problem(where=place, what=what, hint=hint) for place in unmatched))
+        raise UsageError(*(Problem(where=policy.flakes[bit].place, what=what, hint=hint) for bit in idle))
 
     def reason(change: Change) -> str:
         its = matching.get(change.cell, ())

@@ -18,7 +18,6 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         generator: Version of the generator.
-        seed: The seed.
         next: The first number that has not been looked at.
         suite: Models of the suite that the plan on disk is a part of.
         operators: Operators that it keeps to; all if there are none.
