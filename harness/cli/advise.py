@@ -13,10 +13,11 @@ import msgspec
 
 from harness.cli.output import notify, print_result, wrapped
 from harness.cli.targets import Request, Tested, wanted_matrix
-from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError, one_line
+from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, UsageError, one_line
 from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.generated import GenerationSpeed
 from harness.core.record import Record
+from harness.core.scenario import GENERATE
 from harness.core.text import visible
 from harness.core.verdict import Verdict
 from harness.core.ways import WAYS
@@ -28,7 +29,6 @@ from harness.plan.target import Target
 from harness.report.figures import ratio
 from harness.run.summary import WIDTH
 from harness.studies.advise import Advice, Tried, advise
-from harness.studies.candidates import GENERATE
 from harness.studies.decode_code import decode_code
 from harness.studies.decoders import genai_suite
 from harness.studies.genai_code import genai_code
@@ -73,7 +73,7 @@ def advise_on(model: str, *, budget_s: float, as_json: bool, **request: Any) -> 
     """
     until = time.monotonic() + budget_s
     if not 0 < budget_s < math.inf:
-        raise UsageError(Problem(where="--budget", what=f"got {budget_s:g}", hint="valid: seconds above 0"))
+        raise UsageError.at("--budget", f"got {budget_s:g}", "valid: seconds above 0")
     folder = Path(model) if Path(model).is_dir() else None
     suite = open_model(model) if folder is None else genai_suite(folder)
     models = Tested() if folder is None else Tested(decoders=("*",))

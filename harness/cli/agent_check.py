@@ -11,7 +11,7 @@ from harness.agent_check.check import Check
 from harness.agent_check.run import CHECKS, Checked, run_checks
 from harness.cli.output import print_lines, print_result, wrapped
 from harness.cli.targets import pairs_of
-from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError, one_line
+from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, UsageError, one_line
 
 _STATES = {"ok": "ok", "failed": "FAILED", "not done": "-"}
 _INDENT = " " * 11
@@ -31,7 +31,7 @@ def agent_check(
     program = shutil.which(command[0])
     if program is None:
         problem = f"there is no program {command[0]!r}"
-        raise UsageError(Problem(where="agent-check", what=problem, hint="give the agent's command after --"))
+        raise UsageError.at("agent-check", problem, "give the agent's command after --")
     selected = _selected(only)
     with tempfile.TemporaryDirectory(prefix="ep-harness-", ignore_cleanup_errors=True) as folder:
         setup = Setup(
@@ -58,9 +58,7 @@ def _selected(only: str) -> tuple[Check, ...]:
     selected = tuple(check for check in CHECKS if only.lower() in f"{check.group}: {check.title}".lower())
     if not selected:
         groups = ", ".join(dict.fromkeys(check.group for check in CHECKS))
-        raise UsageError(
-            Problem(where="--only", what=f"no check has {only!r} in its title", hint=f"groups: {groups}")
-        )
+        raise UsageError.at("--only", f"no check has {only!r} in its title", f"groups: {groups}")
     return selected
 
 

@@ -13,7 +13,7 @@ from harness.cli.output import notify
 from harness.cli.run import default_folder, run
 from harness.cli.selection import Selection
 from harness.cli.targets import GENERATE, HERE, Request, Tested, in_its_place, naming_arguments
-from harness.core.errors import Problem, UsageError
+from harness.core.errors import UsageError
 from harness.corpus.suites import open_folder
 from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
@@ -62,7 +62,7 @@ def _is_folder(what: str, provider: str) -> bool:
         return True
     if provider or Path(what).name != what or Path(what).suffix == ".onnx":
         hint = "check FOLDER [PROVIDER], or check PROVIDER"
-        raise UsageError(Problem(where=what, what="there is no such folder of models", hint=hint))
+        raise UsageError.at(what, "there is no such folder of models", hint)
     return False
 
 

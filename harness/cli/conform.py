@@ -30,7 +30,6 @@ from harness.core.errors import (
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_UNEXPECTED,
-    Problem,
     UsageError,
     valid_names,
 )
@@ -79,8 +78,7 @@ def conform(*, out: Path | None, **asked: Any) -> int:
     home = out or default_folder(PurePath(f"conform-{profile.label}-{wanted.name}.toml"))
     folder = home / f"{profile.label}-{wanted.name}"
     if folder.exists():
-        what = "there is a submission already"
-        raise UsageError(Problem(where=str(folder), what=what, hint="choose another folder: --out"))
+        raise UsageError.at(folder, "there is a submission already", "choose another folder: --out")
     file = write_matrix(profile, wanted, home / "run")
     told: list[str] = []
     code = run(file, out=home / "run", resume=None, with_report=False, told=told)
@@ -103,10 +101,9 @@ def _claim(asked: Asked, profile: Profile) -> Claim:
     for name in asked.claims:
         if name not in features:
             what = f"{profile.label} has no feature {name!r}"
-            raise UsageError(Problem(where="--claim", what=what, hint=valid_names(name, features)))
+            raise UsageError.at("--claim", what, valid_names(name, features))
     if asked.key is not None and not asked.key.is_file():
-        hint = "ssh-keygen -t ed25519 makes one"
-        raise UsageError(Problem(where=f"--sign {asked.key}", what="there is no such key", hint=hint))
+        raise UsageError.at(f"--sign {asked.key}", "there is no such key", "ssh-keygen -t ed25519 makes one")
     waivers = content = None
     if asked.waivers is not None:
         waivers = load_waivers(asked.waivers, tuple(case_label(case) for case in profile.cases))
@@ -126,8 +123,7 @@ def _claim(asked: Asked, profile: Profile) -> Claim:
 def _words(asked: Asked) -> Iterator[str]:
     """Yield the arguments that decide the result, in one order."""
     yield from ("--profile", asked.profile, "--target", asked.provider)
-    single = {"--matrix": asked.matrix, "--plugin": asked.plugin}
-    for flag, one in single.items():
+    for flag, one in {"--matrix": asked.matrix, "--plugin": asked.plugin}.items():
         if one is not None:
             yield from (flag, str(one))
     for flag, many in {"--option": asked.options, "--device": asked.device}.items():
@@ -147,7 +143,7 @@ def wanted_of(asked: Asked) -> Wanted:
     if asked.matrix is not None:
         if has_settings:
             what = "the target of a matrix file has its own plugin, options, device and runtime"
-            raise UsageError(Problem(where="--matrix", what=what, hint="change the file, or leave it out"))
+            raise UsageError.at("--matrix", what, "change the file, or leave it out")
         return wanted_of_matrix(asked.provider, asked.matrix)
     return wanted_of_request(asked) if has_settings else wanted_here(asked)
 

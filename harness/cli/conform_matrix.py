@@ -12,7 +12,7 @@ from harness.catalog.catalog import find_provider
 from harness.cli.matrix_text import toml, write_new
 from harness.cli.output import notify
 from harness.cli.targets import Request, in_its_place, naming_arguments
-from harness.core.errors import Problem, UsageError, valid_names
+from harness.core.errors import UsageError, valid_names
 from harness.core.scenario import PLAIN
 from harness.corpus.suites import PROFILE
 from harness.plan.matrix import load_matrix, matrix_from
@@ -51,12 +51,11 @@ def wanted_of_matrix(name: str, file: Path) -> Wanted:
     """Return a target of a matrix file, without its axes: a profile has its own."""
     targets = {target.name: target for target in load_matrix(file).targets}
     if name not in targets:
-        what = f"{file} has no target {name!r}"
-        raise UsageError(Problem(where="--target", what=what, hint=valid_names(name, targets)))
+        raise UsageError.at("--target", f"{file} has no target {name!r}", valid_names(name, targets))
     target = targets[name]
     if target.places is not None:
         hint = "name a target with one runtime: all cases of a submission are of one device"
-        raise UsageError(Problem(where="--target", what=f"{name!r} has several places", hint=hint))
+        raise UsageError.at("--target", f"{name!r} has several places", hint)
     return Wanted(name=name, provider=target.provider[0], lines=tuple(_target_lines(target)))
 
 

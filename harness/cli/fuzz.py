@@ -17,7 +17,6 @@ from harness.core.errors import (
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_UNEXPECTED,
-    Problem,
     UsageError,
     valid_names,
 )
@@ -29,6 +28,7 @@ from harness.plan.matrix import Matrix, load_matrix, matrix_from
 from harness.plan.selector import glob_matcher
 from harness.report.read import read_run
 from harness.run.run_folder import RunFolder
+from harness.studies.ask import matrix_for
 
 SHOWN = 30
 """Groups of failures that are listed."""
@@ -158,23 +158,12 @@ def _matrix(targets: Sequence[str], target: str | None, wanted: Request) -> Matr
     chosen = tuple(one for one in every if matches(one.name))
     names = [one.name for one in every]
     if not chosen:
-        what = f"no target matches {target!r}"
-        raise UsageError(Problem(where="--target", what=what, hint=valid_names(str(target), names)))
+        raise UsageError.at("--target", f"no target matches {target!r}", valid_names(str(target), names))
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise UsageError(Problem(where=twice, what="two targets have this name", hint="name each once"))
-    first = found[0]
-    return msgspec.structs.replace(
-        first,
-        targets=chosen,
-        models=msgspec.structs.replace(first.models, folders=(), exclude=()),
-        model=(),
-        axes={},
-        exclude=(),
-        expect=(),
-        latency=(),
-        repeat=(),
-    )
+        raise UsageError.at(twice, "two targets have this name", "name each once")
+    models = msgspec.structs.replace(found[0].models, folders=(), exclude=())
+    return msgspec.structs.replace(matrix_for(found[0], chosen), models=models, model=())
 
 
 def _of_one(request: Request) -> Matrix:
@@ -195,6 +184,6 @@ def _operators(text: str | None) -> tuple[str, ...]:
         names = [name for name in known if matches(name)]
         if not names:
             what = f"there are no forms of an operator {glob!r}"
-            raise UsageError(Problem(where="--ops", what=what, hint=valid_names(glob, known)))
+            raise UsageError.at("--ops", what, valid_names(glob, known))
         found |= dict.fromkeys(names)
     return tuple(found)

@@ -12,7 +12,7 @@ from harness.core.record import Record
 from harness.core.structure import Place, deviations
 from harness.core.verdict import Verdict
 from harness.plan.matrix import read_toml
-from harness.plan.selector import Selector, SelectorIndex, SelectorTable, selector_from
+from harness.plan.selector import Selector, SelectorIndex, SelectorTable, one_or_more, selector_from
 from harness.plan.tolerance_policy import cell_of
 from harness.report.diff import Change
 from harness.report.gate import Limits
@@ -93,11 +93,10 @@ def flake_reasons(policy: GatePolicy, records: Iterable[Record]) -> Callable[[Ch
     for cell, record in cells.items():
         if bits := index.matching(cell_of(record)):
             matching[cell] = [flake for bit, flake in enumerate(policy.flakes) if bits >> bit & 1]
-    matched = {flake.place for its in matching.values() for flake in its}
-    if unmatched := [flake.place for flake in policy.flakes if flake.place not in matched]:
+    if idle := index.idle(map(cell_of, cells.values())):
         what = "matches no cell of either run"
         hint = "remove the entry, or correct its selectors"
-        raise UsageError(*(Problem(where=place, what=what, hint=hint) for place in unmatched))
+        raise UsageError(*(Problem(where=policy.flakes[bit].place, what=what, hint=hint) for bit in idle))
 
     def reason(change: Change) -> str:
         its = matching.get(change.cell, ())
@@ -107,10 +106,9 @@ def flake_reasons(policy: GatePolicy, records: Iterable[Record]) -> Callable[[Ch
 
 
 def _flake(entry: dict[str, Any], place: str) -> KnownFlake:
-    verdicts = [entry["verdict"]] if isinstance(entry["verdict"], str) else entry["verdict"]
     return KnownFlake(
         selector=selector_from(entry, not_keys=("verdict", "reason")),
-        verdicts=tuple(map(Verdict, verdicts)),
+        verdicts=tuple(map(Verdict, one_or_more(entry["verdict"]))),
         reason=entry["reason"],
         place=place,
     )

@@ -15,7 +15,6 @@ from harness.core.errors import (
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_UNEXPECTED,
-    Problem,
     UsageError,
     valid_names,
 )
@@ -67,8 +66,7 @@ def verify(
     what = what or data_root() / "golden"
     if what.is_dir():
         if target is not None:
-            text = "a recording has no targets"
-            raise UsageError(Problem(where="--target", what=text, hint="name --packages"))
+            raise UsageError.at("--target", "a recording has no targets", "name --packages")
         found = verify_recording(what, model, _runtime(packages, python, None, {}), notify, _show)
     else:
         plan, suites = prepare(what)
@@ -77,8 +75,7 @@ def verify(
         found = verify_kept(Selection(model=model).of(plan), suites, runtime, notify, _show)
         if found.unrecorded and not (found.checks or found.unasked or found.altered) and found.complete:
             text = f"the cache has no golden of its {len(found.unrecorded)} models"
-            hint = f"ep-harness golden record {what}"
-            raise UsageError(Problem(where=str(what), what=text, hint=hint))
+            raise UsageError.at(what, text, f"ep-harness golden record {what}")
     print_result(found, verified_lines(found), as_json=as_json)
     if not found.complete:
         return EXIT_INTERRUPTED
@@ -109,14 +106,14 @@ def _runtime(
     if target is not None:
         if packages:
             what = "both choose the onnxruntime that computes; give one of them"
-            raise UsageError(Problem(where="--target, --packages", what=what))
+            raise UsageError.at("--target, --packages", what)
         if target not in targets:
             what = f"the matrix has no target {target!r}"
-            raise UsageError(Problem(where="--target", what=what, hint=valid_names(target, targets)))
+            raise UsageError.at("--target", what, valid_names(target, targets))
         return targets[target]
     if python and not packages:
         what = "chooses the Python for --packages, and no package is named"
-        raise UsageError(Problem(where="--python", what=what, hint="name --packages"))
+        raise UsageError.at("--python", what, "name --packages")
     return Runtime(packages=tuple(packages), python_version=python)
 
 

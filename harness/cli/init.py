@@ -4,7 +4,7 @@ from pathlib import Path
 
 from harness.cli.matrix_text import matrix_of, target_names
 from harness.cli.output import notify, print_lines
-from harness.core.errors import EXIT_OK, Problem, UsageError
+from harness.core.errors import EXIT_OK, UsageError
 from harness.core.facts import CPU_PROVIDER as CPU
 from harness.report.writing import writing
 from harness.studies.doctor import Row, examine
@@ -14,7 +14,7 @@ def init(out: Path) -> int:
     """Write a matrix file with a target for each provider that computes here."""
     hint = "name another file: --out FILE"
     if out.exists():
-        raise UsageError(Problem(where=str(out), what="exists already", hint=hint))
+        raise UsageError.at(out, "exists already", hint)
     rows = examine_here("init")
     with writing(out, hint=hint), out.open("x", encoding="utf-8", newline="\n") as file:
         file.write("\n".join(matrix_of(rows)))
@@ -30,6 +30,5 @@ def examine_here(where: str) -> tuple[Row, ...]:
     rows = examine(None, notify)
     if not any(row.computes for row in rows):
         broken = next(row for row in rows if row.provider == CPU)
-        what = f"no provider works here: {broken.reason}"
-        raise UsageError(Problem(where=where, what=what, hint=broken.advice))
+        raise UsageError.at(where, f"no provider works here: {broken.reason}", broken.advice)
     return rows

@@ -10,7 +10,7 @@ import msgspec
 
 from harness.cli.output import notify, print_lines
 from harness.core.decide import decide
-from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError
+from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED, UsageError
 from harness.core.facts import facts_of
 from harness.core.missing import Need, missing
 from harness.core.policy import Policy
@@ -40,8 +40,7 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
     entries = load_policy(_policy_path(policy))
     data = read_run(run)
     if out is not None and (out / "run.json").exists():
-        what = "there is a run in this folder already"
-        raise UsageError(Problem(where=str(out), what=what, hint="choose another folder"))
+        raise UsageError.at(out, "there is a run in this folder already", "choose another folder")
     rule = policy_rule(entries, data.records)
     matrix = matrix_of(data.info, run)
     plan = Plan(matrix=matrix, cells=())
@@ -61,8 +60,7 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
         after.append(judged)
     if lacks[Need.NOISE] and not any(output.noise for record in data.records for output in record.outputs):
         what = "the policy needs the rounding noise of the models, and no record has it"
-        hint = "run the matrix again: this version records it"
-        raise UsageError(Problem(where=str(run), what=what, hint=hint))
+        raise UsageError.at(run, what, "run the matrix again: this version records it")
     for line in data.damaged:
         notify(f"{line}; it is left out")
     info = msgspec.structs.replace(data.info, complete=data.info.complete and not data.damaged)
@@ -100,7 +98,7 @@ def _policy_path(policy: str) -> Path:
     if not Path(policy).exists():
         names = ", ".join(sorted(path.stem for path in shipped.glob("*.toml")))
         hint = f"valid: a file with [[tolerance]] entries, or one of {names}"
-        raise UsageError(Problem(where="--policy", what=f"no file or shipped policy {policy!r}", hint=hint))
+        raise UsageError.at("--policy", f"no file or shipped policy {policy!r}", hint)
     return Path(policy)
 
 
@@ -109,8 +107,7 @@ def matrix_of(info: RunInfo, run: Path) -> Matrix:
     try:
         return msgspec.convert(info.matrix, Matrix)
     except msgspec.ValidationError as error:
-        where = str(run / "run.json")
-        raise UsageError(Problem(where=where, what=f"its matrix is invalid: {error}")) from error
+        raise UsageError.at(run / "run.json", f"its matrix is invalid: {error}") from error
 
 
 def _write(out: Path, run: Path, info: RunInfo, records: Sequence[Record]) -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 from harness.cli.output import print_result
 from harness.cli.selection import Selection
-from harness.core.errors import EXIT_OK, Problem, UsageError
+from harness.core.errors import EXIT_OK, UsageError
 from harness.corpus.suites import SUITES
 from harness.engine.prepare import prepare
 from harness.plan.plan import Plan
@@ -17,8 +17,7 @@ from harness.plan.plan import Plan
 def listing(matrix: Path | None, *, suites: bool, as_json: bool, count: bool, **selection: Any) -> int:
     """Print the ids of the planned cells, or their number for each target, or the built-in suites."""
     if not suites and matrix is None:
-        hint = "ep-harness list MATRIX, or ep-harness list --suites"
-        raise UsageError(Problem(where="list", what="no matrix file", hint=hint))
+        raise UsageError.at("list", "no matrix file", "ep-harness list MATRIX, or ep-harness list --suites")
     if matrix is None or suites:
         width = max(map(len, SUITES))
         rows, lines = SUITES, [f"{name:<{width}}  {text}" for name, text in SUITES.items()]

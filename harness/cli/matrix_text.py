@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from harness.core.errors import Problem, UsageError
+from harness.core.errors import UsageError
 from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.text import visible
 from harness.studies.doctor import ABSENT, Row
@@ -115,4 +115,4 @@ def write_new(file: Path, content: str) -> None:
     except OSError as error:
         taken = isinstance(error, FileExistsError)
         what = "a run or another file is there already" if taken else f"cannot be written: {error.strerror}"
-        raise UsageError(Problem(where=str(file), what=what, hint="choose another folder: --out")) from error
+        raise UsageError.at(file, what, "choose another folder: --out") from error

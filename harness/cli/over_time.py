@@ -8,7 +8,7 @@ import msgspec
 
 from harness.cli.output import notify
 from harness.cli.query import note_unreadable
-from harness.core.errors import Problem, UsageError
+from harness.core.errors import UsageError
 from harness.core.run_info import ShardInfo
 from harness.report.figures import plural
 from harness.report.history_page import write_history_page
@@ -58,7 +58,7 @@ def report_over_time(
         newest = _newest(opened)
         if not newest:
             hint = "see why: ep-harness query RUNS 'SELECT run, problem FROM runs'"
-            raise UsageError(Problem(where=str(folder), what="no run can be read", hint=hint))
+            raise UsageError.at(folder, "no run can be read", hint)
         shown = [paths[0] for paths in newest.values()]
         notify(
             f"{plural(len(opened.paths), 'run')} over time: {', '.join(path.name for path in shown)} in full"

@@ -7,7 +7,7 @@ import msgspec
 
 from harness.cli.output import print_lines, print_result
 from harness.conformance.level import case_label
-from harness.core.errors import EXIT_OK, Problem, UsageError, one_line
+from harness.core.errors import EXIT_OK, UsageError, one_line
 from harness.profiles.profile import Profile, load_profile, profile_labels, profiles_folder
 from harness.profiles.suite import checked_files
 
@@ -44,7 +44,7 @@ def export(label: str, *, out: Path) -> int:
     except OSError as error:
         taken = isinstance(error, FileExistsError)
         what = "the file exists" if taken else f"cannot be written: {one_line(error.strerror or error)}"
-        raise UsageError(Problem(where=str(out), what=what, hint="choose another file: --out")) from error
+        raise UsageError.at(out, what, "choose another file: --out") from error
     print_lines([f"{out}  {len(profile.cases)} cases  SHA-256 {profile.archive}"])
     return EXIT_OK
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from harness.cli.output import notify, print_lines
-from harness.core.errors import EXIT_OK, Problem, UsageError
+from harness.core.errors import EXIT_OK, UsageError
 from harness.report.figures import plural
 from harness.report.inert import inert_csv, inert_json, plain
 from harness.report.writing import writing
@@ -38,8 +38,7 @@ _BITS = 64
 def query(runs: Path, sql: str, *, style: str, out: Path | None, store: Path | None) -> int:
     """Print the rows of a query, or write them into a file."""
     if style == "parquet" and out is None:
-        hint = "name it: --out FILE"
-        raise UsageError(Problem(where="--format", what="Parquet needs a file to be written to", hint=hint))
+        raise UsageError.at("--format", "Parquet needs a file to be written to", "name it: --out FILE")
     allowed = partial_file(out) if out is not None and style == "parquet" else None
     with open_store(runs, store, notify, allowed=allowed) as opened:
         note_unreadable(opened)

@@ -6,15 +6,7 @@ from typing import Any
 
 from harness.cli.output import notify, print_json, print_lines
 from harness.cli.targets import Request, pairs_of, wanted_matrix
-from harness.core.errors import (
-    EXIT_INCOMPLETE,
-    EXIT_OK,
-    EXIT_UNEXPECTED,
-    Problem,
-    UsageError,
-    one_line,
-    valid_names,
-)
+from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED, UsageError, one_line, valid_names
 from harness.core.text import visible
 from harness.plan.matrix import load_matrix
 from harness.plan.target import Target
@@ -56,7 +48,7 @@ def _target(bundle: Bundle, target: str | None, request: Request) -> Target:
     if target is not None:
         if request.provider or request.plugin or request.options or request.device:
             what = "excludes --provider, --plugin, --option and --device"
-            raise UsageError(Problem(where="--target", what=what, hint="put them into the matrix"))
+            raise UsageError.at("--target", what, "put them into the matrix")
         return _of_matrix(target)
     if request.provider:
         return wanted_matrix(request).targets[0]
@@ -71,11 +63,11 @@ def _target(bundle: Bundle, target: str | None, request: Request) -> Target:
 def _of_matrix(text: str) -> Target:
     file, _, name = text.rpartition(":")
     if not file or not name:
-        raise UsageError(Problem(where="--target", what=f"expected MATRIX:NAME, got {text!r}"))
+        raise UsageError.at("--target", f"expected MATRIX:NAME, got {text!r}")
     targets = {one.name: one for one in load_matrix(Path(file)).targets}
     if name not in targets:
         what = f"the matrix has no target {name!r}"
-        raise UsageError(Problem(where=f"--target {file}", what=what, hint=valid_names(name, targets)))
+        raise UsageError.at(f"--target {file}", what, valid_names(name, targets))
     return targets[name]
 
 

@@ -9,7 +9,7 @@ from typing import TypedDict, Unpack
 from harness.cli.gate_policy import GatePolicy, flake_reasons, load_gate_policy
 from harness.cli.output import print_lines, print_result
 from harness.cli.over_time import is_over_time, report_over_time
-from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError
+from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, UsageError
 from harness.report.diff import Diff, compare, read_side
 from harness.report.diff_text import diff_github, diff_lines, diff_markdown, gate_github, gate_lines
 from harness.report.gate import judge
@@ -44,8 +44,7 @@ def report(
     if months["over_time"] or (not side_by_side and is_over_time(runs)):
         if len(runs) != 1 or side_by_side:
             what = "it takes one folder of runs, which is its own history"
-            hint = "drop --baseline and --history"
-            raise UsageError(Problem(where="--over-time", what=what, hint=hint))
+            raise UsageError.at("--over-time", what, "drop --baseline and --history")
         written = report_over_time(runs[0], out, names, store=months["store"], templates=templates)
     else:
         with contextlib.nullcontext() if history is None else History(history) as opened:

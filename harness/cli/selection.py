@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.errors import Problem, UsageError
+from harness.core.errors import UsageError
 from harness.plan.auto_shard import auto_shard
 from harness.plan.plan import Plan
 from harness.plan.shard import parse_shard, shard
@@ -41,8 +41,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
         selected = plan.only(self.target, self.model)
         if self.shard is None:
             if self.durations is not None:
-                what = "has no effect without --shard"
-                raise UsageError(Problem(where="--durations", what=what, hint="add --shard I/N"))
+                raise UsageError.at("--durations", "has no effect without --shard", "add --shard I/N")
             return selected
         records = () if self.durations is None else read_run(self.durations).records
         durations_ms = {record.cell: record.took_ms for record in records}

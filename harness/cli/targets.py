@@ -112,10 +112,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         """Refuse settings of a provider where none is named."""
         if self.place:
             what = f"--{self.place} needs a provider, such as webgpu, and none is named"
-            raise UsageError(Problem(where=self.provider or "arguments", what=what, hint=hint))
+            raise UsageError.at(self.provider or "arguments", what, hint)
         if self.plugin or self.options or self.device:
             what = "--plugin, --option and --device need a provider, and none is named"
-            raise UsageError(Problem(where=self.provider or "arguments", what=what, hint=hint))
+            raise UsageError.at(self.provider or "arguments", what, hint)
 
     def _lines(self) -> Iterator[str]:
         yield from self.models.lines()
@@ -132,12 +132,12 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 def in_its_place(request: Request) -> Request:
     """Return a request for a browser or Node.js with onnxruntime's name of the provider, others unchanged."""
     if request.software_gpu and request.place != "browser":
-        raise UsageError(Problem(where="--software-gpu", what="it is a setting of --browser"))
+        raise UsageError.at("--software-gpu", "it is a setting of --browser")
     if not request.place or not request.provider:
         return request
     for flag, given in (("--plugin", request.plugin), ("--device", request.device)):
         if given:
-            raise UsageError(Problem(where=flag, what=f"there is no such thing with --{request.place}"))
+            raise UsageError.at(flag, f"there is no such thing with --{request.place}")
     provider = provider_named(request.provider, request.place)
     require(request.place)
     return msgspec.structs.replace(request, provider=provider)
@@ -186,8 +186,8 @@ def pairs_of(flag: str, given: Sequence[str]) -> dict[str, str]:
     for one in given:
         key, separator, value = one.partition("=")
         if not separator or not key:
-            raise UsageError(Problem(where=flag, what=f"expected KEY=VALUE, got {one!r}"))
+            raise UsageError.at(flag, f"expected KEY=VALUE, got {one!r}")
         if key in pairs:
-            raise UsageError(Problem(where=f"{flag} {key}", what="given twice", hint="keep one value"))
+            raise UsageError.at(f"{flag} {key}", "given twice", "keep one value")
         pairs[key] = value
     return pairs

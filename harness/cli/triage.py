@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from harness.cli.judge import matrix_of
 from harness.cli.output import notify, wrapped
-from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, Problem, UsageError
+from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, UsageError
 from harness.core.fault import FAULTS_FILE, TRIAGE_FOLDER, Fault
 from harness.core.record import Record
 from harness.core.text import visible
@@ -50,7 +50,7 @@ def triage(
     folder = out or run / TRIAGE_FOLDER
     if (folder / FAULTS_FILE).exists() and not resume:
         what = "there is a triage in this folder already"
-        raise UsageError(Problem(where=str(folder), what=what, hint="continue it: --resume; or give --out"))
+        raise UsageError.at(folder, what, "continue it: --resume; or give --out")
     wanted = TriageSettings(
         cells=tuple(settings["cells"]),
         jobs=settings["jobs"] or processors(),

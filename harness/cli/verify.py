@@ -29,8 +29,7 @@ def verify(
         0 if every submission is verified, 1 if one is refused or marked.
     """
     if (share is None) != (asked.get("provider") is None):
-        what = "--rerun and --target belong together"
-        raise UsageError(Problem(where="verify", what=what, hint="--rerun 5% --target PROVIDER"))
+        raise UsageError.at("verify", "--rerun and --target belong together", "--rerun 5% --target PROVIDER")
     if missing := [path for path in submissions if not path.exists()]:
         raise UsageError(*(Problem(where=str(path), what="there is no such submission") for path in missing))
     done = verify_all([*_each(submissions)], signers=signers)

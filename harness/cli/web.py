@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Literal
 
 from harness.cli.matrix_text import toml
-from harness.core.errors import Problem, UsageError, valid_names
+from harness.core.errors import UsageError, valid_names
 from harness.runtimes.installer import InstallError
 from harness.runtimes.javascript import BROWSERS, find_browser, find_node
 from harness.runtimes.npm import Npm
@@ -54,8 +54,7 @@ def provider_named(name: str, place: Place) -> str:
         return name
     if name.lower() in known:
         return known[name.lower()]
-    what = f"{PACKAGES[place]} has no provider {name!r}"
-    raise UsageError(Problem(where="PROVIDER", what=what, hint=valid_names(name, known)))
+    raise UsageError.at("PROVIDER", f"{PACKAGES[place]} has no provider {name!r}", valid_names(name, known))
 
 
 def browser_here() -> str:
@@ -86,10 +85,7 @@ def require(place: Place) -> None:
         except InstallError as error:
             problems.append(str(error))
     if problems:
-        what = "; ".join(problems)
-        raise UsageError(
-            Problem(where=f"--{place}", what=what, hint=_DEBIAN if shutil.which("apt-get") else "")
-        )
+        raise UsageError.at(f"--{place}", "; ".join(problems), _DEBIAN if shutil.which("apt-get") else "")
 
 
 def runtime_lines(place: Place, *, software_gpu: bool) -> Iterator[str]:

@@ -8,7 +8,7 @@ from harness.core.metrics import Measured, measure
 from harness.core.output_metrics import OutputMetrics, relative_error
 from harness.core.reference import Adjudication, ReferenceDistance
 from harness.core.tolerance import EXACT, Tolerance, ToleranceFor
-from harness.core.value import STRING, Tensor, Value, leaves
+from harness.core.value import STRING, Tensor, Value, leaves_of
 
 CLEARLY = 2.0
 """An answer is nearer to the truth if its distance, times this factor, is at most the other's.
@@ -81,15 +81,11 @@ def adjudicate(
 
     The truth is in float64, and ``by`` is its source; the element types are those of the golden.
     """
-    true, right, found = (dict(_leaves(outputs)) for outputs in (truth, golden, actual))
+    true, right, found = (dict(leaves_of(outputs)) for outputs in (truth, golden, actual))
     rows = (
         _of_output(name, true.get(name), right[name], found.get(name), tolerance_for, by) for name in right
     )
     return tuple(row for row in rows if row is not None)
-
-
-def _leaves(outputs: Named) -> Iterable[tuple[str, Tensor | None]]:
-    return (leaf for name, value in outputs for leaf in leaves(name, value))
 
 
 def _of_output(

@@ -22,7 +22,6 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     Attributes:
         suite: Name of the suite, or a folder's base name.
         model: The model's name within its suite; for a folder the relative path.
-        target: Name of the target.
         axes: ``(axis, value)`` pairs sorted by axis; the axes of ``AXIS_DEFAULTS`` and any ``option.<key>``.
     """
 

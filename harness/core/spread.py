@@ -14,7 +14,7 @@ import numpy as np
 from harness.core.metrics import widen
 from harness.core.noise import DEFAULT_LIMITS, noise_of, rms_limit
 from harness.core.tolerance import UNIT_ROUNDOFF
-from harness.core.value import Array, Floats, NamedValues, Tensor, leaves
+from harness.core.value import Array, Floats, NamedValues, Tensor, leaves_of
 
 Draws = list[tuple[float, Array]]
 """Amplitude and result of each draw."""
@@ -222,9 +222,4 @@ def _root_mean_square(numbers: Floats) -> float:
 
 
 def _leaves(values: NamedValues) -> list[tuple[str, Tensor]]:
-    return [
-        (leaf, part)
-        for name, value in values
-        for leaf, part in leaves(name, value)
-        if isinstance(part, Tensor)
-    ]
+    return [(leaf, part) for leaf, part in leaves_of(values) if part is not None]

@@ -14,7 +14,7 @@ this package, and without pickle:
 import math
 import mmap
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import ml_dtypes
@@ -216,6 +216,12 @@ def leaves(name: str, value: Value) -> Iterator[tuple[str, Tensor | None]]:
         yield f"{name}.values", value.values
     else:
         yield name, value
+
+
+def leaves_of(values: Iterable[tuple[str, Value]]) -> Iterator[tuple[str, Tensor | None]]:
+    """Yield the tensors inside all of these values, named as by ``leaves``."""
+    for name, value in values:
+        yield from leaves(name, value)
 
 
 def value_bytes(value: Value) -> int:

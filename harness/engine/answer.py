@@ -7,7 +7,7 @@ import msgspec
 from harness.core.errors import UsageError, one_line
 from harness.core.facts import UNREPEATABLE
 from harness.core.spread import spread_of
-from harness.core.tolerance import Tolerance, ToleranceFor, computing_precision, default_tolerance
+from harness.core.tolerance import EXACT, Tolerance, ToleranceFor, computing_precision, default_tolerance
 from harness.core.verdict import Phase
 from harness.corpus.case import Case
 from harness.corpus.noisy import amplitudes_of, discard_noisy
@@ -88,7 +88,7 @@ def forgiving(case: Case, ours: ToleranceFor) -> ToleranceFor:
 
     def wider(dtype: str) -> Tolerance:
         default = ours(dtype)
-        if default == Tolerance(rtol=0.0, atol=0.0):
+        if default == EXACT:
             return default
         return Tolerance(rtol=max(default.rtol, case.rtol), atol=max(default.atol, case.atol))
 

@@ -25,19 +25,6 @@ from harness.engine.task import Kind, Question
 from harness.golden.trials import try_inputs
 from harness.plan.plan import Plan
 
-OTHER_FORMS = frozenset(
-    {
-        Kind.FLOAT64,
-        Kind.FLOAT64_EVALUATED,
-        Kind.NOISE,
-        Kind.REVEALED,
-        Kind.ROUNDED,
-        Kind.UNDEFINED,
-        Kind.ZEROED,
-    }
-)
-"""Kinds of questions about another form of the model."""
-
 NOT_MADE = Inapplicable("it has not been converted yet")
 """A model in a precision before it is converted."""
 
@@ -68,6 +55,18 @@ class _Form(NamedTuple):
     scenario: str = PLAIN
     form: str = Kind.ANSWER
     noise_at: str = ""
+
+
+OTHER_FORMS: dict[str, Callable[[Case, _Form], Found]] = {
+    Kind.FLOAT64: lambda case, _: float64_case(case),
+    Kind.FLOAT64_EVALUATED: lambda case, _: float64_case(case),
+    Kind.NOISE: lambda case, wanted: noisy_case(case, wanted.noise_at),
+    Kind.REVEALED: lambda case, _: revealed_case(case, hidden(case)),
+    Kind.ROUNDED: lambda case, _: rounded_case(case),
+    Kind.UNDEFINED: lambda case, _: revealed_case(case, read_by_partials(case)),
+    Kind.ZEROED: lambda case, _: zeroed_case(case),
+}
+"""Kinds of questions about another form of the model -> what makes it of the given one."""
 
 
 class Cases:
@@ -184,14 +183,14 @@ class Cases:
 
     def _load(self, wanted: _Form) -> Found:
         """Make one form of a simpler one."""
-        suite, model, precision, scenario, form, noise_at = wanted
+        suite, model, precision, scenario, form, _ = wanted
         if form == FIRST:
             dimensions = self._plan.matrix.models.dimensions
             settings = self._plan.model_settings(suite, model)
             return load_case(self._suites[suite], model, dimensions, settings=settings)
         if form != Kind.ANSWER:
             case = self._find(wanted._replace(form=Kind.ANSWER, noise_at=""))
-            return self._in_form(case, form, noise_at) if isinstance(case, Case) else case
+            return self._in_form(case, wanted) if isinstance(case, Case) else case
         if scenario != PLAIN:
             case = self._find(wanted._replace(scenario=PLAIN))
             return self._play(suite, model, scenario, case) if isinstance(case, Case) else case
@@ -201,10 +200,10 @@ class Cases:
         case = self._find(wanted._replace(form=FIRST))
         return self._with_inputs(suite, model, case) if isinstance(case, Case) else case
 
-    def _in_form(self, case: Case, form: str, noise_at: str) -> Found:
+    def _in_form(self, case: Case, wanted: _Form) -> Found:
         """Return a case as a question needs it; a full cache costs the question, not the run."""
         try:
-            return _in_form(case, form, noise_at)
+            return OTHER_FORMS[wanted.form](case, wanted)
         except UsageError as error:
             self._warn(str(error))
             return Inapplicable(one_line(error))
@@ -256,20 +255,6 @@ class Cases:
         if golden is None or at is None or at >= len(case.data_sets) or case.data_sets[at].name == GIVEN:
             return None
         return {case.data_sets[at].name: golden.message}
-
-
-def _in_form(case: Case, form: str, noise_at: str) -> Found:
-    if form == Kind.ROUNDED:
-        return rounded_case(case)
-    if form == Kind.REVEALED:
-        return revealed_case(case, hidden(case))
-    if form == Kind.ZEROED:
-        return zeroed_case(case)
-    if form == Kind.UNDEFINED:
-        return revealed_case(case, read_by_partials(case))
-    if form == Kind.NOISE:
-        return noisy_case(case, noise_at)
-    return float64_case(case)
 
 
 def why_not(found: NoCase) -> str:

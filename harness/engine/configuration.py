@@ -23,11 +23,8 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     """What one process serves. Tables are sorted pairs.
 
     Attributes:
-        env: Environment variables.
         providers: The chain, preferred first.
         plugin: Package or path of a plugin library; None for a provider of the build.
-        device: Device filter.
-        options: Provider options.
         session: Session configuration entries.
         memory_limit_mb: Cap on the address space in MiB; None for none.
     """

@@ -119,7 +119,8 @@ def launch(runtime: "Runtime", env: Mapping[str, str], folder: Path) -> Started:
         environments.note_use(runtime)
         # Below its folder, what a killed browser leaves in temporary folders ends with the process.
         there = {"TMPDIR": str(folder), **env}
-        return launch_program(javascript.command(runtime, environments.modules(runtime)), there, folder)
+        program = javascript.command(runtime, environments.modules(runtime))
+        return _started_here(program, there, folder, lambda opening: opening.encode() + b"\n")
     if is_local(runtime):
         return launch_here(interpreter(runtime), env, folder)
     # The launcher there sets the variables, and reports on stderr how the agent ended.
@@ -152,11 +153,6 @@ def launch(runtime: "Runtime", env: Mapping[str, str], folder: Path) -> Started:
 def launch_here(command: Sequence[str], env: Mapping[str, str], folder: Path) -> Started:
     """Start a process of an interpreter on this machine; arguments and errors as ``launch``."""
     return _started_here((*command, *_ARGUMENTS), env, folder, _python_agent)
-
-
-def launch_program(command: Sequence[str], env: Mapping[str, str], folder: Path) -> Started:
-    """Start an agent that is a program of its own, on this machine; arguments and errors as ``launch``."""
-    return _started_here(command, env, folder, lambda opening: opening.encode() + b"\n")
 
 
 def _started_here(

@@ -17,7 +17,7 @@ from harness.core.output_metrics import OutputMetrics
 from harness.core.precise import judge_precision
 from harness.core.record import OwnCpu, Placement, Repeats
 from harness.core.spread import Spread
-from harness.core.value import NamedValues, leaves
+from harness.core.value import NamedValues, leaves_of
 from harness.core.verdict import Phase
 from harness.core.weak_golden import why_weak
 from harness.corpus.case import Case
@@ -204,10 +204,7 @@ def _with_noise(
 ) -> Comparison:
     """Return a comparison of a converted model whose rows have the noise of the given model."""
     rule = noise_rule(spread)
-    right, found = (
-        {leaf: part for name, value in flat(sets) for leaf, part in leaves(name, value)}
-        for sets in (answers, results)
-    )
+    right, found = (dict(leaves_of(flat(sets))) for sets in (answers, results))
     rows = []
     for row in compared.outputs:
         golden, actual = right.get(row.name), found.get(row.name)

@@ -87,11 +87,13 @@ def take_prestarted() -> PrestartedProcess | None:
 
 def _runs_here(matrix: Path) -> bool:
     """Return whether a matrix has a target that runs in this interpreter, without variables of its own."""
+    return any(not {"runtime", "env", "places"} & table.keys() for table in target_tables(matrix))
+
+
+def target_tables(matrix: Path) -> list[dict[str, Any]]:
+    """Return the targets of a matrix file, unchecked; reading the matrix later reports what is wrong."""
     try:
         targets = tomllib.loads(matrix.read_bytes().decode("utf-8-sig")).get("target")
-    except (OSError, ValueError, RecursionError):  # reading the matrix later reports it
-        return False
-    tables = targets if isinstance(targets, list) else []
-    return any(
-        isinstance(table, dict) and not {"runtime", "env", "places"} & table.keys() for table in tables
-    )
+    except (OSError, ValueError, RecursionError):
+        return []
+    return [table for table in targets if isinstance(table, dict)] if isinstance(targets, list) else []

@@ -64,7 +64,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How to fuzz.
 
     Attributes:
-        seed: The seed.
         seconds: How long models are made.
         operators: Operators to keep to; all if there are none.
         stop: Models after which it ends; None for no limit.
@@ -81,8 +80,6 @@ class Campaign:
 
     Args:
         matrix: The targets; its models do not matter.
-        folder: The run folder.
-        settings: How to fuzz.
         tell: Receives lines about what happens.
         before: Records of an earlier session, and its state.
     """
@@ -303,8 +300,7 @@ def plan_of(matrix: Matrix, seed: int, count: int, cells: Iterable[Cell]) -> Pla
 
 def limited_target(target: Target) -> Target:
     """Return a target with limits for small models."""
-    limits = target.timeouts_s
-    limits = msgspec.structs.replace(limits, create=min(limits.create, LIMIT_S), run=min(limits.run, LIMIT_S))
+    limits = target.timeouts_s.at_most(LIMIT_S)
     renew = msgspec.structs.replace(
         target.renew_after,
         sessions=min(target.renew_after.sessions, RENEW_SESSIONS),

@@ -19,9 +19,7 @@ class Candidates:
     """The cells of a seed, in order.
 
     Args:
-        seed: The seed.
         start: The first number.
-        targets: Names of the targets.
         operators: Operators to keep to; all if there are none.
     """
 

@@ -33,7 +33,6 @@ class Sight(msgspec.Struct, frozen=True):
     """What one cell has shown.
 
     Attributes:
-        target: The target.
         choice: Operator, opset and types, as in the name of the model.
         rank: Of the first input.
         verdict: The verdict, which has the placement of a right answer.

@@ -25,10 +25,8 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     """What failures have in common.
 
     Attributes:
-        target: The target.
         operator: The operator of the form. Of a graph, the one that the error names, or else one whose forms
             failed before, or else the first few of its operators by name.
-        verdict: The verdict.
         message: Of an error, without names, numbers and paths; empty for wrong values.
     """
 

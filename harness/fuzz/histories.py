@@ -30,7 +30,6 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
     """Cells of one process, in their order.
 
     Attributes:
-        target: The target.
         pid: The process, as in its records.
         cells: Number of the session in the process, and number of the model.
     """

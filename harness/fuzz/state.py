@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from harness.core.cell import AXIS_DEFAULTS, Cell, parse_cell_id
-from harness.core.errors import Problem, UsageError, one_line
+from harness.core.errors import UsageError, one_line
 from harness.corpus.fuzz import GENERATOR
 from harness.run.run_folder import PLAN
 
@@ -18,7 +18,6 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         generator: Version of the generator.
-        seed: The seed.
         next: The first number that has not been looked at.
         suite: Models of the suite that the plan on disk is a part of.
         operators: Operators that it keeps to; all if there are none.
@@ -51,7 +50,7 @@ def write_state(folder: Path, state: State) -> None:
         os.replace(fresh, folder / FILE)  # noqa: PTH105 - replaces on Windows too
     except OSError as error:
         what = f"cannot be written: {error.strerror}"
-        raise UsageError(Problem(where=str(folder / FILE), what=what, hint="choose another --out")) from error
+        raise UsageError.at(folder / FILE, what, "choose another --out") from error
 
 
 def planned_cells(folder: Path) -> tuple[Cell, ...]:
@@ -65,7 +64,7 @@ def planned_cells(folder: Path) -> tuple[Cell, ...]:
         ids = path.read_text(encoding="ascii").splitlines()
         parts = [parse_cell_id(one) for one in ids]
     except (OSError, ValueError) as error:
-        raise UsageError(Problem(where=str(path), what=f"cannot be read: {one_line(error)}")) from error
+        raise UsageError.at(path, f"cannot be read: {one_line(error)}") from error
     return tuple(
         Cell(suite=suite, model=model, target=target, axes=tuple(sorted((AXIS_DEFAULTS | axes).items())))
         for suite, model, target, axes in parts
@@ -83,10 +82,10 @@ def read_state(folder: Path) -> State:
         state = msgspec.json.decode(path.read_bytes(), type=State)
     except OSError as error:
         what = f"cannot be read: {error.strerror}"
-        raise UsageError(Problem(where=str(path), what=what, hint="begin anew, without --resume")) from error
+        raise UsageError.at(path, what, "begin anew, without --resume") from error
     except msgspec.MsgspecError as error:
-        raise UsageError(Problem(where=str(path), what=f"is damaged: {error}")) from error
+        raise UsageError.at(path, f"is damaged: {error}") from error
     if state.generator != GENERATOR:
         what = f"generator {state.generator} made these models; this one is {GENERATOR}"
-        raise UsageError(Problem(where=str(path), what=what, hint="begin anew, without --resume"))
+        raise UsageError.at(path, what, "begin anew, without --resume")
     return state

@@ -141,6 +141,10 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     run: Annotated[Seconds, Meta(description="One run of a session.")] = 60.0
     teardown: Annotated[Seconds, Meta(description="End of a session and of the process.")] = 30.0
 
+    def at_most(self, limit_s: float) -> "Timeouts":
+        """Return limits by which neither a session nor a run takes longer than ``limit_s`` seconds."""
+        return msgspec.structs.replace(self, create=min(self.create, limit_s), run=min(self.run, limit_s))
+
 
 class RenewAfter(msgspec.Struct, frozen=True, kw_only=True):
     """When a fresh process replaces one that has served enough."""

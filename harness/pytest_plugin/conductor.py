@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from harness.core.cell import Cell
-from harness.core.errors import UsageError
-from harness.plan.matrix import read_toml
+from harness.core.collector import without_collector
+from harness.engine.prestarted import target_tables
 from harness.pytest_plugin.brief import Brevity
 from harness.pytest_plugin.items import CellItem
 from harness.pytest_plugin.ledger import Ledger, enclose
@@ -33,13 +33,8 @@ def register(config: pytest.Config, matrices: tuple[Path, ...]) -> None:
 
 
 def has_places(matrix: Path) -> bool:
-    """Return whether a target of a matrix has places; reading the matrix later reports what is wrong."""
-    try:
-        targets = read_toml(matrix).get("target")
-    except (UsageError, RecursionError):
-        return False
-    tables = targets if isinstance(targets, list) else []
-    return any(isinstance(table, dict) and "places" in table for table in tables)
+    """Return whether a target of a matrix has places."""
+    return any("places" in table for table in target_tables(matrix))
 
 
 class Conductor:
@@ -64,13 +59,8 @@ class Conductor:
         fixtures = self._config.pluginmanager.get_plugin("funcmanage")
         if self._only_matrices and fixtures is not None:
             self._config.pluginmanager.unregister(fixtures)
-        was_enabled = gc.isenabled()
-        gc.disable()
-        try:
+        with without_collector():
             return (yield)
-        finally:
-            if was_enabled:
-                gc.enable()
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note the cells that this process will run, as far as it can know."""

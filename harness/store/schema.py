@@ -52,15 +52,9 @@ ENVIRONMENT_KINDS: dict[str, Kind] = {"run": "BIGINT", "target": "VARCHAR", "fin
 
 TREND_KINDS: dict[str, Kind] = {"run": "BIGINT", **cast("dict[str, Kind]", TREND_COLUMNS)}
 
-CELL_KINDS: dict[str, Kind] = {
-    "matrix": "VARCHAR",
-    "cell": "VARCHAR",
-    "label": "VARCHAR",
-    "target": "VARCHAR",
-    "suite": "VARCHAR",
-    "model": "VARCHAR",
-    "axes": "VARCHAR",
-}
+CELL_KINDS: dict[str, Kind] = dict.fromkeys(
+    ("matrix", "cell", "label", "target", "suite", "model", "axes"), "VARCHAR"
+)
 
 RESULT_KINDS: dict[str, Kind] = {"run": "BIGINT", **{column.name: column.kind for column in RECORD_COLUMNS}}
 

@@ -1,6 +1,6 @@
 """Admission of candidates to profiles: the golden of a case, or why nobody could be held to it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -8,8 +8,7 @@ from harness.core.errors import HarnessError
 from harness.core.judged import judge_row
 from harness.core.policy import Policy
 from harness.core.spread import Spread
-from harness.core.tolerance import Tolerance
-from harness.core.value import DTYPES, STRING, Array, Floats, Map, NamedValues, Tensor, Value, leaves
+from harness.core.value import DTYPES, STRING, Array, Floats, Map, NamedValues, Tensor, Value, leaves_of
 from harness.core.value import Sequence as ValueSequence
 from harness.core.weak_golden import why_weak
 from harness.corpus.case import Case
@@ -35,8 +34,6 @@ _DOUBLE = 1e-12
 """Relative difference of two right answers in float64: some thousand times its precision. What is computed in
 float64 is judged as if in float32, which is eight digits coarser.
 """
-
-_EXACT = Tolerance(rtol=0.0, atol=0.0)
 
 
 class NotAdmittedError(HarnessError):
@@ -119,7 +116,7 @@ def _in_float64(case: Case, answers: Answers) -> tuple[NamedValues, ...]:
     )
     cpu = answers.get(Kind.ANSWER)
     if cpu is not None and cpu.status == "ok":
-        right, ours = dict(_leaves(rounded)), dict(_leaves(cpu.outputs))
+        right, ours = dict(leaves_of(flat(rounded))), dict(leaves_of(flat(cpu.outputs)))
         for name, part in right.items():
             other = ours.get(name)
             whole = part is not None and part.dtype not in {*NARROWER, "float64", "complex64", "complex128"}
@@ -138,9 +135,9 @@ def _exact(case: Case, answers: Answers) -> tuple[NamedValues, ...]:
     others = [tuple(one.expected for one in case.data_sets)]
     if evaluated is not None and evaluated.status == "ok":
         others.append(evaluated.outputs)
-    own = dict(_leaves(cpu.outputs))
+    own = dict(leaves_of(flat(cpu.outputs)))
     for outputs in others:
-        found = dict(_leaves(outputs))
+        found = dict(leaves_of(flat(outputs)))
         if found.keys() == own.keys() and all(_confirms(own[name], found[name]) for name in own):
             return cpu.outputs
     raise NotAdmittedError("neither expected data nor onnx.reference confirm the answer bit by bit")
@@ -227,7 +224,7 @@ def _ties(data: Tensor, origin: ChosenFrom) -> bool:
 
 def _refuse_jumps(golden: Sequence[NamedValues], spread: Spread) -> None:
     for index, outputs in enumerate(golden):
-        for name, part in _leaves((outputs,)):
+        for name, part in leaves_of(outputs):
             noise: Floats | None = spread.outputs[index].get(name)
             if noise is None or part is None:
                 continue
@@ -237,11 +234,6 @@ def _refuse_jumps(golden: Sequence[NamedValues], spread: Spread) -> None:
                 size = float(np.sqrt(np.mean(np.square(finite)))) if finite.size else 0.0
             if size and float(noise.max(initial=0.0)) > _LARGE * size:
                 raise NotAdmittedError(f"near a discontinuity: rounding moves {name} far")
-
-
-def _leaves(sets: Sequence[NamedValues]) -> Iterator[tuple[str, Tensor | None]]:
-    for name, value in flat(sets):
-        yield from leaves(name, value)
 
 
 def _is_same(one: Tensor | None, other: Tensor | None) -> bool:

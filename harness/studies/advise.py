@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 import msgspec
 
 from harness.core.record import Record
-from harness.core.scenario import PLAIN
+from harness.core.scenario import GENERATE, PLAIN
 from harness.core.verdict import Family, Verdict
 from harness.corpus.graph import graph_in
 from harness.corpus.suites import Suite
@@ -26,7 +26,7 @@ from harness.plan.runs_entry import LatencySettings, RunsRequest
 from harness.plan.selector import Selector
 from harness.plan.target import Target
 from harness.studies.ask import Notify, matrix_for, results
-from harness.studies.candidates import GENERATE, Candidate, Changes, base_of, changes_of
+from harness.studies.candidates import Candidate, Changes, base_of, changes_of
 
 MEASURED = LatencySettings(warm_up=3, repeats=300, budget_s=1.0)
 """How each candidate is timed: enough runs for a stable median, and one second at most."""

@@ -21,9 +21,6 @@ from harness.plan.target import Target
 LEVELS = ("extended", "basic", "disabled")
 """Levels of optimization to try besides ``all``; ``layout`` hardly differs from it."""
 
-GENERATE = "generate"
-"""The scenario of a model that generates text."""
-
 _ALL_THREADS = "0"
 """Lets onnxruntime choose the number of threads: one for each core."""
 
@@ -67,11 +64,7 @@ def at_first_values(target: Target) -> Target:
 
 def base_of(target: Target, limits_s: float) -> Target:
     """Return a target ready for timing; a session, and a run, get at most ``limits_s`` seconds."""
-    limits = target.timeouts_s
-    limits = msgspec.structs.replace(
-        limits, create=min(limits.create, limits_s), run=min(limits.run, limits_s)
-    )
-    return msgspec.structs.replace(at_first_values(target), timeouts_s=limits)
+    return msgspec.structs.replace(at_first_values(target), timeouts_s=target.timeouts_s.at_most(limits_s))
 
 
 def changes_of(target: Target, base: Target, operators: Collection[str]) -> Iterator[Changes]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.errors import Problem, UsageError, one_line
+from harness.core.errors import UsageError, one_line
 from harness.corpus.case import load_case
 from harness.corpus.decoder import Decoder, decoder_of
 from harness.corpus.errors import ModelError
@@ -33,22 +33,20 @@ def genai_suite(folder: Path) -> Suite:
         raise _in_config(error) from error
     if config is None:
         what = f"is a folder without {CONFIG_NAME}"
-        hint = "name one .onnx file in it, or a folder that Model Builder wrote"
-        raise UsageError(Problem(where=str(folder), what=what, hint=hint))
+        raise UsageError.at(folder, what, "name one .onnx file in it, or a folder that Model Builder wrote")
     name = config.model.decoder.filename
     path = folder / Path(name).name
     if path.name != name or not path.is_file():
-        what = f"there is no file {one_line(name, 80)!r} beside it"
         hint = "correct model.decoder.filename, or put the model there"
-        raise UsageError(Problem(where=str(folder / CONFIG_NAME), what=what, hint=hint))
+        raise UsageError.at(folder / CONFIG_NAME, f"there is no file {one_line(name, 80)!r} beside it", hint)
     suite = open_file(path)
     try:
         found = _decoder(suite, path.name)
     except ModelError as error:
-        raise UsageError(Problem(where=str(error.path), what=error.cause)) from error
+        raise UsageError.at(error.path, error.cause) from error
     if isinstance(found, str):
         hint = "name the .onnx file to advise on a plain run of it"
-        raise UsageError(Problem(where=str(path), what=f"cannot generate text: {found}", hint=hint))
+        raise UsageError.at(path, f"cannot generate text: {found}", hint)
     return suite
 
 

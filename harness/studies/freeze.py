@@ -16,7 +16,7 @@ from harness.core.errors import one_line
 from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
 from harness.core.spread import Spread, spread_of
 from harness.core.tolerance import computing_precision
-from harness.core.value import Floats, NamedValues, leaves
+from harness.core.value import Floats, NamedValues, leaves_of
 from harness.corpus.case import Case, load_case
 from harness.corpus.errors import ModelError
 from harness.corpus.model_file import load_model
@@ -213,10 +213,7 @@ def _precision(case: Case) -> str:
 def _entry(one: Candidate, case: Case, files: Mapping[str, bytes]) -> ProfileCase:
     digests = digests_of(files)
     values = [
-        part
-        for data_set in case.data_sets
-        for name, value in (*data_set.inputs, *data_set.expected)
-        for _, part in leaves(name, value)
+        part for data_set in case.data_sets for _, part in leaves_of((*data_set.inputs, *data_set.expected))
     ]
     declared = {kind.dtype for kind in case.output_types if kind.dtype}
     return ProfileCase(
@@ -237,8 +234,7 @@ def _files(case: Case, golden: Sequence[NamedValues], spread: Spread) -> dict[st
     """Return the files of a case."""
     files = {MODEL: case.model_path.read_bytes(), **dict(value_files(case, golden))}
     for number, outputs in enumerate(golden):
-        found = (leaf for name, value in outputs for leaf, _ in leaves(name, value))
-        for index, leaf in enumerate(found):
+        for index, (leaf, _) in enumerate(leaves_of(outputs)):
             if (noise := spread.outputs[number].get(leaf)) is not None:
                 content = io.BytesIO()
                 np.lib.format.write_array(content, noise, version=(1, 0), allow_pickle=False)

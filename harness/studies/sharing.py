@@ -6,6 +6,7 @@ from typing import Literal
 import msgspec
 
 from harness.core.record import Record
+from harness.core.scenario import GENERATE
 from harness.core.verdict import Family
 from harness.corpus.suites import Suite
 from harness.engine.engine import Engine
@@ -14,7 +15,7 @@ from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.target import Target
 from harness.studies.ask import Notify, matrix_for, results
-from harness.studies.candidates import GENERATE, Candidate
+from harness.studies.candidates import Candidate
 
 SHARED = "shared_buffer"
 """The way with one buffer."""

@@ -77,7 +77,6 @@ class Trial:
         waiting: Series that are tried only if their provider is in the build; processes for all others would
             take many seconds.
         asked: The series whose process reports the providers of the build; not one of ``waiting``.
-        notify: Receives messages.
     """
 
     def __init__(

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from harness.core.errors import Problem, UsageError, one_line
+from harness.core.errors import UsageError, one_line
 from harness.core.facts import UNREPEATABLE
 from harness.corpus.case import Case
 from harness.corpus.errors import ModelError
@@ -146,7 +146,7 @@ def verify_recording(
     wanted = [one for one in recording.models if chosen(one.suite, one.model)]
     if not wanted:
         what = f"no model of the recording matches {model or '*'!r}; it has {len(recording.models)} models"
-        raise UsageError(Problem(where=str(folder), what=what))
+        raise UsageError.at(folder, what)
     intact: dict[str, RecordedModel] = {}
     for one in wanted:
         altered = list(altered_files(folder, one))
