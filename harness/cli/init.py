@@ -6,7 +6,7 @@ from harness.cli.matrix_text import matrix_of, target_names
 from harness.cli.output import notify, print_lines
 from harness.core.errors import EXIT_OK, UsageError
 from harness.core.facts import CPU_PROVIDER as CPU
-from harness.report.writing import writing
+from harness.core.writing import writing
 from harness.studies.doctor import Row, examine
 
 

@@ -17,13 +17,13 @@ from harness.core.policy import Policy
 from harness.core.record import Record, encode_record
 from harness.core.run_info import RunInfo
 from harness.core.verdict import Family
+from harness.core.writing import writing
 from harness.data_files import data_root
 from harness.plan.expectation import is_expected
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.tolerance_policy import cell_of, load_policy, policy_rule
 from harness.report.read import read_run
-from harness.report.writing import writing
 from harness.run.run_folder import PLAN, RECORDS
 
 _SHOWN = 20

@@ -12,9 +12,9 @@ import msgspec
 
 from harness.cli.output import notify, print_lines
 from harness.core.errors import EXIT_OK, UsageError
+from harness.core.writing import writing
 from harness.report.figures import plural
 from harness.report.inert import inert_csv, inert_json, plain
-from harness.report.writing import writing
 from harness.run.summary import WIDTH
 from harness.store.query import Answer, ask, partial_file, write_parquet
 from harness.store.store import Store, open_store

@@ -16,13 +16,13 @@ from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, Usag
 from harness.core.fault import FAULTS_FILE, TRIAGE_FOLDER, Fault
 from harness.core.record import Record
 from harness.core.text import visible
+from harness.core.writing import writing
 from harness.engine.admission import processors
 from harness.engine.prepare import open_suites
 from harness.fuzz.histories import HISTORIES, earlier_of_all
 from harness.plan.matrix import Matrix
 from harness.report.figures import plural
 from harness.report.read import read_run
-from harness.report.writing import writing
 from harness.triage.expect_entries import expect_entries
 from harness.triage.triage import Note, Triage, TriageSettings, read_faults
 

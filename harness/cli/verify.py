@@ -10,7 +10,7 @@ from harness.conformance.verify.opening import submissions_in
 from harness.conformance.verify.text import json_of, lines_of, markdown_of
 from harness.conformance.verify.verify import verify as verify_all
 from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError
-from harness.report.writing import writing
+from harness.core.writing import writing
 
 
 def verify(

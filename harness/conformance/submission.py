@@ -20,6 +20,8 @@ from typing import Any
 
 import msgspec
 
+from harness.core.json_schema import schema_of
+
 SCHEMA = 1
 
 STATEMENT = "statement.json"
@@ -186,10 +188,7 @@ def encode_part(part: msgspec.Struct) -> bytes:
 
 def statement_schema() -> dict[str, Any]:
     """Return the JSON Schema: docs/reference/statement.schema.json."""
-    (root,), definitions = msgspec.json.schema_components((Statement,), ref_template="#/$defs/{name}")
-    title = f"ort-ep-harness: {STATEMENT} of a submission"
-    draft = "https://json-schema.org/draft/2020-12/schema"
-    return {"$schema": draft, "title": title, **root, "$defs": definitions}
+    return schema_of(Statement, f"{STATEMENT} of a submission")
 
 
 if __name__ == "__main__":  # python -m harness.conformance.submission > docs/reference/statement.schema.json

@@ -29,10 +29,11 @@ from harness.conformance.submission import (
     Waiver,
     encode_part,
 )
-from harness.core.errors import Problem, UsageError, one_line
+from harness.core.errors import one_line
 from harness.core.record import Record, encode_record
 from harness.core.run_info import RunInfo
 from harness.core.text import visible
+from harness.core.writing import writing
 from harness.profiles.profile import Profile
 
 UNNAMED = "unnamed"
@@ -131,17 +132,12 @@ def write_submission(submission: Submission, folder: Path) -> None:
     Raises:
         UsageError: The folder exists, or cannot be written.
     """
-    try:
+    with writing(folder, "the submission", "choose another folder: --out"):
         folder.mkdir(parents=True)
         for name, content in submission.files.items():
             path = folder / name
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(content)
-    except OSError as error:
-        what = f"the submission cannot be written: {one_line(error.strerror or error)}"
-        raise UsageError(
-            Problem(where=str(folder), what=what, hint="choose another folder: --out")
-        ) from error
 
 
 def sorted_lines(records: Sequence[Record]) -> list[bytes]:

@@ -22,10 +22,8 @@ def load_waivers(path: Path, labels: tuple[str, ...]) -> tuple[Waiver, ...]:
         UsageError: The file cannot be read, or some waiver is wrong; all problems, each with its line.
     """
     table = read_toml(path)
-    lines = [
-        path.read_text("utf-8-sig").count("\n", 0, found.start()) + 1
-        for found in _HEADER.finditer(path.read_text("utf-8-sig"))
-    ]
+    text = path.read_text("utf-8-sig")
+    lines = [text.count("\n", 0, found.start()) + 1 for found in _HEADER.finditer(text)]
     entries = table.get("waiver")
     if set(table) != {"waiver"} or not isinstance(entries, list):
         raise UsageError(

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from harness.core.json_schema import schema_of
 from harness.core.verdict import Phase, Verdict
 
 SCHEMA = 1
@@ -319,9 +320,7 @@ def decode_faults(content: bytes) -> Iterator[tuple[int, Fault | str]]:
 
 def fault_schema() -> dict[str, Any]:
     """Return the JSON Schema of a line: docs/reference/fault.schema.json."""
-    (root,), definitions = msgspec.json.schema_components((Fault,), ref_template="#/$defs/{name}")
-    draft = "https://json-schema.org/draft/2020-12/schema"
-    return {"$schema": draft, "title": "ort-ep-harness: a line of faults.jsonl", **root, "$defs": definitions}
+    return schema_of(Fault, "a line of faults.jsonl")
 
 
 if __name__ == "__main__":  # python -m harness.core.fault > docs/reference/fault.schema.json

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from harness.core.errors import Problem, UsageError, one_line, valid_names
+from harness.core.json_schema import schema_of
 from harness.core.scenario import PLAIN, SCENARIOS
 from harness.data_files import data_root
 
@@ -189,13 +190,7 @@ def encode_profile(profile: Profile) -> bytes:
 
 def profile_schema() -> dict[str, Any]:
     """Return the JSON Schema: docs/reference/profile.schema.json."""
-    (root,), definitions = msgspec.json.schema_components((Profile,), ref_template="#/$defs/{name}")
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "ort-ep-harness: a conformance profile",
-        **root,
-        "$defs": definitions,
-    }
+    return schema_of(Profile, "a conformance profile")
 
 
 if __name__ == "__main__":  # python -m harness.profiles.profile > docs/reference/profile.schema.json

@@ -10,12 +10,12 @@ import msgspec
 
 from harness.conformance.submission import Level, Statement
 from harness.core.errors import one_line
+from harness.core.json_schema import schema_of
 from harness.core.text import visible
 from harness.publication.entry import Entry
 from harness.publication.gather import Gathered, Refused
 from harness.publication.lines import line_id
 from harness.report.badge import Badge
-from harness.report.schemas import schema_of
 
 _COLOURS = {Level.CONFORMANT: "#2f7d46", Level.PARTIAL: "#8a6d00", Level.NOT: "#b03a17"}
 _NO_COLOUR = "#6f747c"

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.core.errors import Problem, UsageError
+from harness.core.writing import writing
 from harness.publication.entry import Entry
 from harness.publication.formats import atom, badge_svg, data_of, shields
 from harness.publication.gather import Gathered
 from harness.publication.pages import SitePages
 from harness.report.inert import inert_json
-from harness.report.writing import writing
 
 _LISTING = "files.txt"
 """The files that a site consists of; what a later one has no longer is removed."""

@@ -4,7 +4,7 @@ If many models of one operator fail, the operator is the likely cause.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import ClassVar
 
 import msgspec
@@ -45,15 +45,10 @@ class Failures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def failures_view(report: Report) -> Iterator[Failures]:
-    """Yield the view."""
-    yield Failures(operators=failing_operators(report.cells, complete=report.complete))
-
-
-def failing_operators(cells: Iterable[ReportCell], *, complete: bool) -> tuple[FailingOperator, ...]:
-    """Return the operators that have failures, those with the most failed cells first."""
+    """Yield the view; operators with the most failed cells come first."""
     failures: dict[str, list[ReportCell]] = {}
     tried: Counter[str] = Counter()
-    for cell in cells:
+    for cell in report.cells:
         if (name := only_operator(cell.record)) and is_tried(cell.record):
             tried[name] += 1
             if cell.record.verdict.family is Family.FAILED:
@@ -61,11 +56,12 @@ def failing_operators(cells: Iterable[ReportCell], *, complete: bool) -> tuple[F
     found = [
         FailingOperator(
             name=name,
-            failed=Share(len(failed), tried[name], not complete),
+            failed=Share(len(failed), tried[name], not report.complete),
             columns=tuple(Counter(cell.column.label for cell in failed).most_common()),
             kinds=tuple(Counter(spoken(cell.record.verdict) for cell in failed).most_common()),
             reason=failed[0].record.reason,
         )
         for name, failed in failures.items()
     ]
-    return tuple(sorted(found, key=lambda operator: (-operator.failed.count, operator.name)))
+    found.sort(key=lambda operator: (-operator.failed.count, operator.name))
+    yield Failures(operators=tuple(found))

@@ -161,10 +161,8 @@ def frames(fault: Fault) -> tuple[ShownFrame, ...]:
     """Return the innermost frames of a crash."""
     if fault.crash is None:
         return ()
-    culprit = next(
-        (number for number, frame in enumerate(fault.crash.frames) if frame.library == fault.crash.culprit),
-        None,
-    )
+    libraries = [frame.library for frame in fault.crash.frames]
+    culprit = libraries.index(fault.crash.culprit) if fault.crash.culprit in libraries else None
     return tuple(
         ShownFrame(place=_place(frame), library=_name(frame.library), culprit=number == culprit)
         for number, frame in enumerate(fault.crash.frames[:_SHOWN_FRAMES])

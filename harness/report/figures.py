@@ -114,9 +114,9 @@ def percentage(share: float | None) -> str:
     return f"{min(max(100 * share, 0.1), 99.9):.1f}%"
 
 
-def ratio(value: float) -> str:
-    """Return ``1.23``, ``3,012``: at most three significant digits, or a whole number."""
-    return f"{value:,.0f}" if 1e3 <= value < 1e6 else brief(value)  # noqa: PLR2004
+def ratio(value: float | None) -> str:
+    """Return ``1.23``, ``3,012``: three significant digits at most, or a whole number; a dash if unknown."""
+    return f"{value:,.0f}" if value is not None and 1e3 <= value < 1e6 else brief(value)  # noqa: PLR2004
 
 
 def alike(like: str) -> str:

@@ -255,7 +255,7 @@ def _way(way: Generated) -> ShownWay:
         largest_at=largest_at,
         noise="unknown" if way.noise is None else multiple(way.noise),
         perplexity=_perplexity(way.perplexity, way),
-        golden_perplexity=_ratio(way.golden_perplexity),
+        golden_perplexity=ratio(way.golden_perplexity),
         curve=kl_curve(way.kl, way.first_bad),
     )
 
@@ -270,8 +270,4 @@ def _largest(way: Generated) -> tuple[str, str]:
 
 def _perplexity(value: float | None, way: Generated) -> str:
     # Without a golden's, nothing was computed; with one, the provider's own is not finite.
-    return _NOT_FINITE if value is None and way.golden_perplexity is not None else _ratio(value)
-
-
-def _ratio(value: float | None) -> str:
-    return brief(None) if value is None else ratio(value)
+    return _NOT_FINITE if value is None and way.golden_perplexity is not None else ratio(value)

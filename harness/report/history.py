@@ -175,8 +175,7 @@ class History:
 
 
 def _statements() -> Iterator[str]:
-    tables = [statement.strip() for statement in _TABLES.split(";") if statement.strip()]
-    yield from tables
+    yield from filter(None, map(str.strip, _TABLES.split(";")))
     for table in ("run", "environment", "trend", "cell", "result"):
         for action in ("UPDATE", "DELETE"):
             yield (

@@ -168,10 +168,8 @@ def _way(generation: Generation | None) -> tuple[str, ...]:
         brief(None) if way.first_bad is None else f"{way.first_bad:,}",
         percentage(way.top1),
         brief(None) if found is None else brief(found[1]) if math.isfinite(found[1]) else "not finite",
-        *(
-            brief(None) if value is None else ratio(value)
-            for value in (way.perplexity, way.golden_perplexity)
-        ),
+        ratio(way.perplexity),
+        ratio(way.golden_perplexity),
     )
 
 

@@ -13,10 +13,10 @@ from markupsafe import Markup, escape
 from harness import __version__
 from harness.core.errors import Problem, UsageError, one_line
 from harness.core.text import visible
+from harness.core.writing import writing
 from harness.data_files import data_root
 from harness.report.figures import alike, brief, moment, multiple, ratio
 from harness.report.tone import SYMBOLS, TONES, spoken, tone
-from harness.report.writing import writing
 
 _MAX_CHARS = 5_000
 """Longest single text in a page: more than an excerpt of captured output has."""

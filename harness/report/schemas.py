@@ -4,8 +4,7 @@ import json
 import sys
 from typing import Any
 
-import msgspec
-
+from harness.core.json_schema import schema_of
 from harness.report.diff import Diff
 from harness.report.json_report import ReportFile
 
@@ -18,25 +17,6 @@ def report_schema() -> dict[str, Any]:
 def diff_schema() -> dict[str, Any]:
     """Return the schema of a difference: docs/reference/diff.schema.json."""
     return schema_of(Diff, "ep-harness diff --json")
-
-
-def schema_of(kind: type[msgspec.Struct], title: str) -> dict[str, Any]:
-    """Return the JSON Schema of a file that this package writes."""
-    (root,), definitions = msgspec.json.schema_components(
-        (kind,), schema_hook=_hook, ref_template="#/$defs/{name}"
-    )
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"ort-ep-harness: {title}",
-        **root,
-        "$defs": definitions,
-    }
-
-
-def _hook(kind: type) -> dict[str, Any]:
-    if kind is object:  # facts of an environment: any JSON
-        return {"description": "any JSON value"}
-    raise NotImplementedError(kind)
 
 
 if __name__ == "__main__":  # python -m harness.report.schemas report > docs/reference/report.schema.json

@@ -132,7 +132,7 @@ def _figures(
     for size in sizes:
         value = figures.get(size)
         yield SpeedFigure(
-            text=brief(None) if value is None else ratio(value),
+            text=ratio(value),
             best=_right(cell) and value is not None and best.get(size) == value,
         )
 

@@ -15,6 +15,7 @@ from harness.core.errors import Problem, UsageError
 from harness.core.fault import Fault
 from harness.core.structure import OPTION
 from harness.core.verdict import Family, Verdict
+from harness.core.writing import writing
 from harness.corpus.data_sets import DataSet
 from harness.data_files import data_root
 from harness.plan.tolerance_entry import ToleranceEntry
@@ -33,7 +34,6 @@ from harness.triage.manifest import (
     BundledValue,
     FileEntry,
     Manifest,
-    encode_manifest,
 )
 from harness.triage.report_text import report_lines
 from harness.triage.scrub import Scrubber
@@ -66,19 +66,18 @@ def write_bundle(folder: Path, contents: BundleContents) -> Path:
     """
     _check(contents)
     archive = folder.with_name(folder.name + ".zip")
-    try:
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
-            made = Path(scratch) / "bundle"
-            made.mkdir()
-            _fill(made, contents)
-            packed = Path(scratch) / "bundle.zip"
-            _pack(made, packed)
-            _make_room(folder)
-            made.replace(folder)
-            packed.replace(archive)
-    except OSError as error:
-        what = f"the bundle cannot be written: {error.strerror or error}"
-        raise UsageError(Problem(where=str(folder), what=what, hint="choose another folder")) from error
+    with (
+        writing(folder, "the bundle", "choose another folder"),
+        tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch,
+    ):
+        made = Path(scratch) / "bundle"
+        made.mkdir()
+        _fill(made, contents)
+        packed = Path(scratch) / "bundle.zip"
+        _pack(made, packed)
+        _make_room(folder)
+        made.replace(folder)
+        packed.replace(archive)
     return archive
 
 
@@ -121,7 +120,8 @@ def _fill(folder: Path, contents: BundleContents) -> None:
     report = "".join(f"{line}\n" for line in report_lines(contents, manifest, model, scrub))
     (folder / REPORT).write_text(report, encoding="utf-8", newline="\n")
     manifest = msgspec.structs.replace(manifest, files=dict(_entries(folder)))
-    (folder / MANIFEST).write_bytes(encode_manifest(manifest))
+    indented = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
+    (folder / MANIFEST).write_bytes(indented + b"\n")
 
 
 def _manifest(

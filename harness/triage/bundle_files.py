@@ -33,6 +33,10 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     path: Path
     manifest: Manifest
 
+    def refused(self, what: str, hint: str = "") -> UsageError:
+        """Return why it cannot be used here."""
+        return UsageError(Problem(where=str(self.path), what=what, hint=hint))
+
     def unpack(self, folder: Path) -> None:
         """Copy the model and its data into a folder, and check them once more on the way.
 

@@ -47,14 +47,14 @@ def cut(net: Net, kept: Collection[int], known: Known, *, frozen: bool = False) 
 
 def with_weights(net: Net, weights: Iterable[Weight]) -> Net:
     """Return a net with more initializers; before IR 4 each is declared as a graph input, too."""
-    import onnx
+    import onnx.helper
 
     added = {weight.name: weight for weight in weights}
     inputs = dict(net.inputs)
     if net.ir_version < IR_WEIGHTS_ALONE:
         for weight in added.values():
-            inputs[weight.name] = onnx.ValueInfoProto(name=weight.name)
-            inputs[weight.name].type.CopyFrom(tensor_type(weight.dtype, weight.shape))
+            declared = tensor_type(weight.dtype, weight.shape)
+            inputs[weight.name] = onnx.helper.make_value_info(weight.name, declared)
     return net.replace(weights=net.weights | added, inputs=inputs)
 
 

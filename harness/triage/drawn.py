@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -31,15 +31,10 @@ def drawn(subject: Subject, before: Subject, guilty: Collection[str]) -> Reduced
         nodes=tuple(_node(node, guilty) for node in model.graph.node[:NODES_SHOWN]),
         tensors=tuple(_tensors(model.graph)),
         bytes=len(subject.model),
-        nodes_before=count_nodes(before.proto()),
+        nodes_before=len(before.proto().graph.node),
         bytes_before=len(before.model),
         opsets=named_opsets(model),
     )
-
-
-def count_nodes(model: "onnx.ModelProto") -> int:
-    """Return how many nodes the main graph has."""
-    return len(model.graph.node)
 
 
 def fingerprint(reduced: ReducedModel, signature: Signature, provider: str) -> str:
@@ -103,17 +98,10 @@ def _tensors(graph: "onnx.GraphProto") -> Iterator[GraphTensor]:
     yield from (_declared(one, "inner") for one in graph.value_info)
 
 
-def _declared(info: "onnx.ValueInfoProto", role: str) -> GraphTensor:
+def _declared(info: "onnx.ValueInfoProto", role: Literal["input", "output", "inner"]) -> GraphTensor:
     tensor = info.type.tensor_type
     sizes = [
         str(one.dim_value) if one.HasField("dim_value") else one.dim_param or "?" for one in tensor.shape.dim
     ]
-    return msgspec.convert(
-        {
-            "name": info.name,
-            "role": role,
-            "dtype": ELEMENT_TYPES.get(tensor.elem_type, ""),
-            "shape": one_line("x".join(sizes), TEXT_CHARS),
-        },
-        GraphTensor,
-    )
+    dtype, shape = ELEMENT_TYPES.get(tensor.elem_type, ""), one_line("x".join(sizes), TEXT_CHARS)
+    return GraphTensor(name=info.name, role=role, dtype=dtype, shape=shape)

@@ -11,9 +11,10 @@ from harness.triage.budget import Budget
 from harness.triage.check import Check
 from harness.triage.decompose import composite_operators, decomposed
 from harness.triage.lab import Axes, Seen
-from harness.triage.optimizers import guilty_optimizers, without
+from harness.triage.optimizers import ENTRY, guilty_optimizers
 from harness.triage.subject import Subject
-from harness.triage.vary import Variation, model_variations, session_variations, with_axis
+from harness.triage.usage import with_axes
+from harness.triage.vary import Variation, model_variations, session_variations
 
 DISABLED = "disabled"
 
@@ -93,7 +94,8 @@ def _is_right(seen: Seen) -> bool:
 def _optimizers(subject: Subject, check: Check) -> Iterator[Condition]:
     def fails_without(sets: Sequence[tuple[str, ...]]) -> list[bool]:
         others = (
-            msgspec.structs.replace(check, axes=with_axis(check.axes, *without(names))) for names in sets
+            msgspec.structs.replace(check, axes=with_axes(check.axes, ((ENTRY, ";".join(names)),)))
+            for names in sets
         )
         found = (other.matches([subject])[0] for other in others)
         return [match.fails or match.by_noise for match in found]

@@ -71,7 +71,10 @@ def hand_over(
             found=found,
             limits=limits,
             further=() if other is None else (other,),
-            preceding=tuple(map(_preceding, check.after)),
+            preceding=tuple(
+                PrecedingModel(model=ModelSource(content=one.model, folder=one.external), inputs=one.inputs)
+                for one in check.after
+            ),
             target=target,
             axes=dict(check.axes),
             tolerance=tolerance if match.fails else BY_NOISE,
@@ -117,12 +120,6 @@ def limits_for_others(rows: tuple[OutputMetrics, ...]) -> Iterator[tuple[str, fl
         stale = row.details is not None and row.details.stale
         if row.relative_error and (stale or row.is_lost):
             yield row.name, min(row.relative_error, 1.0) * OF_ERROR
-
-
-def _preceding(subject: Subject) -> PrecedingModel:
-    return PrecedingModel(
-        model=ModelSource(content=subject.model, folder=subject.external), inputs=subject.inputs
-    )
 
 
 def other_set(subject: Subject, check: Check) -> DataSet | None:

@@ -79,28 +79,24 @@ class Known:
 
     def declaration(self, name: str, value: Value) -> Any:
         """Return how a graph input or output is declared that takes this value; None if that is not known."""
-        import onnx
+        import onnx.helper
 
         declared = self.types.get(name)
         if isinstance(value, Tensor):
             declared = tensor_type(value.dtype, value.array.shape)
         if declared is None or not declared.WhichOneof("value"):
             return None
-        info = onnx.ValueInfoProto(name=name)
-        info.type.CopyFrom(declared)
-        return info
+        return onnx.helper.make_value_info(name, declared)
 
     def output(self, name: str) -> Any:
         """Return how a tensor is declared as an output; None if its type is not known."""
-        import onnx
+        import onnx.helper
 
         declared = self.types.get(name)
         if declared is None or not _complete(declared):
             found = self.values([name])
             return self.declaration(name, found[name]) if name in found else None
-        info = onnx.ValueInfoProto(name=name)
-        info.type.CopyFrom(declared)
-        return info
+        return onnx.helper.make_value_info(name, declared)
 
     def _fetch(self, names: list[str]) -> None:
         if self._compute is None:

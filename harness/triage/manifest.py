@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from harness.core.json_schema import schema_of
 from harness.core.verdict import Verdict
 
 SCHEMA = 1
@@ -234,17 +235,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         return {*files, *(file for file in beside if file in self.files)}
 
 
-def encode_manifest(manifest: Manifest) -> bytes:
-    """Return the content of the file: indented, with a newline at its end."""
-    return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
-
-
 def manifest_schema() -> dict[str, Any]:
     """Return the JSON Schema: docs/reference/bundle.schema.json."""
-    (root,), definitions = msgspec.json.schema_components((Manifest,), ref_template="#/$defs/{name}")
-    title = f"ort-ep-harness: {MANIFEST} of a bundle"
-    draft = "https://json-schema.org/draft/2020-12/schema"
-    return {"$schema": draft, "title": title, **root, "$defs": definitions}
+    return schema_of(Manifest, f"{MANIFEST} of a bundle")
 
 
 if __name__ == "__main__":  # python -m harness.triage.manifest > docs/reference/bundle.schema.json

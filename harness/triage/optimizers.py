@@ -68,8 +68,3 @@ def _thinned(
         if size == 1:
             return names
         size //= 2
-
-
-def without(names: Sequence[str]) -> tuple[str, str]:
-    """Return the axis that switches optimizers off."""
-    return ENTRY, ";".join(names)

@@ -34,12 +34,54 @@ class Reruns(msgspec.Struct, frozen=True):
 
     def again(self) -> Failure:
         """Run it in a fresh process."""
-        return rerun(self.matrix, self.suites, (self.record,)).failures[self.record.cell]
+        return self._after(())[self.record.cell]
 
     def preceding(self) -> tuple[Failure, ...]:
-        """Return the cells without which it does not fail, if it does after those that ran before it."""
-        earlier = self.earlier(self.record)
-        return find_preceding(self.matrix, self.suites, self.record, earlier, self.budget)
+        """Return the earlier cells that it needs to fail; empty if it does not after many of them either.
+
+        Each attempt runs in fresh processes. First the latest cell is found from which on all are needed, by
+        bisection; then the cells behind it are left out, in pieces. If more than ``MOST_NEEDED`` pieces are
+        needed, so are more cells, and the search ends.
+        """
+        reruns = 0
+
+        def fails_after(cells: Sequence[Record]) -> bool:
+            nonlocal reruns
+            reruns += 1
+            return self._after(cells)[self.record.cell].fails_again
+
+        earlier = _enough(self.earlier(self.record), fails_after, self.budget)
+        if not earlier:
+            return ()
+        least, most = 0, len(earlier) - 1
+        while least < most and not self.budget.spent:
+            start = (least + most + 1) // 2
+            if fails_after(earlier[start:]):
+                least = start
+            else:
+                most = start - 1
+        needed = list(earlier[least:])
+        if len(needed) > 1 and fails_after(needed[:1]):
+            needed = needed[:1]
+        size = len(needed) // 2
+        pieces = 1  # the first cell is needed
+        while size and len(needed) > 1 and pieces <= MOST_NEEDED:
+            pieces = 1
+            for start in range(len(needed) - size, 0, -size):
+                if reruns >= MOST_RERUNS or self.budget.spent or pieces > MOST_NEEDED:
+                    break
+                rest = needed[:start] + needed[start + size :]
+                if fails_after(rest):
+                    needed = rest
+                else:
+                    pieces += 1
+            size //= 2
+        found = self._after(needed)
+        return tuple(found[one.cell] for one in needed)
+
+    def _after(self, cells: Sequence[Record]) -> Mapping[str, Failure]:
+        """Run it behind other cells, in a fresh process."""
+        return rerun(self.matrix, self.suites, (*cells, self.record)).failures
 
 
 def earlier_cells(records: Collection[Record], record: Record) -> tuple[Record, ...]:
@@ -56,52 +98,6 @@ def earlier_cells(records: Collection[Record], record: Record) -> tuple[Record, 
         and other.process.session < own.session
     ]
     return tuple(sorted(same, key=lambda one: one.process.session if one.process else 0))
-
-
-def find_preceding(
-    matrix: Matrix, suites: Mapping[str, Suite], record: Record, earlier: Sequence[Record], budget: Budget
-) -> tuple[Failure, ...]:
-    """Return the earlier cells that a failure needs; empty if it does not appear after many of them either.
-
-    Each attempt runs in fresh processes. First the latest cell is found from which on all are needed, by
-    bisection; then the cells behind it are left out, in pieces. If more than ``MOST_NEEDED`` pieces are
-    needed, so are more cells, and the search ends.
-    """
-    reruns = 0
-
-    def fails_after(cells: Sequence[Record]) -> bool:
-        nonlocal reruns
-        reruns += 1
-        return rerun(matrix, suites, (*cells, record)).failures[record.cell].fails_again
-
-    earlier = _enough(earlier, fails_after, budget)
-    if not earlier:
-        return ()
-    least, most = 0, len(earlier) - 1
-    while least < most and not budget.spent:
-        start = (least + most + 1) // 2
-        if fails_after(earlier[start:]):
-            least = start
-        else:
-            most = start - 1
-    needed = list(earlier[least:])
-    if len(needed) > 1 and fails_after(needed[:1]):
-        needed = needed[:1]
-    size = len(needed) // 2
-    pieces = 1  # the first cell is needed
-    while size and len(needed) > 1 and pieces <= MOST_NEEDED:
-        pieces = 1
-        for start in range(len(needed) - size, 0, -size):
-            if reruns >= MOST_RERUNS or budget.spent or pieces > MOST_NEEDED:
-                break
-            rest = needed[:start] + needed[start + size :]
-            if fails_after(rest):
-                needed = rest
-            else:
-                pieces += 1
-        size //= 2
-    found = rerun(matrix, suites, (*needed, record)).failures
-    return tuple(found[one.cell] for one in needed)
 
 
 def _enough(

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from harness.core.cell import AXIS_DEFAULTS, Cell
-from harness.core.errors import Problem, UsageError, valid_names
+from harness.core.errors import valid_names
 from harness.core.noise import NoiseLimits
 from harness.core.precision import made_for
 from harness.core.record import Record
@@ -124,7 +124,7 @@ def staged(bundle: Bundle, target: Target) -> Iterator[Stage]:
             case = load_case(suite, MODEL, {})
         except ModelError as error:
             what = "its model or data cannot be used: " + str(error).replace(f"{root}", "").strip()
-            raise UsageError(Problem(where=str(bundle.path), what=what)) from error
+            raise bundle.refused(what) from error
         yield Stage(suite=suite, plan=_plan(bundle, target, tuple(cells)), case=case)
 
 
@@ -208,7 +208,7 @@ def _entry(bundle: Bundle, told: BundledTolerance) -> ToleranceEntry:
     if told.noise_rms is not None and told.noise_max is not None:
         noise = NoiseLimits(rms=told.noise_rms, max=told.noise_max)
     if (told.rtol is None) != (told.atol is None) or (noise is not None and told.rtol is not None):
-        raise _broken(bundle, "its tolerance contradicts itself")
+        raise bundle.refused("its tolerance contradicts itself")
     return ToleranceEntry(
         selector=Selector(),
         rtol=told.rtol,
@@ -232,19 +232,21 @@ def _axes(bundle: Bundle) -> dict[str, str]:
     valid = {"graph_optimization": _LEVELS, "execution_mode": _MODES, "scenario": tuple(SCENARIOS)}
     for axis, value in axes.items():
         if axis in valid and value not in valid[axis]:
-            raise _broken(bundle, f"{axis} is {value!r}", valid_names(value, valid[axis]))
+            raise bundle.refused(f"{axis} is {value!r}", valid_names(value, valid[axis]))
         if axis == THREADS and not (value.isascii() and value.isdigit() and int(value) <= _MOST_THREADS):
-            raise _broken(bundle, f"{axis} is {value!r}", f"valid: 0 to {_MOST_THREADS}")
+            raise bundle.refused(f"{axis} is {value!r}", f"valid: 0 to {_MOST_THREADS}")
         if axis.startswith((FIGURE, REPEAT)):
             if axis not in _MOST_OF or not (value.isascii() and value.isdigit() and _in_range(axis, value)):
-                raise _broken(bundle, f"{axis} is {value!r}", f"valid: {_RANGES}")
+                raise bundle.refused(f"{axis} is {value!r}", f"valid: {_RANGES}")
         elif axis.startswith(SESSION_ENTRY):
             if _NAMES_A_FILE.search(axis) or not _HARMLESS_VALUE.fullmatch(value):
-                raise _broken(bundle, f"its session entry {axis!r} may name a file")
+                raise bundle.refused(f"its session entry {axis!r} may name a file")
         elif axis not in {*AXIS_DEFAULTS, THREADS}:
-            raise _broken(bundle, f"there is no axis {axis!r}", valid_names(axis, AXIS_DEFAULTS))
+            raise bundle.refused(f"there is no axis {axis!r}", valid_names(axis, AXIS_DEFAULTS))
     # The model is converted already; other precisions are the provider's.
-    axes["precision"] = made_for_provider(axes.get("precision", AXIS_DEFAULTS["precision"]))
+    default = AXIS_DEFAULTS["precision"]
+    if made_for(axes.get("precision", default)) != default:
+        axes["precision"] = default
     return axes
 
 
@@ -253,15 +255,5 @@ def _in_range(axis: str, value: str) -> bool:
     return len(value) < _DIGITS and least <= int(value) <= _MOST_OF[axis]
 
 
-def made_for_provider(precision: str) -> str:
-    """Return the value of the axis for a model that is converted already."""
-    default = AXIS_DEFAULTS["precision"]
-    return precision if made_for(precision) == default else default
-
-
 def _message(record: Record) -> str:
     return f"{record.reason} {record.ended.message if record.ended else ''}".strip()
-
-
-def _broken(bundle: Bundle, what: str, hint: str = "") -> UsageError:
-    return UsageError(Problem(where=str(bundle.path), what=what, hint=hint))

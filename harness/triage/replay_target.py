@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from harness.catalog.catalog import find_provider
-from harness.core.errors import Problem, UsageError
 from harness.plan.target import LIBRARY_SUFFIXES, Target, from_here
 from harness.triage.bundle_files import Bundle
 
@@ -44,7 +43,7 @@ def bundled_target(
     for key, value in told.options.items():
         if key not in given and names_a_file(value):
             what = f"the option {key} is {value!r}, which names a file"
-            raise _needed(bundle, what, f"give it: --option {key}=VALUE")
+            raise bundle.refused(what, f"give it: --option {key}=VALUE")
     return Target(
         name=told.name or "bundle",
         provider=told.provider,
@@ -71,30 +70,21 @@ def _plugin(bundle: Bundle, given: str | None) -> str | None:
     if known is not None and told.plugin.package in known.plugin_packages:
         return told.plugin.package
     name = told.plugin.package or told.plugin.library
-    raise _needed(
-        bundle, f"its EP comes from {name!r}, which is not loaded on a bundle's word", "give it: --plugin"
-    )
+    what = f"its EP comes from {name!r}, which is not loaded on a bundle's word"
+    raise bundle.refused(what, "give it: --plugin")
 
 
 def _env(bundle: Bundle, environment: Mapping[str, str]) -> dict[str, str]:
     env: dict[str, str] = {}
     for name, value in bundle.manifest.target.env.items():
         if _LOADERS.search(name):
-            raise _needed(
-                bundle, f"it sets the variable {name}, which decides what code is loaded", _OWN_TARGET
-            )
+            what = f"it sets the variable {name}, which decides what code is loaded"
+            raise bundle.refused(what, "name a target of yours: --target MATRIX:NAME")
         if not names_a_file(value):
             env[name] = value
         elif name in environment:
             env[name] = environment[name]
         else:
             what = f"the variable {name} is {value!r}, which names a file"
-            raise _needed(bundle, what, f"set {name} in the environment of this command")
+            raise bundle.refused(what, f"set {name} in the environment of this command")
     return env
-
-
-_OWN_TARGET = "name a target of yours: --target MATRIX:NAME"
-
-
-def _needed(bundle: Bundle, what: str, hint: str) -> UsageError:
-    return UsageError(Problem(where=str(bundle.path), what=what, hint=hint))

@@ -23,6 +23,12 @@ _PREFIX = re.compile(r"Non-zero status code returned while running .*? node\. Na
 """What onnxruntime puts before an error of a kernel: the node is named anyway."""
 
 
+_PHASES: dict[Phase | None, str] = {
+    Phase.CREATE: "while it creates a session of",
+    Phase.TEARDOWN: "while it closes a session of",
+}
+
+
 def sentence_of(fault: Fault, row: OutputMetrics | None, message: str) -> str:
     """Return the sentence of a fault.
 
@@ -46,30 +52,23 @@ def _who(fault: Fault) -> str:
 
 
 def _does(fault: Fault, row: OutputMetrics | None, said: str) -> str:
-    what, verdict = _what(fault), fault.signature.verdict
-    during = f"{_while(fault.signature.phase)} {what}"
+    what, signature = _what(fault), fault.signature
+    during = f"{_PHASES.get(signature.phase, 'while it runs')} {what}"
     dtype = f" for {row.dtype}" if row is not None and row.dtype else ""
-    match verdict:
-        case Verdict.CRASH:
-            does = f"dies of {fault.signature.cause or 'a signal'}{_died_in(fault.crash)} {during}"
-        case Verdict.HANG:
-            does = f"does not come to an end {during}"
-        case Verdict.OUT_OF_MEMORY:
-            does = f"runs out of memory {during}"
-        case Verdict.ERROR | Verdict.OPTION_REJECTED | Verdict.FALLBACK_AT_RUN:
-            does = f"fails {during}, which the CPU EP runs: {said or verdict}"
-        case Verdict.SHAPE_MISMATCH:
-            does = f"gives an output of {what} another shape"
-        case Verdict.DTYPE_MISMATCH:
-            does = f"gives an output of {what} another element type"
-        case Verdict.NAN_MISMATCH:
-            does = f"computes {what}{dtype} with NaN or infinity in other places than the CPU EP"
-        case Verdict.NONDETERMINISTIC:
-            does = f"gives different results for {what}{dtype} in two runs of one session"
-        case _:
-            stale = " for other inputs in the same session" if fault.signature.message == OTHER_INPUTS else ""
-            does = f"computes {what} wrongly{dtype}{stale}"
-    return does
+    raises = f"fails {during}, which the CPU EP runs: {said or signature.verdict}"
+    stale = " for other inputs in the same session" if signature.message == OTHER_INPUTS else ""
+    return {
+        Verdict.CRASH: f"dies of {signature.cause or 'a signal'}{_died_in(fault.crash)} {during}",
+        Verdict.HANG: f"does not come to an end {during}",
+        Verdict.OUT_OF_MEMORY: f"runs out of memory {during}",
+        Verdict.ERROR: raises,
+        Verdict.OPTION_REJECTED: raises,
+        Verdict.FALLBACK_AT_RUN: raises,
+        Verdict.SHAPE_MISMATCH: f"gives an output of {what} another shape",
+        Verdict.DTYPE_MISMATCH: f"gives an output of {what} another element type",
+        Verdict.NAN_MISMATCH: f"computes {what}{dtype} with NaN or infinity in other places than the CPU EP",
+        Verdict.NONDETERMINISTIC: f"gives different results for {what}{dtype} in two runs of one session",
+    }.get(signature.verdict, f"computes {what} wrongly{dtype}{stale}")
 
 
 def _died_in(crash: NativeCrash | None) -> str:
@@ -84,16 +83,6 @@ def _died_in(crash: NativeCrash | None) -> str:
     if named.library == libraries[0]:
         return f" in {function} of {named.library}"
     return f" in {libraries[0]}, called by {function} of {named.library},"
-
-
-def _while(phase: Phase | None) -> str:
-    match phase:
-        case Phase.CREATE:
-            return "while it creates a session of"
-        case Phase.TEARDOWN:
-            return "while it closes a session of"
-        case _:
-            return "while it runs"
 
 
 def _what(fault: Fault) -> str:

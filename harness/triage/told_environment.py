@@ -56,21 +56,17 @@ def _plugin(contents: BundleContents, scrub: Scrubber) -> BundledPlugin | None:
     told = told if isinstance(told, Mapping) else {}
     is_library = "/" in plugin or "\\" in plugin or plugin.lower().endswith(LIBRARY_SUFFIXES)
     library = str(contents.library or told.get("library") or (plugin if is_library else ""))
+    path = PureWindowsPath(library) if "\\" in library else PurePath(library)
     digest = ""
     if contents.library is not None:
         with contents.library.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     return BundledPlugin(
         package="" if is_library else plugin,
-        library=scrub(file_name(library)),
+        library=scrub(path.name),
         version=_text(told.get("version")),
         sha256=digest,
     )
-
-
-def file_name(path: str) -> str:
-    """Return the last part of a path of any system."""
-    return PureWindowsPath(path).name if "\\" in path else PurePath(path).name
 
 
 def _devices(fingerprint: Mapping[str, Any], scrub: Scrubber) -> list[dict[str, str]]:

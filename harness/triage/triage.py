@@ -18,6 +18,7 @@ from harness.core.errors import Problem, UsageError, one_line
 from harness.core.fault import FAULTS_FILE, Condition, Fault, decode_faults, encode_fault
 from harness.core.record import Record
 from harness.core.verdict import Family
+from harness.core.writing import writing
 from harness.corpus.suites import Suite
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
@@ -98,7 +99,7 @@ class Triage(msgspec.Struct, eq=False):
     def __post_init__(self) -> None:
         _check_cells(self.settings.cells, self.records)
         self.groups = failing_groups(self.records, self.settings.cells)
-        with _writing(self.folder):
+        with writing(self.folder):
             (self.folder / WORK).mkdir(parents=True, exist_ok=True)
         self.known = {fault.representative: fault for fault in read_faults(self.folder / FAULTS_FILE)}
 
@@ -138,7 +139,7 @@ class Triage(msgspec.Struct, eq=False):
             elif isinstance(found, BaseException):
                 raise found
             else:
-                with _writing(self.folder), (self.folder / FAULTS_FILE).open("ab") as file:
+                with writing(self.folder), (self.folder / FAULTS_FILE).open("ab") as file:
                     file.write(encode_fault(found) + b"\n")
                 yield found
 
@@ -260,15 +261,3 @@ def _check_cells(cells: Collection[str], records: Collection[Record]) -> None:
     ]
     if problems:
         raise UsageError(*problems)
-
-
-@contextlib.contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise UsageError(
-            Problem(
-                where=str(folder), what=f"cannot be written: {error.strerror}", hint="choose another --out"
-            )
-        ) from error

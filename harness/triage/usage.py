@@ -3,7 +3,7 @@
 The figures are axes of a trial that no matrix has: settings of its scenario, and how it is repeated.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -45,8 +45,12 @@ def usage_axes(plan: Plan, cell: Cell) -> Axes:
 
 def plain(axes: Axes) -> Axes:
     """Return axes of a session that is made and run once or twice, in place of a scenario."""
-    left = {axis: value for axis, value in axes if not axis.startswith(FIGURE)}
-    return tuple(sorted((left | {"scenario": PLAIN}).items()))
+    return with_axes((pair for pair in axes if not pair[0].startswith(FIGURE)), (("scenario", PLAIN),))
+
+
+def with_axes(axes: Iterable[tuple[str, str]], others: Iterable[tuple[str, str]]) -> Axes:
+    """Return axes in which some have other values, sorted."""
+    return tuple(sorted((dict(axes) | dict(others)).items()))
 
 
 def usage_of(axes: Axes) -> Usage | None:
@@ -90,12 +94,14 @@ def _with_needed_axes(subject: Subject, check: Check) -> Check:
     if signature.message not in {SECOND_RUN, OTHER_INPUTS}:
         if signature.verdict not in _IN_RUNS or not (repeated or signature.phase in _AFTER_CREATE):
             return check
-        once = _first_failing(subject, check, _repeated(check.axes, ONCE))
+        once = _first_failing(subject, check, with_axes(check.axes, repeat_axes(ONCE)))
         if once is not check:
             return once
         if counts_sessions(check.axes):
-            check = _first_failing(subject, check, _with(check.axes, REPEATED_SESSIONS, 1))
-    return check if repeated else msgspec.structs.replace(check, axes=_repeated(check.axes, TWICE))
+            check = _first_failing(subject, check, with_axes(check.axes, ((REPEATED_SESSIONS, "1"),)))
+    if repeated:
+        return check
+    return msgspec.structs.replace(check, axes=with_axes(check.axes, repeat_axes(TWICE)))
 
 
 def least_usage(subject: Subject, check: Check, confirmation: Confirmation, budget: Budget) -> Check:
@@ -107,7 +113,7 @@ def least_usage(subject: Subject, check: Check, confirmation: Confirmation, budg
         least, most = 1, int(dict(check.axes).get(axis, 1))
         while least < most and not budget.spent:
             middle = (least + most) // 2
-            other = msgspec.structs.replace(check, axes=_with(check.axes, axis, middle))
+            other = msgspec.structs.replace(check, axes=with_axes(check.axes, ((axis, str(middle)),)))
             if fails_as_often(_attempt(subject, other), confirmation):
                 check, most = other, middle
             else:
@@ -132,11 +138,3 @@ def _attempt(subject: Subject, check: Check) -> Callable[[int], bool]:
         return check.match(subject, seen).fails
 
     return attempt
-
-
-def _with(axes: Axes, axis: str, value: int) -> Axes:
-    return tuple(sorted((dict(axes) | {axis: str(value)}).items()))
-
-
-def _repeated(axes: Axes, settings: RepeatSettings) -> Axes:
-    return tuple(sorted((dict(axes) | dict(repeat_axes(settings))).items()))

@@ -9,11 +9,12 @@ import numpy as np
 
 from harness.core.fault import Condition
 from harness.core.value import Array, Tensor, Value, tensor
-from harness.corpus.element_types import NUMBERS
-from harness.corpus.nodes import domain_of
+from harness.corpus.element_types import ELEMENT_TYPES, NUMBERS
+from harness.corpus.nodes import bodies, domain_of, opsets_of
+from harness.corpus.schema_types import schema_of
 from harness.triage.lab import Axes
 from harness.triage.subject import Subject
-from harness.triage.usage import plain
+from harness.triage.usage import plain, with_axes
 
 if TYPE_CHECKING:
     import onnx
@@ -48,9 +49,8 @@ def session_variations(subject: Subject, axes: Axes) -> Iterator[Variation]:
     for level in LEVELS:
         if level != given.get("graph_optimization", "all"):
             condition = Condition(kind="graph_optimization", value=level)
-            yield Variation(
-                condition=condition, subject=subject, axes=with_axis(axes, "graph_optimization", level)
-            )
+            varied = with_axes(axes, (("graph_optimization", level),))
+            yield Variation(condition=condition, subject=subject, axes=varied)
     if given.get("scenario", "plain") != "plain":
         condition = Condition(kind="scenario", value="plain")
         yield Variation(condition=condition, subject=subject, axes=plain(axes))
@@ -82,18 +82,14 @@ def _is_consistent(subject: Subject) -> bool:
     return True
 
 
-def with_axis(axes: Axes, axis: str, value: str) -> Axes:
-    """Return axes in which one has another value, sorted."""
-    return tuple(sorted((dict(axes) | {axis: value}).items()))
-
-
 _Varied = Iterator[tuple[Condition, Subject | None]]
 
 
 def _dtypes(subject: Subject) -> _Varied:
     """Vary the floating-point type, if all floats of the model have one type."""
-    model = subject.proto()
-    present = {dtype for dtype in _float_types(model, subject) if dtype in _FLOATS}
+    dtypes = {value.dtype for _, value in subject.inputs if isinstance(value, Tensor)}
+    dtypes |= {ELEMENT_TYPES.get(one.data_type, "") for one in subject.proto().graph.initializer}
+    present = dtypes & _FLOATS.keys()
     if len(present) != 1 or subject.external is not None:
         return
     (given,) = present
@@ -102,21 +98,13 @@ def _dtypes(subject: Subject) -> _Varied:
             yield Condition(kind="dtype", value=dtype), _in_dtype(subject, given, dtype)
 
 
-def _float_types(model: "onnx.ModelProto", subject: Subject) -> Iterator[str]:
-    numbers = {number: name for name, number in NUMBERS.items()}
-    yield from (value.dtype for _, value in subject.inputs if isinstance(value, Tensor))
-    yield from (numbers.get(one.data_type, "") for one in model.graph.initializer)
-
-
 def _in_dtype(subject: Subject, given: str, dtype: str) -> Subject | None:
     from onnx import numpy_helper
 
     model = subject.proto()
     source, wanted = NUMBERS[given], NUMBERS[dtype]
     graph = model.graph
-    if any(
-        attribute.HasField("g") or attribute.graphs for node in graph.node for attribute in node.attribute
-    ):
+    if any([*bodies(node)] for node in graph.node):
         return None
     for info in (*graph.input, *graph.output, *graph.value_info):
         if info.type.HasField("tensor_type") and info.type.tensor_type.elem_type == source:
@@ -150,16 +138,19 @@ def _as_float(array: Array, dtype: str) -> Array:
 
 def _opsets(subject: Subject) -> _Varied:
     """Vary the version of ONNX's operators, as far as onnx converts them."""
-    import onnx
+    import onnx.defs
     from onnx import version_converter
 
     model = subject.proto()
-    version = next((one.version for one in model.opset_import if domain_of(one) == ""), 0)
+    version = opsets_of(model).get("", 0)
     if not version or subject.external is not None or model.functions:
         return
     around = (*range(version - OPSETS_TRIED, version), *range(version + 1, version + OPSETS_TRIED + 1))
+    operators = {node.op_type for node in model.graph.node if domain_of(node) == ""}
     changed = {
-        since for node in model.graph.node if domain_of(node) == "" for since in _versions_of(node.op_type)
+        schema.since_version
+        for schema in onnx.defs.get_all_schemas_with_history()
+        if schema.domain == "" and schema.name in operators
     }
     for other in around:
         # Between two versions of an operator nothing changes but a number.
@@ -174,30 +165,14 @@ def _opsets(subject: Subject) -> _Varied:
         yield Condition(kind="opset", value=str(other)), varied
 
 
-def _versions_of(op_type: str) -> Iterator[int]:
-    import onnx.defs
-
-    yield from (
-        schema.since_version
-        for schema in onnx.defs.get_all_schemas_with_history()
-        if schema.name == op_type and schema.domain == ""
-    )
-
-
 def _attributes(subject: Subject) -> _Varied:
     """Leave out each attribute of each node, if the operator has a default for it."""
-    import onnx.defs
-
     model = subject.proto()
-    opsets = {domain_of(one): one.version for one in model.opset_import}
+    opsets = opsets_of(model)
     for index, node in enumerate(model.graph.node):
-        domain = domain_of(node)
-        try:
-            schema = onnx.defs.get_schema(node.op_type, opsets.get(domain, 1), domain)
-        except onnx.defs.SchemaError:
-            continue
+        schema = schema_of(node, opsets)
         for attribute in node.attribute:
-            declared = schema.attributes.get(attribute.name)
+            declared = schema.attributes.get(attribute.name) if schema is not None else None
             if declared is None or declared.required:
                 continue
             varied = subject.proto()
@@ -206,7 +181,7 @@ def _attributes(subject: Subject) -> _Varied:
             varied.graph.node[index].attribute.extend(kept)
             _forget_sizes(varied.graph)
             condition = Condition(kind="attribute", name=f"{node.op_type}.{attribute.name}", value="default")
-            yield condition, _with_model(subject, varied)
+            yield condition, msgspec.structs.replace(subject, model=varied.SerializeToString())
 
 
 _Change = Callable[[np.ndarray[Any, np.dtype[Any]]], np.ndarray[Any, np.dtype[Any]]]
@@ -262,10 +237,6 @@ def _forget_sizes(graph: "onnx.GraphProto") -> None:
     for info in graph.output:
         for dim in info.type.tensor_type.shape.dim:
             dim.Clear()
-
-
-def _with_model(subject: Subject, model: "onnx.ModelProto") -> Subject:
-    return msgspec.structs.replace(subject, model=model.SerializeToString())
 
 
 def chosen(conditions: Sequence[Condition], kind: str, *, fails: bool) -> tuple[Condition, ...]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.triage.optimizers import ENTRY, OPTIMIZERS, guilty_optimizers, without
+from harness.triage.optimizers import OPTIMIZERS, guilty_optimizers
 
 
 class Failing:
@@ -60,4 +60,3 @@ def test_none_is_found_if_the_failure_stays() -> None:
 def test_names_are_unique_and_can_be_listed() -> None:
     assert len(set(OPTIMIZERS)) == len(OPTIMIZERS)
     assert not any(";" in name or not name for name in OPTIMIZERS)
-    assert without(("A", "B")) == (ENTRY, "A;B")

@@ -16,8 +16,8 @@ from harness.triage.preceding import (
     EARLIER,
     MOST_NEEDED,
     MOST_RERUNS,
+    Reruns,
     earlier_cells,
-    find_preceding,
 )
 
 MakeRecord = Callable[..., Record]
@@ -58,7 +58,8 @@ def found(
 ) -> tuple[list[str], FakeRerun]:
     fake = FakeRerun(needed)
     monkeypatch.setattr(module, "rerun", fake)
-    result = find_preceding(None, {}, records[-1], records[:-1], budget or Budget(None))  # type: ignore[arg-type]
+    reruns = Reruns(None, {}, records[-1], lambda _: records[:-1], budget or Budget(None))  # type: ignore[arg-type]
+    result = reruns.preceding()
     return [one.record.model for one in result], fake
 
 

@@ -17,7 +17,8 @@ from onnx import TensorProto, helper, numpy_helper
 from harness.core.fault import Condition
 from harness.core.value import Sequence, Tensor, tensor
 from harness.triage.subject import Subject
-from harness.triage.vary import LEVELS, Variation, chosen, model_variations, session_variations, with_axis
+from harness.triage.usage import with_axes
+from harness.triage.vary import LEVELS, Variation, chosen, model_variations, session_variations
 
 ort: Any = pytest.importorskip("onnxruntime")
 
@@ -127,8 +128,8 @@ def test_levels_and_scenarios_of_a_session() -> None:
 
 
 def test_axes_stay_sorted() -> None:
-    assert with_axis((("a", "1"), ("c", "3")), "b", "2") == (("a", "1"), ("b", "2"), ("c", "3"))
-    assert with_axis((("a", "1"),), "a", "2") == (("a", "2"),)
+    assert with_axes((("a", "1"), ("c", "3")), (("b", "2"),)) == (("a", "1"), ("b", "2"), ("c", "3"))
+    assert with_axes((("a", "1"),), (("a", "2"),)) == (("a", "2"),)
 
 
 def test_element_types_change_everywhere_at_once() -> None:

@@ -1,6 +1,5 @@
 """Inputs and outputs of nodes that may be left out."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness.corpus.schema_types import schema_of
@@ -36,37 +35,30 @@ def fewer_arguments(net: Net, context: Context) -> Search:
 
 def _optional(net: Net, node: Node, used: set[str]) -> list[tuple[str, int]]:
     schema = schema_of(node.proto(), net.opsets)
-    found = []
-    for number, name in enumerate(node.inputs):
-        # Of an operator that ONNX does not know, any but the first may be one that can be left out.
-        if name and (_may_go(schema.inputs, number, schema.min_input) if schema else number > 0):
-            found.append(("inputs", number))
-    for number, name in enumerate(node.outputs):
-        if (
-            name
-            and name not in used
-            and (_may_go(schema.outputs, number, schema.min_output) if schema else number > 0)
-        ):
-            found.append(("outputs", number))
-    return found
+    places = [("inputs", number) for number, name in enumerate(node.inputs) if name]
+    places += [("outputs", number) for number, name in enumerate(node.outputs) if name and name not in used]
+    # Of an operator that ONNX does not know, any but the first may be one that can be left out.
+    return [place for place in places if (_may_go(schema, *place) if schema else place[1] > 0)]
 
 
-def _may_go(formals: "Sequence[onnx.defs.OpSchema.FormalParameter]", number: int, least: int) -> bool:
+def _may_go(schema: "onnx.defs.OpSchema", side: str, number: int) -> bool:
     import onnx.defs
 
     options = onnx.defs.OpSchema.FormalParameterOption
-    if not formals:
-        return False
-    option = formals[min(number, len(formals) - 1)].option
+    least = schema.min_input if side == "inputs" else schema.min_output
+    option = _option(schema, side, number)
     return option == options.Optional or (option == options.Variadic and number >= least)
 
 
 def _without(net: Net, node: Node, gone: set[tuple[str, int]]) -> Node:
+    import onnx.defs
+
     proto = node.proto()
-    schema = schema_of(node.proto(), net.opsets)
+    schema = schema_of(proto, net.opsets)
+    variadic = onnx.defs.OpSchema.FormalParameterOption.Variadic
     for side, names in (("inputs", proto.input), ("outputs", proto.output)):
         for number in sorted((number for at, number in gone if at == side), reverse=True):
-            if schema and _is_variadic(schema, side, number):
+            if schema and _option(schema, side, number) == variadic:
                 del names[number]
             else:
                 names[number] = ""
@@ -75,8 +67,9 @@ def _without(net: Net, node: Node, gone: set[tuple[str, int]]) -> Node:
     return node_of(proto)
 
 
-def _is_variadic(schema: "onnx.defs.OpSchema", side: str, number: int) -> bool:
-    import onnx.defs
-
+def _option(
+    schema: "onnx.defs.OpSchema", side: str, number: int
+) -> "onnx.defs.OpSchema.FormalParameterOption | None":
+    """Return whether an argument is single, optional or variadic; the last formal one stands for several."""
     formals = schema.inputs if side == "inputs" else schema.outputs
-    return formals[min(number, len(formals) - 1)].option == onnx.defs.OpSchema.FormalParameterOption.Variadic
+    return formals[min(number, len(formals) - 1)].option if formals else None

@@ -57,7 +57,8 @@ def _without(
     for name, info in net.outputs.items():
         source = names.get(name, name)
         if source in made and source not in outputs:
-            outputs[source] = _renamed(info, source)
+            outputs[source] = copied(info)
+            outputs[source].name = source
     if not outputs:
         return None
     return restricted(net.changed(nodes=nodes, outputs=outputs), outputs.keys(), context)
@@ -68,11 +69,3 @@ def _end(name: str, direct: Mapping[str, str]) -> str:
     while name in direct:
         name = direct[name]
     return name
-
-
-def _renamed(info: Any, name: str) -> Any:
-    if info.name == name:
-        return info
-    renamed = copied(info)
-    renamed.name = name
-    return renamed

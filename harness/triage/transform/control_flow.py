@@ -69,11 +69,9 @@ def _scan(net: Net, index: int, known: Known) -> Iterator[Candidate]:
     states = len(node.inputs) - scanned
     if net.opsets.get("", 0) < SCAN_WITHOUT_BATCH or states < 0 or _is_used(net, node.outputs[states:]):
         return
-    axes = [*attributes["scan_input_axes"].ints] if "scan_input_axes" in attributes else [0] * scanned
-    backwards = (
-        [*attributes["scan_input_directions"].ints]
-        if "scan_input_directions" in attributes
-        else [0] * scanned
+    axes, backwards = (
+        [*attributes[name].ints] if name in attributes else [0] * scanned
+        for name in ("scan_input_axes", "scan_input_directions")
     )
     values = known.values(node.inputs[states:])
     taken = all_tensor_names(net)

@@ -1,0 +1,24 @@
+"""JSON Schemas of the files that this package writes, published in docs/reference."""
+
+from typing import Any
+
+import msgspec
+
+
+def schema_of(kind: type[msgspec.Struct], title: str) -> dict[str, Any]:
+    """Return the JSON Schema of a file."""
+    (root,), definitions = msgspec.json.schema_components(
+        (kind,), schema_hook=_hook, ref_template="#/$defs/{name}"
+    )
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"ort-ep-harness: {title}",
+        **root,
+        "$defs": definitions,
+    }
+
+
+def _hook(kind: type) -> dict[str, Any]:
+    if kind is object:  # facts of an environment: any JSON
+        return {"description": "any JSON value"}
+    raise NotImplementedError(kind)
