@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.conformance.submission import SSH_NAMESPACE
-from harness.core.errors import HarnessError, Problem, UsageError, one_line
+from harness.core.errors import HarnessError, UsageError, one_line
 
 LIMIT_S = 60.0
 """Limit of a call of ``ssh-keygen``; a key with a touch or a passphrase waits for a person."""
@@ -27,11 +27,11 @@ def ssh_sign(content: bytes, key: Path) -> bytes:
     """
     if not key.is_file():
         hint = "make one: ssh-keygen -t ed25519 -f KEY"
-        raise UsageError(Problem(where=f"--sign {key}", what="there is no such key", hint=hint))
+        raise UsageError.at(f"--sign {key}", "there is no such key", hint)
     done = _ssh_keygen(f"--sign {key}", "sign", "-n", SSH_NAMESPACE, "-f", str(key), content=content)
     if done.returncode != 0:
         what = f"ssh-keygen refuses: {_last(done)}"
-        raise UsageError(Problem(where=f"--sign {key}", what=what, hint="name a private key of OpenSSH"))
+        raise UsageError.at(f"--sign {key}", what, "name a private key of OpenSSH")
     return done.stdout
 
 
@@ -45,7 +45,7 @@ def ssh_signer(content: bytes, signature: bytes, signers: Path) -> str:
         UsageError: There is no such file, or no ``ssh-keygen``.
     """
     if not signers.is_file():
-        raise UsageError(Problem(where=f"--signers {signers}", what="there is no such file"))
+        raise UsageError.at(f"--signers {signers}", "there is no such file")
     where = f"--signers {signers}"
     with _signature_file(signature) as file:
         found = _ssh_keygen(where, "find-principals", "-f", str(signers), "-s", file)
@@ -90,7 +90,7 @@ def sigstore_sign(content: bytes) -> bytes:
         from sigstore.sign import SigningContext
     except ImportError as error:
         hint = "pip install 'ort-ep-harness[sigstore]'; without a network: --sign KEY"
-        raise UsageError(Problem(where=where, what="sigstore is not installed", hint=hint)) from error
+        raise UsageError.at(where, "sigstore is not installed", hint) from error
     try:
         trust = ClientTrustConfig.production()
         found = detect_credential()
@@ -103,7 +103,7 @@ def sigstore_sign(content: bytes) -> bytes:
         # sigstore raises errors of its own, of TUF, of requests and of the identity's provider.
         what = f"sigstore cannot sign: {one_line(error) or type(error).__name__}"
         hint = "it needs the network; without one: --sign KEY"
-        raise UsageError(Problem(where=where, what=what, hint=hint)) from error
+        raise UsageError.at(where, what, hint) from error
 
 
 @contextlib.contextmanager
@@ -123,10 +123,10 @@ def _ssh_keygen(
         return subprocess.run(command, input=content, capture_output=True, check=False, timeout=LIMIT_S)  # noqa: S603 - no shell
     except FileNotFoundError as error:
         hint = "install OpenSSH 8.2 or newer"
-        raise UsageError(Problem(where=where, what="there is no ssh-keygen here", hint=hint)) from error
+        raise UsageError.at(where, "there is no ssh-keygen here", hint) from error
     except subprocess.TimeoutExpired as error:
         what = f"ssh-keygen gave no answer in {LIMIT_S:.0f} s"
-        raise UsageError(Problem(where=where, what=what, hint="put the key into ssh-agent")) from error
+        raise UsageError.at(where, what, "put the key into ssh-agent") from error
 
 
 def _last(done: subprocess.CompletedProcess[bytes]) -> str:

@@ -26,9 +26,7 @@ def load_waivers(path: Path, labels: tuple[str, ...]) -> tuple[Waiver, ...]:
     lines = [text.count("\n", 0, found.start()) + 1 for found in _HEADER.finditer(text)]
     entries = table.get("waiver")
     if set(table) != {"waiver"} or not isinstance(entries, list):
-        raise UsageError(
-            Problem(where=str(path), what="expected [[waiver]] entries and nothing else", hint=EXAMPLE)
-        )
+        raise UsageError.at(path, "expected [[waiver]] entries and nothing else", EXAMPLE)
     waivers, problems = [], []
     for number, entry in enumerate(entries):
         line = lines[number] if len(lines) == len(entries) else None

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.core.errors import Problem, UsageError
+from harness.core.errors import UsageError
 
 
 @contextmanager
@@ -18,4 +18,4 @@ def writing(out: Path, what: str = "", hint: str = "choose another --out") -> It
         yield
     except OSError as error:
         told = f"{what} cannot be written: {error.strerror or error}".lstrip()
-        raise UsageError(Problem(where=str(out), what=told, hint=hint)) from error
+        raise UsageError.at(out, told, hint) from error

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.core.errors import Problem, UsageError, one_line
+from harness.core.errors import UsageError, one_line
 
 ENVIRONMENT = "EP_HARNESS_CACHE"
 """The environment variable that names another folder."""
@@ -44,7 +44,7 @@ def fill_once(entry: Path, build: Callable[[Path], None]) -> Path:
     except OSError as error:
         what = f"the cache cannot be filled: {one_line(error)}"
         hint = f"free some space, or set {ENVIRONMENT} to a folder that can be written"
-        raise UsageError(Problem(where=str(entry), what=what, hint=hint)) from error
+        raise UsageError.at(entry, what, hint) from error
     return entry
 
 

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.core.errors import Problem, UsageError, one_line
+from harness.core.errors import UsageError, one_line
 from harness.corpus.errors import ModelError
 from harness.corpus.forms.draw import Draw
 from harness.corpus.forms.make import Choice, choose, form_model
@@ -36,12 +36,12 @@ def parse_fuzz(name: str) -> tuple[int, int]:
     parts = name.split(":")[1:]
     if len(parts) != 2 or not all(part.isascii() and part.isdigit() for part in parts):  # noqa: PLR2004
         what = f"{name!r} is not fuzz:SEED:COUNT with two whole numbers"
-        raise UsageError(Problem(where="suite", what=what, hint="for example fuzz:1:1000"))
+        raise UsageError.at("suite", what, "for example fuzz:1:1000")
     seed, count = map(int, parts)
     if not 1 <= count <= MOST or seed >= 1 << 63:
         what = f"{name!r} asks for {count:,} models with the seed {seed}"
         hint = f"1 to {MOST:,} models, a seed below 2^63"
-        raise UsageError(Problem(where="suite", what=what, hint=hint))
+        raise UsageError.at("suite", what, hint)
     return seed, count
 
 

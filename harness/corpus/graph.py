@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from harness.core.errors import Problem, UsageError, one_line
+from harness.core.errors import UsageError, one_line
 from harness.core.levels import Operator
 from harness.corpus.errors import ModelError
 from harness.corpus.nodes import all_nodes, bodies, domain_of, named_opsets, taken_from_outside, weight_names
@@ -100,7 +100,7 @@ def graph_in(suite: Suite, model: str) -> Graph:
     try:
         return read_graph(suite.model_path(model).read_bytes())
     except (ModelError, OSError, ValueError) as error:
-        raise UsageError(Problem(where=model, what=f"cannot be read: {one_line(error)}")) from error
+        raise UsageError.at(model, f"cannot be read: {one_line(error)}") from error
 
 
 def _node(node: "onnx.NodeProto") -> Node:

@@ -109,7 +109,7 @@ def open_suite(name: str) -> Suite:
         return _fuzz(name)
     if name not in SUITES:
         hint = valid_names(name, SUITES, len(SUITES))
-        raise UsageError(Problem(where="suite", what=f"there is no suite {name!r}", hint=hint))
+        raise UsageError.at("suite", f"there is no suite {name!r}", hint)
     match name:
         case "zoo":
             from harness.corpus.zoo.roster import write_zoo_model, zoo_models
@@ -156,7 +156,7 @@ def open_file(path: Path) -> Suite:
         models = [one for one in root.iterdir() if one.suffix.lower() == path.suffix.lower()]
     except OSError as error:
         what = f"the folder cannot be read: {one_line(error.strerror or error)}"
-        raise UsageError(Problem(where=str(root), what=what)) from error
+        raise UsageError.at(root, what) from error
     shared = frozenset({""}) if len(models) > 1 else frozenset[str]()
     name = root.name or "root"
     return Suite(
@@ -180,18 +180,18 @@ def open_model(name: str) -> Suite:
     opened = open_suite(suite)
     if model not in opened.models():
         what = f"the suite {suite!r} has no model {model!r}"
-        raise UsageError(Problem(where=name, what=what, hint=valid_names(model, opened.models())))
+        raise UsageError.at(name, what, valid_names(model, opened.models()))
     return msgspec.structs.replace(opened, names=(model,))
 
 
 def _model_file(path: Path) -> Suite:
     if path.is_dir():
-        raise UsageError(Problem(where=str(path), what="is a folder", hint="name one .onnx file in it"))
+        raise UsageError.at(path, "is a folder", "name one .onnx file in it")
     if not path.exists():
         hint = f"a file, or suite/model with one of the suites {', '.join(SUITES)}"
-        raise UsageError(Problem(where=str(path), what="there is no such model", hint=hint))
+        raise UsageError.at(path, "there is no such model", hint)
     if path.suffix.lower() != ".onnx":
-        raise UsageError(Problem(where=str(path), what="is not named *.onnx", hint="name an ONNX model"))
+        raise UsageError.at(path, "is not named *.onnx", "name an ONNX model")
     return open_file(path)
 
 
@@ -268,7 +268,7 @@ def _onnx_test_data(suite: str) -> Path:
     data = Path(spec.origin).parent / "backend" / "test" / "data" / suite.removeprefix("onnx-")
     if not data.is_dir():
         what, hint = "this build of onnx comes without its test data", "install onnx from PyPI"
-        raise UsageError(Problem(where=str(data), what=what, hint=hint))
+        raise UsageError.at(data, what, hint)
     return data
 
 

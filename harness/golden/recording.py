@@ -16,7 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from harness.core.errors import Problem, UsageError, one_line
+from harness.core.errors import UsageError, one_line
 from harness.core.value import NamedValues
 from harness.corpus.case import SEED, Case
 from harness.corpus.data_sets import GENERATED
@@ -110,7 +110,7 @@ class Recorder:
             empty = next(folder.iterdir(), None) is None
         if not empty:
             what = "the folder is not empty, and two recordings cannot share a folder"
-            raise UsageError(Problem(where=str(folder), what=what, hint="choose a new folder"))
+            raise UsageError.at(folder, what, "choose a new folder")
 
     def add(
         self, suite: str, model: str, case: Case, golden: Golden, cross_checks: tuple[CrossCheck, ...] = ()
@@ -171,12 +171,12 @@ def read_recording(folder: Path) -> Recording:
     except FileNotFoundError as error:
         what = "no such file: this is not a recording, or an incomplete one"
         hint = "ep-harness golden record MATRIX --out DIR makes one"
-        raise UsageError(Problem(where=str(path), what=what, hint=hint)) from error
+        raise UsageError.at(path, what, hint) from error
     except (OSError, ValueError, msgspec.MsgspecError) as error:
-        raise UsageError(Problem(where=str(path), what=f"cannot be read: {one_line(error)}")) from error
+        raise UsageError.at(path, f"cannot be read: {one_line(error)}") from error
     if recording.schema != SCHEMA:
         what = f"it has schema {recording.schema}, and this release reads {SCHEMA}"
-        raise UsageError(Problem(where=str(path), what=what))
+        raise UsageError.at(path, what)
     return recording
 
 
@@ -201,7 +201,7 @@ def _file_errors_of_use(where: Path) -> Iterator[None]:
         yield
     except OSError as error:
         what = f"cannot be written: {one_line(error)}"
-        raise UsageError(Problem(where=str(where), what=what)) from error
+        raise UsageError.at(where, what) from error
 
 
 def value_files(case: Case, answers: Sequence[NamedValues]) -> Iterator[tuple[str, bytes]]:

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from harness.core.errors import Problem, UsageError, one_line
+from harness.core.errors import UsageError, one_line
 from harness.plan.places import Place, Places, places_of_json
 from harness.runtimes.process_group import kill_group
 
@@ -29,14 +29,12 @@ def list_places(places: Places, target: str) -> tuple[Place, ...]:
                 data = file.read(MOST_BYTES)
         except OSError as error:
             what = f"it cannot be read: {one_line(error.strerror or error)}"
-            raise UsageError(Problem(where=where, what=what)) from error
+            raise UsageError.at(where, what) from error
         return places_of_json(data, where)
     where = f"{one_line(places.list[0], 60)} (places of {target})"
     ended = run_command(places.list, places.limit_s, Path(places.folder))
     if ended.problem:
-        raise UsageError(
-            Problem(where=where, what=ended.problem, hint="run it by hand; it has to print JSON")
-        )
+        raise UsageError.at(where, ended.problem, "run it by hand; it has to print JSON")
     return places_of_json(ended.printed, where)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from harness.core.errors import Problem, UsageError
+from harness.core.errors import UsageError
 from harness.places.equality import differences, told
 from harness.places.leases import Leases
 from harness.places.state import GIVE_UP, NEVER_USED, PlaceState
@@ -81,7 +81,7 @@ class TargetPlaces(msgspec.Struct, eq=False):
         if self.written.identical and found:
             what = f"place {state.name} differs from {self.first.name}: {text}"
             hint = "make them equal, or remove `identical`"
-            raise UsageError(Problem(where=f"places of target {state.target}", what=what, hint=hint))
+            raise UsageError.at(f"places of target {state.target}", what, hint)
         if (state.name, text) not in self.told:
             self.told.add((state.name, text))
             self.tell(state, "differs" if found else "ready", text and f"from {self.first.name}: {text}")

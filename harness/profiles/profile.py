@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from harness.core.errors import Problem, UsageError, one_line, valid_names
+from harness.core.errors import UsageError, one_line, valid_names
 from harness.core.json_schema import schema_of
 from harness.core.scenario import PLAIN, SCENARIOS
 from harness.data_files import data_root
@@ -148,12 +148,12 @@ def load_profile(label: str) -> Profile:
     """
     if label not in profile_labels():
         hint = valid_names(label, profile_labels())
-        raise UsageError(Problem(where="--profile", what=f"there is no profile {label!r}", hint=hint))
+        raise UsageError.at("--profile", f"there is no profile {label!r}", hint)
     path = profiles_folder() / f"{label}.json"
     try:
         return decode_profile(path.read_bytes())
     except (OSError, msgspec.MsgspecError) as error:
-        raise UsageError(Problem(where=str(path), what=f"cannot be read: {one_line(error)}")) from error
+        raise UsageError.at(path, f"cannot be read: {one_line(error)}") from error
 
 
 def decode_profile(content: bytes) -> Profile:

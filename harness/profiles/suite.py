@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.core.errors import Problem, UsageError, one_line
+from harness.core.errors import UsageError, one_line
 from harness.core.noise import NoiseLimits
 from harness.core.policy import Policy
 from harness.core.tolerance import Tolerance
@@ -77,7 +77,7 @@ def checked_files(profile: Profile, archive: Path) -> dict[str, Mapping[str, byt
                     raise ValueError(f"{case.name}: the {part} has another digest than the profile names")  # noqa: TRY301
     except (OSError, ValueError) as error:
         what = f"the archive of {profile.label} cannot be used: {one_line(error)}"
-        raise UsageError(Problem(where=str(archive), what=what, hint="install the harness again")) from error
+        raise UsageError.at(archive, what, "install the harness again") from error
     return dict(files)
 
 

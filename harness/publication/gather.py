@@ -12,7 +12,7 @@ from harness.conformance.submission import STATEMENT
 from harness.conformance.verify.finding import Finding, Weight
 from harness.conformance.verify.opening import submissions_in
 from harness.conformance.verify.verify import Verification, verify
-from harness.core.errors import Problem, UsageError
+from harness.core.errors import UsageError
 from harness.profiles.profile import Profile
 from harness.publication.entry import Entry
 
@@ -49,7 +49,7 @@ def gather(
         UsageError: There is no such folder, or no submission in it; or as ``verify`` does.
     """
     if not folder.is_dir():
-        raise UsageError(Problem(where=str(folder), what="there is no such folder"))
+        raise UsageError.at(folder, "there is no such folder")
     entries: dict[str, Entry] = {}
     known: dict[str, Profile] = {}
     refused: list[Refused] = []
@@ -63,7 +63,7 @@ def gather(
         refused.append(Refused(source=one.name, reason=str(found)))
     if not entries and not refused:
         hint = "a submission is a folder with statement.json, or a zip"
-        raise UsageError(Problem(where=str(folder), what="there is no submission in it", hint=hint))
+        raise UsageError.at(folder, "there is no submission in it", hint)
     newest = sorted(entries.values(), key=lambda one: (one.statement.created, one.id), reverse=True)
     return Gathered(entries=tuple(newest), refused=tuple(refused), profiles=dict(sorted(known.items())))
 

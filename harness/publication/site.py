@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.core.errors import Problem, UsageError
+from harness.core.errors import UsageError
 from harness.core.writing import writing
 from harness.publication.entry import Entry
 from harness.publication.formats import atom, badge_svg, data_of, shields
@@ -52,7 +52,7 @@ def _old_files(out: Path) -> set[str]:
         return set((out / _LISTING).read_text("utf-8").splitlines())
     if any(out.iterdir()):
         what = f"the folder has files but no {_LISTING}: it is no site of this command"
-        raise UsageError(Problem(where=str(out), what=what, hint="choose another --out"))
+        raise UsageError.at(out, what, "choose another --out")
     return set()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.errors import Problem, UsageError, one_line
+from harness.core.errors import UsageError, one_line
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.report.figures import brief, plural
@@ -150,7 +150,7 @@ def refuse_conflicts(run: MergedRun, where: str) -> None:
     if run.conflicts:
         cells = plural(len(run.conflicts), "cell")
         what = f"its runs hold different results of {cells}, such as {run.conflicts[0].cell!r}"
-        raise UsageError(Problem(where=where, what=what, hint="compare run by run"))
+        raise UsageError.at(where, what, "compare run by run")
 
 
 def compare(old: MergedRun, new: MergedRun, *, names: tuple[str, str]) -> Diff:

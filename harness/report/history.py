@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import msgspec
 
-from harness.core.errors import Problem, UsageError
+from harness.core.errors import UsageError
 from harness.core.record import Record
 from harness.report.column import column_of
 from harness.report.diff import read_side
@@ -66,7 +66,7 @@ class History:
         self.path = path
         if not create and not path.is_file():
             hint = "make it with: ep-harness history add RUN --db FILE"
-            raise UsageError(Problem(where=str(path), what="there is no history", hint=hint))
+            raise UsageError.at(path, "there is no history", hint)
         with self._reporting():
             self.database = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)
             try:
@@ -148,10 +148,10 @@ class History:
             return
         if application != _APPLICATION:
             hint = "name another file with --db"
-            raise UsageError(Problem(where=str(self.path), what="a database, but not a history", hint=hint))
+            raise UsageError.at(self.path, "a database, but not a history", hint)
         if version != HISTORY_SCHEMA:
             what = f"a history of schema {version}, but this version reads schema {HISTORY_SCHEMA}"
-            raise UsageError(Problem(where=str(self.path), what=what, hint="update ort-ep-harness"))
+            raise UsageError.at(self.path, what, "update ort-ep-harness")
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
@@ -171,7 +171,7 @@ class History:
             yield
         except sqlite3.Error as error:
             hint = "name a history, or a new file in a folder that can be written, with --db"
-            raise UsageError(Problem(where=str(self.path), what=f"no history: {error}", hint=hint)) from error
+            raise UsageError.at(self.path, f"no history: {error}", hint) from error
 
 
 def _statements() -> Iterator[str]:

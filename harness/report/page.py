@@ -44,7 +44,7 @@ class Pages:
     def __init__(self, templates: Path | None = None) -> None:
         if templates is not None and not templates.is_dir():
             what = "there is no such folder of templates"
-            raise UsageError(Problem(where=str(templates), what=what, hint="name an existing folder"))
+            raise UsageError.at(templates, what, "name an existing folder")
         self._templates = templates
         folders = [*([] if templates is None else [templates]), data_root() / "report_templates"]
         self._loader = jinja2.FileSystemLoader(folders, encoding="utf-8")

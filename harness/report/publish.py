@@ -67,7 +67,7 @@ def publish(
     unknown = [name for name in formats if name not in FORMATS]
     if unknown:
         problem = f"there is no format {unknown[0]!r}"
-        raise UsageError(Problem(where="--format", what=problem, hint=valid_names(unknown[0], FORMATS)))
+        raise UsageError.at("--format", problem, valid_names(unknown[0], FORMATS))
     run = merge(_read_all(runs))
     changes = None
     if baseline:
@@ -88,7 +88,7 @@ def publish(
     except OSError as error:
         problem = f"the report cannot be written: {error.strerror or error}"
         where = str(error.filename or out)
-        raise UsageError(Problem(where=where, what=problem, hint="choose another --out")) from error
+        raise UsageError.at(where, problem, "choose another --out") from error
 
 
 def _read_all(paths: Sequence[Path]) -> list[RunData]:

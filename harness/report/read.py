@@ -53,13 +53,13 @@ def run_folders(path: Path) -> tuple[Path, ...]:
     """
     hint = "give the --out of a run, or a folder of runs"
     if not path.is_dir():
-        raise UsageError(Problem(where=str(path), what="there is no such run folder", hint=hint))
+        raise UsageError.at(path, "there is no such run folder", hint)
     if (path / "run.json").exists() or (path / "records.jsonl").exists():
         return (path,)
     found = tuple(sorted(each.parent for each in path.glob("*/run.json")))
     if not found:
         what = "no run: neither run.json nor folders with one"
-        raise UsageError(Problem(where=str(path), what=what, hint=hint))
+        raise UsageError.at(path, what, hint)
     return found
 
 
@@ -76,9 +76,7 @@ def read_run(folder: Path, *, compact: bool = False) -> RunData:
             two different records.
     """
     if not folder.is_dir():
-        raise UsageError(
-            Problem(where=str(folder), what="there is no such run folder", hint="give the --out of a run")
-        )
+        raise UsageError.at(folder, "there is no such run folder", "give the --out of a run")
     info = _read_info(folder / "run.json")
     planned = _read_plan(folder / "plan.txt", info.plan)
     records, torn, damaged = _read_records(folder / "records.jsonl", _Compact() if compact else None)
@@ -126,7 +124,7 @@ def _read_info(path: Path) -> RunInfo:
     try:
         info = msgspec.json.decode(raw, type=RunInfo)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(Problem(where=str(path), what=f"not the description of a run: {error}")) from error
+        raise UsageError.at(path, f"not the description of a run: {error}") from error
     if info.schema != SCHEMA:
         raise UsageError(_other_schema(str(path), info.schema))
     return info
@@ -139,7 +137,7 @@ def _read_plan(path: Path, digest: str) -> tuple[str, ...] | None:
         raw = path.read_bytes()
     if hashlib.sha256(raw).hexdigest() != digest:
         hint = "restore it, or remove it: planned cells without a result are then counted, but not named"
-        raise UsageError(Problem(where=str(path), what="not the plan that run.json names", hint=hint))
+        raise UsageError.at(path, "not the plan that run.json names", hint)
     return tuple(raw.decode("utf-8", errors="replace").splitlines())
 
 
@@ -238,10 +236,10 @@ def _reading(path: Path) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         hint = "the folder is not a run, or the run ended before its first result"
-        raise UsageError(Problem(where=str(path), what="the file is missing", hint=hint)) from error
+        raise UsageError.at(path, "the file is missing", hint) from error
     except OSError as error:
         what = f"the file cannot be read: {error.strerror or error}"
-        raise UsageError(Problem(where=str(path), what=what)) from error
+        raise UsageError.at(path, what) from error
 
 
 def _other_schema(where: str, schema: int) -> Problem:

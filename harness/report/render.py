@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.core.errors import Problem, UsageError
+from harness.core.errors import UsageError
 from harness.report.publish import publish
 
 
@@ -21,5 +21,5 @@ def render(runs: Sequence[Path], out: Path) -> Path:
         UsageError: A run folder is missing or damaged, or ``out`` cannot be written.
     """
     if not runs:
-        raise UsageError(Problem(where="report", what="no run folder given", hint="ep-harness report RUN..."))
+        raise UsageError.at("report", "no run folder given", "ep-harness report RUN...")
     return publish(runs, out, ("html",))[0]

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from harness.core.errors import Problem, UsageError, valid_names
+from harness.core.errors import UsageError, valid_names
 from harness.core.verdict import Family, Verdict
 from harness.report.likeness import differences
 from harness.report.trend_points import CellPoint, Failing, Rising, RunPoint, Series, TrendPoint, Trends
@@ -86,7 +86,7 @@ def cell_points(history: Results, cell: str) -> dict[str, tuple[CellPoint, ...]]
     if not found:
         near = _near(history, cell)
         hint = valid_names(cell, near, limit=3)
-        raise UsageError(Problem(where="--cell", what=f"the history has no cell {cell!r}", hint=hint))
+        raise UsageError.at("--cell", f"the history has no cell {cell!r}", hint)
     return {points[-1].run.matrix: points for *_, points in found}
 
 
@@ -190,7 +190,7 @@ def _wanted(book: _Book, glob: str | None) -> Callable[[str], bool]:
     names = book.targets()
     if not fnmatch.filter(names, glob):
         hint = valid_names(glob, names)
-        raise UsageError(Problem(where="--target", what=f"no target is like {glob!r}", hint=hint))
+        raise UsageError.at("--target", f"no target is like {glob!r}", hint)
     return lambda target: fnmatch.fnmatchcase(target, glob)
 
 

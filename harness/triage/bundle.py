@@ -11,7 +11,7 @@ import msgspec
 
 from harness import __version__
 from harness.core.cell import AXIS_DEFAULTS
-from harness.core.errors import Problem, UsageError
+from harness.core.errors import UsageError
 from harness.core.fault import Fault
 from harness.core.structure import OPTION
 from harness.core.verdict import Family, Verdict
@@ -227,11 +227,7 @@ def _make_room(folder: Path) -> None:
     if not folder.exists():
         return
     if not folder.is_dir() or folder.is_symlink():
-        raise UsageError(
-            Problem(where=str(folder), what="is no folder of a bundle", hint="choose another one")
-        )
+        raise UsageError.at(folder, "is no folder of a bundle", "choose another one")
     if not (folder / MANIFEST).is_file() and any(folder.iterdir()):
-        raise UsageError(
-            Problem(where=str(folder), what="holds other files than a bundle's", hint="choose another folder")
-        )
+        raise UsageError.at(folder, "holds other files than a bundle's", "choose another folder")
     shutil.rmtree(folder)

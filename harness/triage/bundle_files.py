@@ -35,7 +35,7 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
 
     def refused(self, what: str, hint: str = "") -> UsageError:
         """Return why it cannot be used here."""
-        return UsageError(Problem(where=str(self.path), what=what, hint=hint))
+        return UsageError.at(self.path, what, hint)
 
     def unpack(self, folder: Path) -> None:
         """Copy the model and its data into a folder, and check them once more on the way.
@@ -58,9 +58,7 @@ def read_bundle(path: Path) -> Bundle:
         UsageError: It is none, or it is not what its manifest says.
     """
     if not path.exists():
-        raise UsageError(
-            Problem(where=str(path), what="there is no such bundle", hint="name a folder or a .zip")
-        )
+        raise UsageError.at(path, "there is no such bundle", "name a folder or a .zip")
     with _blame(path), _source(path) as source:
         with source.open(MANIFEST) as file:
             content = file.read(MOST_MANIFEST_BYTES + 1)
