@@ -1,5 +1,6 @@
 """JSON Schemas of the files that this package writes, published in docs/reference."""
 
+import inspect
 from typing import Any
 
 import msgspec
@@ -10,6 +11,9 @@ def schema_of(kind: type[msgspec.Struct], title: str) -> dict[str, Any]:
     (root,), definitions = msgspec.json.schema_components(
         (kind,), schema_hook=_hook, ref_template="#/$defs/{name}"
     )
+    for table in definitions.values():
+        if "description" in table:  # a docstring, whose indentation Python itself takes away from 3.13 on
+            table["description"] = inspect.cleandoc(table["description"])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"ort-ep-harness: {title}",

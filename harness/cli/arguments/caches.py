@@ -77,9 +77,9 @@ def add_runtime(commands: declare.Commands) -> None:
     declare.value(
         build,
         "what",
-        "MATRIX-or-REQUIREMENT",
-        "matrix files (*.toml): build the runtimes of their targets; requirements: build one runtime "
-        "of all of them",
+        "MATRIX|PACKAGE",
+        "matrix files (*.toml): build the runtimes of their targets; requirements of packages: build one "
+        "runtime of all of them",
         nargs="+",
     )
     declare.value(build, "--python", "VERSION", "Python for the requirements, such as 3.11")
