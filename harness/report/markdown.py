@@ -1,7 +1,7 @@
 """The report as one Markdown document: for a README, a release, or the summary of a CI step."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from harness.core.generated import Generation
 from harness.core.noise import DEFAULT_LIMITS
@@ -146,10 +146,9 @@ def _generation(report: Report) -> Iterator[str]:
             spoken(cell.record.verdict),
             *_way(cell.record.generation),
         )
-        for cell in cells[:_SHOWN]
+        for cell in cells
     ]
-    yield from table(head, rows, figures=5)
-    yield from _more(len(cells) - _SHOWN)
+    yield from _first(head, rows, figures=5)
     yield ""
     yield (
         "The way that fails first or, if none fails, the one farthest from the golden. KL in nats; positions "
@@ -182,10 +181,9 @@ def _conflicts(report: Report) -> Iterator[str]:
             code(conflict.cell),
             ", ".join(f"{code(run)}: {spoken(verdict)}" for run, verdict in conflict.verdicts),
         )
-        for conflict in report.run.conflicts[:_SHOWN]
+        for conflict in report.run.conflicts
     ]
-    yield from table(("cell", "verdicts"), rows)
-    yield from _more(len(report.run.conflicts) - _SHOWN)
+    yield from _first(("cell", "verdicts"), rows)
 
 
 def _groups(title: str, groups: Groups) -> Iterator[str]:
@@ -199,10 +197,10 @@ def _groups(title: str, groups: Groups) -> Iterator[str]:
             code(group.cells[0].record.cell),
             f"{group.count:,}",
         )
-        for group in groups.shown[:_SHOWN]
+        for group in groups.shown
     ]
-    yield from table(("verdict", "reason", "first cell", "cells"), rows, figures=1)
-    yield from _more(len(groups.shown) + groups.more - _SHOWN, "groups")
+    head = ("verdict", "reason", "first cell", "cells")
+    yield from _first(head, rows, figures=1, more=groups.more, what="groups")
 
 
 def _faults(report: Report) -> Iterator[str]:
@@ -211,10 +209,9 @@ def _faults(report: Report) -> Iterator[str]:
     yield from heading(f"## Faults: {len(report.faults):,}")
     rows = [
         (code(each.link.id), code(each.fault.sentence), code(each.cells[0].cell), f"{len(each.cells):,}")
-        for each in report.faults[:_SHOWN]
+        for each in report.faults
     ]
-    yield from table(("fault", "what is wrong", "first cell", "cells"), rows, figures=1)
-    yield from _more(len(report.faults) - _SHOWN)
+    yield from _first(("fault", "what is wrong", "first cell", "cells"), rows, figures=1)
 
 
 def _unavailable(report: Report) -> Iterator[str]:
@@ -223,13 +220,17 @@ def _unavailable(report: Report) -> Iterator[str]:
     yield from heading("## Unavailable")
     rows = [
         (code(each.column.label), code(each.cause), code(each.reason), f"{each.count:,}")
-        for each in report.unavailable[:_SHOWN]
+        for each in report.unavailable
     ]
-    yield from table(("target", "cause", "reason", "cells"), rows, figures=1)
-    yield from _more(len(report.unavailable) - _SHOWN)
+    yield from _first(("target", "cause", "reason", "cells"), rows, figures=1)
 
 
-def _more(count: int, what: str = "") -> Iterator[str]:
-    if count > 0:
+def _first(
+    head: Sequence[str], rows: Sequence[Sequence[str]], *, figures: int = 0, more: int = 0, what: str = ""
+) -> Iterator[str]:
+    """Yield a table of the first rows, and how many others there are: ``more`` beside those in ``rows``."""
+    yield from table(head, rows[:_SHOWN], figures=figures)
+    others = len(rows) + more - _SHOWN
+    if others > 0:
         yield ""
-        yield f"and {count:,} more {what}".rstrip()
+        yield f"and {others:,} more {what}".rstrip()

@@ -268,6 +268,20 @@ def test_conflicts_stand_in_every_format(record: MakeRecord, write_run: WriteRun
     assert {path.name for path in (out / "badges").iterdir()} == {"npu-one.json", "npu-two.json"}
 
 
+def test_markdown_has_the_first_conflicts_and_tells_the_others(
+    record: MakeRecord, write_run: WriteRun, tmp_path: Path
+) -> None:
+    models = [f"m{number:02}" for number in range(28)]
+    crashed = [record(model, verdict=Verdict.CRASH) for model in models]
+    publish(
+        [write_run("one", [*map(record, models)]), write_run("two", crashed)], tmp_path / "out", ["markdown"]
+    )
+    _, _, conflicts = (tmp_path / "out" / "report.md").read_text("utf-8").partition("## Conflicts: 28 cells")
+    conflicts = conflicts.partition("\n## ")[0]
+    assert conflicts.count("crash") == 25
+    assert conflicts.rstrip().endswith("and 3 more")
+
+
 def test_the_schema_has_what_a_report_has(run_folder: Path, tmp_path: Path) -> None:
     publish([run_folder], tmp_path / "out", ["json"])
     told = json.loads((tmp_path / "out" / "report.json").read_bytes())

@@ -7,6 +7,7 @@ import pytest
 from harness.core.errors import UsageError
 from harness.core.record import Record
 from harness.core.verdict import Verdict
+from harness.report.publish import publish
 from harness.report.read import read_run
 from harness.report.render import render
 
@@ -131,3 +132,6 @@ def test_no_run_and_an_unwritable_place_are_usage_errors(
     in_the_way.write_text("", encoding="utf-8")
     with pytest.raises(UsageError, match="cannot be written"):
         render([write_run("run", [record()])], in_the_way)
+    (tmp_path / "out" / "report.md").mkdir(parents=True)
+    with pytest.raises(UsageError, match=r"^\S*report\.md: the report cannot be written: Is a directory"):
+        publish([tmp_path / "run"], tmp_path / "out", ["markdown"])
