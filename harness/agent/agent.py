@@ -46,7 +46,7 @@ def main(channel: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Ctrl-C the harness stops its agents
     die_with(os.environ.pop(PARENT, ""))
     capture = Capture()
-    # Else it starts a program to find out what it then leaves out, or calls unknown.
+    # Without this, platform() starts ``uname -p`` for a word that it leaves out.
     vars(platform.uname()).setdefault("processor", "")
     fingerprint: dict[str, Any] = {"python": platform.python_version(), "platform": platform.platform()}
     native_stack = start_if_asked()

@@ -21,7 +21,7 @@ class Capture:
 
     def __init__(self) -> None:
         if not stat.S_ISREG(os.fstat(2).st_mode):
-            import tempfile
+            import tempfile  # takes milliseconds
 
             handle, path = tempfile.mkstemp(prefix="ep-harness-")
             os.close(handle)

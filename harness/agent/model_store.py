@@ -14,7 +14,7 @@ import tempfile
 import time
 from typing import Any
 
-from harness.agent.system import new_folder, sha256_of
+from harness.agent.system import sha256_of
 
 STORE_LIMIT = 4 << 30  # bytes of stored models
 _STORE_IN_USE_S = 600  # seconds after its last use in which a model is kept: a session may need it
@@ -107,7 +107,7 @@ class ModelStore:
                 os.makedirs(self.folder, mode=0o700, exist_ok=True)
                 os.rmdir(tempfile.mkdtemp(dir=self.folder))
             except OSError:
-                self.folder = new_folder("models-")
+                self.folder = tempfile.mkdtemp(prefix="models-", dir=os.getcwd())
         return self.folder
 
     def make_room(self, nbytes: int) -> str:

@@ -9,13 +9,10 @@ import platform
 import queue
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.agent.frame import BINARY, FrameReader, framed, write_all
 from harness.agent.hello import HELLO, PROBE, PROTOCOL, VARIABLE, chosen_mode, greeting, read_hello
-
-if TYPE_CHECKING:
-    import socket
 
 GRACE_S = 5.0  # seconds in which a busy agent may end by itself once the harness is gone
 CONNECT_S = 30.0
@@ -113,26 +110,12 @@ def open_stream() -> tuple[Stream, Callable[[], None]]:
     except (EOFError, ValueError) as error:
         raise SystemExit("ep-harness: %s" % error) from None
 
-    def write(data: bytes) -> None:
-        write_all(functools.partial(os.write, sink), data)
-
-    def close() -> None:
-        os.close(sink)
-
+    write: Callable[[bytes], Any] = functools.partial(write_all, functools.partial(os.write, sink))
+    close: Callable[[], Any] = functools.partial(os.close, sink)
     if values.get("connect"):
-        import socket
-
-        os.close(sink)
-        connection = _connected(values["connect"])
-        reader = FrameReader(connection.recv)
-
-        def write(data: bytes) -> None:
-            connection.sendall(data)
-
-        def close() -> None:
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-
+        close()
+        receive, write, close = _connected(values["connect"])
+        reader = FrameReader(receive)
     if intact:
         write(PROBE + b"\n")
     answer = greeting(values, "python " + platform.python_version(), {})
@@ -159,9 +142,13 @@ def first_lines(reader: FrameReader) -> tuple[bytes, bool]:
     return line, intact and not line.endswith(b"\r")
 
 
-def _connected(address: str) -> socket.socket:
-    """Return a connection to the harness; exit if there is none, or the address is none of TCP."""
-    import socket
+def _connected(address: str) -> tuple[Callable[[int], bytes], Callable[[bytes], Any], Callable[[], Any]]:
+    """Connect to the harness, and return what receives, sends and ends the connection.
+
+    Raises:
+        SystemExit: There is no connection, or the address is none of TCP.
+    """
+    import socket  # takes milliseconds, and most processes answer on standard output
 
     scheme, _, place = address.partition("://")
     host, _, port = place.rstrip("/").rpartition(":")
@@ -173,7 +160,12 @@ def _connected(address: str) -> socket.socket:
         raise SystemExit("ep-harness: no connection to %s: %s" % (address, error)) from None
     connection.settimeout(None)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return connection
+
+    def close() -> None:
+        with contextlib.suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
+
+    return connection.recv, connection.sendall, close
 
 
 def serve(main: Callable[[Stream], None]) -> None:

@@ -119,7 +119,7 @@ class TensorFiles:
 
     def _write(self, data: Bulk) -> str:
         """Write a file and return its name; an empty string if no folder has room for it."""
-        import shutil
+        import shutil  # takes milliseconds, and most processes send no large tensor
 
         for folder in self.folders:
             self.number += 1

@@ -12,8 +12,9 @@ from harness.cli.matrix_text import matrix_of, write_new
 from harness.cli.output import notify
 from harness.cli.run import default_folder, run
 from harness.cli.selection import Selection
-from harness.cli.targets import GENERATE, HERE, Request, Tested, in_its_place, naming_arguments
+from harness.cli.targets import HERE, Request, Tested, in_its_place, naming_arguments
 from harness.core.errors import UsageError
+from harness.core.scenario import GENERATE
 from harness.corpus.suites import open_folder
 from harness.engine.prepare import open_suites
 from harness.plan.expand import expand

@@ -13,12 +13,11 @@ from harness.cli.matrix_text import matrix_of, short_name, target_lines, toml
 from harness.cli.output import notify
 from harness.cli.web import Place, provider_named, require, runtime_lines
 from harness.core.errors import Problem, UsageError
+from harness.core.scenario import GENERATE
 from harness.plan.matrix import Matrix, load_matrix, matrix_from
 from harness.plan.target import from_here
 
 SUITE = "onnx-node"
-GENERATE = "generate"
-"""The scenario of models that generate text, and the suite of such models."""
 
 HERE = "this machine"
 """Stands for the matrix file's path where the targets are the providers found here."""

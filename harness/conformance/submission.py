@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from harness.core.json_schema import schema_of
+from harness.core.json_schema import json_schema_of
 
 SCHEMA = 1
 
@@ -188,7 +188,7 @@ def encode_part(part: msgspec.Struct) -> bytes:
 
 def statement_schema() -> dict[str, Any]:
     """Return the JSON Schema: docs/reference/statement.schema.json."""
-    return schema_of(Statement, f"{STATEMENT} of a submission")
+    return json_schema_of(Statement, f"{STATEMENT} of a submission")
 
 
 if __name__ == "__main__":  # python -m harness.conformance.submission > docs/reference/statement.schema.json

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from harness.core.json_schema import schema_of
+from harness.core.json_schema import json_schema_of
 from harness.core.verdict import Phase, Verdict
 
 SCHEMA = 1
@@ -320,7 +320,7 @@ def decode_faults(content: bytes) -> Iterator[tuple[int, Fault | str]]:
 
 def fault_schema() -> dict[str, Any]:
     """Return the JSON Schema of a line: docs/reference/fault.schema.json."""
-    return schema_of(Fault, "a line of faults.jsonl")
+    return json_schema_of(Fault, "a line of faults.jsonl")
 
 
 if __name__ == "__main__":  # python -m harness.core.fault > docs/reference/fault.schema.json

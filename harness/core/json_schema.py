@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 
-def schema_of(kind: type[msgspec.Struct], title: str) -> dict[str, Any]:
+def json_schema_of(kind: type[msgspec.Struct], title: str) -> dict[str, Any]:
     """Return the JSON Schema of a file."""
     (root,), definitions = msgspec.json.schema_components(
         (kind,), schema_hook=_hook, ref_template="#/$defs/{name}"

@@ -9,7 +9,7 @@ import msgspec
 PLAIN = "plain"
 
 GENERATE = "generate"
-"""The scenario whose records have ``generation``."""
+"""The scenario whose records have ``generation``, and the suite of models that it is for."""
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):

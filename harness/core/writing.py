@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.core.errors import UsageError
+from harness.core.errors import UsageError, one_line
 
 
 @contextmanager
@@ -17,5 +17,5 @@ def writing(out: Path, what: str = "", hint: str = "choose another --out") -> It
     try:
         yield
     except OSError as error:
-        told = f"{what} cannot be written: {error.strerror or error}".lstrip()
+        told = f"{what} cannot be written: {one_line(error.strerror or error)}".lstrip()
         raise UsageError.at(out, told, hint) from error

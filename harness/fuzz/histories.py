@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 
 from harness.core.cell import Cell
-from harness.core.errors import UsageError
 from harness.core.record import SCHEMA, ProcessState, Record
 from harness.core.verdict import Verdict
+from harness.core.writing import writing
 from harness.corpus.fuzz import fuzz_name, fuzz_suite_name, number_of
 from harness.fuzz.candidates import AXES
 from harness.fuzz.state import read_state
@@ -76,14 +76,9 @@ def write_histories(folder: Path, histories: Iterator[History]) -> None:
         UsageError: It cannot be written.
     """
     lines = [msgspec.json.encode(one) + b"\n" for one in histories]
-    if not lines:
-        return
-    try:
-        with (folder / HISTORIES).open("ab") as file:
+    if lines:
+        with writing(folder / HISTORIES), (folder / HISTORIES).open("ab") as file:
             file.write(b"".join(lines))
-    except OSError as error:
-        what = f"cannot be written: {error.strerror}"
-        raise UsageError.at(folder / HISTORIES, what, "choose another --out") from error
 
 
 def earlier_of_all(folder: Path, kept: Collection[Record], record: Record) -> tuple[Record, ...]:

@@ -7,6 +7,7 @@ import msgspec
 
 from harness.core.cell import AXIS_DEFAULTS, Cell, parse_cell_id
 from harness.core.errors import UsageError, one_line
+from harness.core.writing import writing
 from harness.corpus.fuzz import GENERATOR
 from harness.run.run_folder import PLAN
 
@@ -45,12 +46,9 @@ def write_state(folder: Path, state: State) -> None:
         UsageError: It cannot be written.
     """
     fresh = folder / f"{FILE}.new"
-    try:
+    with writing(folder / FILE):
         fresh.write_bytes(msgspec.json.format(msgspec.json.encode(state)) + b"\n")
         os.replace(fresh, folder / FILE)  # noqa: PTH105 - replaces on Windows too
-    except OSError as error:
-        what = f"cannot be written: {error.strerror}"
-        raise UsageError.at(folder / FILE, what, "choose another --out") from error
 
 
 def planned_cells(folder: Path) -> tuple[Cell, ...]:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from harness.core.errors import UsageError, one_line, valid_names
-from harness.core.json_schema import schema_of
+from harness.core.json_schema import json_schema_of
 from harness.core.scenario import PLAIN, SCENARIOS
 from harness.data_files import data_root
 
@@ -190,7 +190,7 @@ def encode_profile(profile: Profile) -> bytes:
 
 def profile_schema() -> dict[str, Any]:
     """Return the JSON Schema: docs/reference/profile.schema.json."""
-    return schema_of(Profile, "a conformance profile")
+    return json_schema_of(Profile, "a conformance profile")
 
 
 if __name__ == "__main__":  # python -m harness.profiles.profile > docs/reference/profile.schema.json

@@ -10,7 +10,7 @@ import msgspec
 
 from harness.conformance.submission import Level, Statement
 from harness.core.errors import one_line
-from harness.core.json_schema import schema_of
+from harness.core.json_schema import json_schema_of
 from harness.core.text import visible
 from harness.publication.entry import Entry
 from harness.publication.gather import Gathered, Refused
@@ -127,7 +127,7 @@ def atom(gathered: Gathered, title: str) -> str:
 
 def data_schema() -> dict[str, Any]:
     """Return the schema of ``data.json``: docs/reference/publication.schema.json."""
-    return schema_of(DataFile, "data.json")
+    return json_schema_of(DataFile, "data.json")
 
 
 def _label(entry: Entry) -> str:

@@ -7,6 +7,7 @@ import msgspec
 
 from harness.core.errors import one_line
 from harness.core.generated import Generated, Generation
+from harness.core.scenario import GENERATE
 from harness.core.verdict import Family
 from harness.report.cell import REASON_CHARS, ReportCell, page_file
 from harness.report.chosen_text import Text, cpu_text, texts
@@ -14,7 +15,7 @@ from harness.report.column import Column
 from harness.report.figures import brief, multiple, percentage, ratio
 from harness.report.kl_curve import KlCurve, kl_curve
 from harness.report.view import Report
-from harness.report.ways import SCENARIO, decisive, fails, generates, largest_kl
+from harness.report.ways import decisive, fails, generates, largest_kl
 
 CELLS_PER_PAGE = 40
 """About how many cells a file shows; with all ways of each it then stays below some 2 MB."""
@@ -211,7 +212,7 @@ def _columns(cells: Sequence[ReportCell], order: Sequence[Column]) -> Iterator[G
 
 def _setting(column: Column) -> str:
     # All columns of this page have the same scenario.
-    axes = tuple(pair for pair in column.axes if pair != ("scenario", SCENARIO))
+    axes = tuple(pair for pair in column.axes if pair != ("scenario", GENERATE))
     return msgspec.structs.replace(column, axes=axes).setting
 
 

@@ -4,19 +4,19 @@ import json
 import sys
 from typing import Any
 
-from harness.core.json_schema import schema_of
+from harness.core.json_schema import json_schema_of
 from harness.report.diff import Diff
 from harness.report.json_report import ReportFile
 
 
 def report_schema() -> dict[str, Any]:
     """Return the schema of ``report.json``: docs/reference/report.schema.json."""
-    return schema_of(ReportFile, "report.json")
+    return json_schema_of(ReportFile, "report.json")
 
 
 def diff_schema() -> dict[str, Any]:
     """Return the schema of a difference: docs/reference/diff.schema.json."""
-    return schema_of(Diff, "ep-harness diff --json")
+    return json_schema_of(Diff, "ep-harness diff --json")
 
 
 if __name__ == "__main__":  # python -m harness.report.schemas report > docs/reference/report.schema.json

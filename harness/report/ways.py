@@ -5,10 +5,8 @@ from collections.abc import Iterator
 
 from harness.core.generated import Generated, Generation
 from harness.core.record import Record
+from harness.core.scenario import GENERATE
 from harness.report.figures import brief
-
-SCENARIO = "generate"
-"""The value of the axis ``scenario`` whose cells generate text."""
 
 _CHANGED = 0.01
 """Relative change of a perplexity that is told; healthy providers agree to a thousandth and better."""
@@ -19,7 +17,7 @@ _SAME_TEXT = 1e-3
 
 def generates(record: Record) -> bool:
     """Return whether a cell is about generated text, with or without a result."""
-    return record.generation is not None or record.axes.get("scenario") == SCENARIO
+    return record.generation is not None or record.axes.get("scenario") == GENERATE
 
 
 def fails(way: Generated) -> bool:

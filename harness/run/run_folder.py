@@ -1,18 +1,20 @@
 """The run folder: `run.json`, `plan.txt`, `records.jsonl`; one process writes it."""
 
 import contextlib
+import functools
 import os
 import shlex
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import filelock
 import msgspec
 
-from harness.core.errors import UsageError, one_line
+from harness.core.errors import UsageError
 from harness.core.record import SCHEMA, Record, decode_record, encode_record
 from harness.core.run_info import PlaceInfo, RunInfo
+from harness.core.writing import writing
 from harness.engine.events import PlaceChanged, TargetReady
 from harness.plan.plan import Plan
 from harness.run.artifacts import lost
@@ -26,6 +28,7 @@ MOST_TOLD = 20
 """Times that a place was set aside that are kept, the last ones."""
 
 _CONTINUE = "records written so far are kept; free some space, then continue with --resume"
+_writing = functools.partial(writing, what="the run folder", hint=_CONTINUE)
 
 
 class RunFolder:
@@ -221,13 +224,3 @@ def _remove(records: Path, cells: Collection[str]) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(fresh, records)  # noqa: PTH105 - replaces on Windows too
-
-
-@contextlib.contextmanager
-def _writing(path: Path, hint: str = _CONTINUE) -> Iterator[None]:
-    """Turn an error of the operating system into a usage error."""
-    try:
-        yield
-    except OSError as error:
-        what = f"the run folder cannot be written: {one_line(error.strerror or error)}"
-        raise UsageError.at(path, what, hint) from error

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from harness.core.json_schema import schema_of
+from harness.core.json_schema import json_schema_of
 from harness.core.verdict import Verdict
 
 SCHEMA = 1
@@ -237,7 +237,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 def manifest_schema() -> dict[str, Any]:
     """Return the JSON Schema: docs/reference/bundle.schema.json."""
-    return schema_of(Manifest, f"{MANIFEST} of a bundle")
+    return json_schema_of(Manifest, f"{MANIFEST} of a bundle")
 
 
 if __name__ == "__main__":  # python -m harness.triage.manifest > docs/reference/bundle.schema.json

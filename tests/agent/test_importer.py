@@ -40,7 +40,7 @@ def test_what_no_job_has_asked_for_is_not_loaded(open_channel: Open, tmp_path: P
     assert not [name for name in loaded if name.startswith("harness.agent.scenarios")]
     assert "harness.agent.model_store" not in loaded
     assert "harness.core" not in loaded
-    # Each takes 2 to 4 ms of a start's 100, and few jobs need it.
+    # Each takes 1 to 4 ms of a start's 120, and few jobs need it.
     bare = [sys.executable, "-c", "import sys, numpy, onnxruntime; print(*sys.modules)"]
     there = subprocess.run(bare, capture_output=True, encoding="utf-8", check=True, timeout=60).stdout.split()
     assert {"shutil", "socket", "subprocess", "tempfile"} & set(loaded) <= set(there)
