@@ -85,7 +85,8 @@ def judged_again(record: Record, policy: Policy) -> Record:
         outputs=decision.outputs,
         again=decision.again,
         adjudication=decision.adjudication,
-        suspicious=decision.suspicious,
+        approximate=decision.approximate,
+        unconfirmed=decision.unconfirmed,
         latency=record.latency if verdict.family is Family.PASSED else None,
     )
 

@@ -209,7 +209,7 @@ class _Rows:
         if isinstance(output_kind, Chosen):  # a tie is right, whatever multiple of the noise it is
             if measured.mismatched:
                 row, note = with_ties(row, output_kind, golden, actual, self._tie_tolerance(output_kind))
-        elif self.noise is not None and name in self.noise.spreads and not measured.special:
+        elif self.noise is not None and self.noise.knows(name) and not measured.special:
             row = with_noise(row, golden, actual, self.noise)
         if measured.special:
             message = wording.special_values(name, golden, actual, measured)

@@ -28,7 +28,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
         outputs: The facts' outputs under the policy.
         again: The same of the second run.
         adjudication: Of the outputs that failed.
-        suspicious: Why a right answer is marked; else empty.
+        approximate: What the EP documents that allows the error of a right answer; else empty.
+        unconfirmed: Why float64 has not confirmed a wrong answer; else empty.
     """
 
     verdict: Verdict
@@ -36,7 +37,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     outputs: tuple[OutputMetrics, ...] = ()
     again: tuple[OutputMetrics, ...] = ()
     adjudication: tuple[Adjudication, ...] = ()
-    suspicious: str = ""
+    approximate: str = ""
+    unconfirmed: str = ""
 
 
 def decide(facts: Facts, policy: Policy) -> Decision:
@@ -52,7 +54,8 @@ def decide(facts: Facts, policy: Policy) -> Decision:
         outputs=rows,
         again=tuple(one.row for one in judging.again),
         adjudication=failed_only(adjudication, rows),
-        suspicious="" if wrong else "; ".join(one.suspicious for one in judging.outputs if one.suspicious),
+        approximate="" if wrong else "; ".join(one.approximate for one in judging.outputs if one.approximate),
+        unconfirmed=judging.unconfirmed if verdict in WRONG_VALUES else "",
     )
 
 

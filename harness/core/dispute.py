@@ -51,8 +51,8 @@ class Resolution(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-class ExpectedDataCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """One output against the expected data: the golden's and the EP's."""
+class AgainstReference(msgspec.Struct, frozen=True, kw_only=True):
+    """One output against a reference: the golden's and the EP's."""
 
     golden: Judged
     ep: Judged
@@ -91,8 +91,8 @@ def check_golden(
     alone: list[str] = []
     for reference in references:
         golden = {row.name: row for row in reference.golden}
-        if not failed or not failed.keys() <= golden.keys():
-            continue  # it has no answer for these outputs
+        if reference.in_float64 or not failed or not failed.keys() <= golden.keys():
+            continue  # float64 has been heard before, or it has no answer for these outputs
         right = [not golden[name].mismatched for name in failed]
         same = _agrees_with_ep(reference, failed)
         difference = wording.first_difference(golden[name] for name in failed)
@@ -116,7 +116,7 @@ def check_golden(
 
 def resolve(
     outputs: Sequence[Judged],
-    expected: Mapping[str, ExpectedDataCheck],
+    expected: Mapping[str, AgainstReference],
     adjudications: Sequence[Adjudication],
     *,
     whole: bool,
@@ -205,7 +205,7 @@ def _note(odd: Sequence[str], alone: Sequence[str]) -> str:
     return "; ".join(filter(None, (neither, *alone)))
 
 
-def _is_worse(check: ExpectedDataCheck, excused: float) -> bool:
+def _is_worse(check: AgainstReference, excused: float) -> bool:
     """Return whether the EP misses the expected data, and the golden does not, or by much less."""
     ep, golden = check.ep, check.golden
     if ep.fault in {None, Verdict.NO_GOLDEN} or ep.row.differs:

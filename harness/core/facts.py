@@ -26,7 +26,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     own_cpu: OwnCpu | None = None
     precision: str = "float32"
     converted: bool = False
+    own_precision: str = ""
     delivers: tuple[str, ...] = ()
+    remedy: str = ""
     placement: Placement | None = None
     outputs: tuple[OutputMetrics, ...] = ()
     again: tuple[OutputMetrics, ...] = ()

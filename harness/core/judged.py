@@ -10,17 +10,11 @@ from collections.abc import Iterable
 import msgspec
 
 from harness.core import wording
-from harness.core.noise import DEFAULT_LIMITS, PRECISIONS, rms_limit
+from harness.core.noise import DEFAULT_LIMITS, DOCUMENTED_LIMITS, NoiseLimits, rms_limit
 from harness.core.output_metrics import LOST, Frontier, Noise, OutputDetails, OutputMetrics, PrecisionError
 from harness.core.policy import Policy
 from harness.core.tolerance import EXACT, FLOORS, UNIT_ROUNDOFF, default_tolerance
 from harness.core.verdict import Verdict
-
-SUSPICIOUS = 16.0
-"""Multiple of the model's noise above which an output that passes its tolerance is suspicious.
-
-Healthy results reach 10; planted faults start at 50.
-"""
 
 FAR = 16.0
 """Limit of the error of a converted model where the tolerance passes: in multiples of the CPU EP's error, or
@@ -44,18 +38,24 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         row: Its metrics. ``mismatched``, ``headroom``, ``rtol``, ``atol`` and the limits of its noise are
             those of the policy.
-        fault: ``shape_mismatch``, ``dtype_mismatch``, ``nan_mismatch`` or ``mismatch``; ``no_golden`` if the
-            output cannot tell right from wrong; None if it is right.
+        fault: ``shape_mismatch``, ``dtype_mismatch``, ``nan_mismatch``, ``mismatch`` or ``precision_loss``;
+            ``ill_conditioned`` or ``no_golden`` if the output cannot tell right from wrong; None if it is
+            right.
         why: One line for people; empty where it is right.
-        suspicious: Why a right output is suspicious; else empty.
+        approximate: For a right output whose error is larger than the rounding of its model: what the EP
+            documents that allows it, and how large it is; else empty.
         delivered: The coarser precision that explains the error of a right output; else empty.
     """
 
     row: OutputMetrics
     fault: Verdict | None = None
     why: str = ""
-    suspicious: str = ""
+    approximate: str = ""
     delivered: str = ""
+
+
+SAYS_NOTHING = frozenset({Verdict.ILL_CONDITIONED, Verdict.NO_GOLDEN})
+"""Faults of an output that are nobody's."""
 
 
 def judge_row(row: OutputMetrics, policy: Policy) -> Judged:
@@ -99,13 +99,13 @@ def wrong_for_other_inputs(row: OutputMetrics, first: OutputMetrics | None, poli
 def worst(judged: Iterable[Judged], noun: str = "outputs") -> tuple[Verdict, str] | None:
     """Return the fault that decides among several outputs; None where all are right.
 
-    The first in the table of verdicts decides; ``no_golden`` comes last.
+    The first in the table of verdicts decides; those that say nothing about the EP come last.
     """
     rows = tuple(judged)
     bad = [(one.fault, one.why) for one in rows if one.fault is not None]
     if not bad:
         return None
-    fault, why = min(bad, key=lambda pair: (pair[0] is Verdict.NO_GOLDEN, _RANK[pair[0]]))
+    fault, why = min(bad, key=lambda pair: (pair[0] in SAYS_NOTHING, _RANK[pair[0]]))
     more = f" ({len(bad)} of {len(rows)} {noun} are wrong)" if len(rows) > 1 else ""
     return fault, why + more
 
@@ -144,7 +144,7 @@ def _judge_form(row: OutputMetrics, details: OutputDetails) -> Judged:
 
 
 def _judge_values(row: OutputMetrics, details: OutputDetails, policy: Policy) -> Judged:
-    """Judge numbers: by a tolerance, by noise, or by steps of their quantization."""
+    """Judge numbers: by steps of their quantization, by noise, or by a tolerance."""
     row, fits = _at_tolerance(row, policy)
     if fits:
         row = msgspec.structs.replace(row, mismatched=0)
@@ -153,18 +153,22 @@ def _judge_values(row: OutputMetrics, details: OutputDetails, policy: Policy) ->
     if not is_rounded(row):
         return _right(row) if fits else _wrong(row, Verdict.MISMATCH, _excess(row, details, policy))
     by_noise = policy.judge_by == "noise" or (policy.judge_by == "both" and not fits)
-    if by_noise and row.noise is not None:
-        if row.noise.precision == policy.noise_at:
-            return _judge_noise(row, details, policy)
-        # A record has the noise of its matrix's precision, and this policy asks for another one. If that is
-        # what the EP delivers by default, its error is explained, whatever the noise of the other is.
-        delivered = next((one for one in policy.delivers if FLOORS.get(one) == row.noise.precision), "")
-        if not fits and delivered and _noise_explains(row.noise, row.elements, policy):
-            return msgspec.structs.replace(_right(row), delivered=delivered)
-    if by_noise and is_within_two_ulp(row):
-        # Any noise allows as much, so it has not been measured. In float16 these are more than its tolerance.
-        return _judge_lost(msgspec.structs.replace(row, mismatched=0, headroom=_part_of_two_ulp(row)), policy)
-    return _judge_lost(row, policy) if fits else _wrong(row, Verdict.MISMATCH, _excess(row, details, policy))
+    if by_noise:
+        if noise := _noise_at(row, policy):
+            return _judge_noise(row, noise, details, policy)
+        if is_within_two_ulp(row):
+            # Any noise allows as much, so it has not been measured. In float16 it exceeds the tolerance.
+            return _right(msgspec.structs.replace(row, headroom=_part_of_two_ulp(row)))
+    if fits:
+        return _judge_lost(row, policy)
+    # A record may have the noise of another precision than this policy asks for.
+    return _judge_wider(row, details, policy if by_noise else msgspec.structs.replace(policy, delivers=()))
+
+
+def _noise_at(row: OutputMetrics, policy: Policy) -> Noise | None:
+    """Return the noise at the precision that the policy asks for; None if a record does not have it."""
+    known = (one for one in row.noises if not one.document)
+    return next((one for one in known if one.precision == policy.noise_at), None)
 
 
 def _with_granted(row: OutputMetrics, details: OutputDetails, policy: Policy) -> OutputMetrics:
@@ -173,58 +177,84 @@ def _with_granted(row: OutputMetrics, details: OutputDetails, policy: Policy) ->
     return msgspec.structs.replace(row, headroom=(details.steps or 0.0) / policy.steps, details=details)
 
 
-def _judge_noise(row: OutputMetrics, details: OutputDetails, policy: Policy) -> Judged:
-    noise = row.noise
-    assert noise is not None  # noqa: S101 - callers have seen it
+def _judge_noise(row: OutputMetrics, noise: Noise, details: OutputDetails, policy: Policy) -> Judged:
     of_rms = rms_limit(policy.limits, row.elements)
     headroom = max(noise.rms / of_rms, noise.max / policy.limits.max)
     limited = msgspec.structs.replace(noise, rms_limit=of_rms, max_limit=policy.limits.max)
-    row = msgspec.structs.replace(row, noise=limited, headroom=headroom)
-    if headroom <= 1 or is_within_two_ulp(row):
-        return _judge_lost(msgspec.structs.replace(row, mismatched=0), policy)
-    if delivered := _delivered(row, policy):
-        return msgspec.structs.replace(_right(row), delivered=delivered)
+    row = _with_noise(msgspec.structs.replace(row, headroom=headroom), noise, limited)
+    if is_within_two_ulp(row):
+        return _right(row)
+    if headroom > 1:
+        return _judge_wider(row, details, policy)
+    if noise.is_all:
+        return _judge_all_noise(row, noise, policy)
+    if policy.is_coarser(noise.precision):
+        return _judge_bits(row, noise.precision, policy)
+    return _judge_lost(row, policy)
+
+
+def _with_noise(row: OutputMetrics, noise: Noise, other: Noise) -> OutputMetrics:
+    """Return a row with another noise in the place of one that it has."""
+    own, *wider = (other if one is noise else one for one in row.noises)
+    return msgspec.structs.replace(row, noise=msgspec.structs.replace(own, wider=tuple(wider)))
+
+
+def _judge_all_noise(row: OutputMetrics, noise: Noise, policy: Policy) -> Judged:
+    """Judge an output that rounding takes; at the model's own precision nobody can compute it."""
+    of_own = (one for one in row.noises if not policy.is_coarser(one.precision))
+    if any(one.is_all for one in of_own) or not policy.is_coarser(noise.precision):
+        return _wrong(row, Verdict.ILL_CONDITIONED, wording.ill_conditioned(row, noise))
+    return _wrong(row, Verdict.PRECISION_LOSS, wording.nothing_left(row, noise, policy.remedy))
+
+
+def _judge_wider(row: OutputMetrics, details: OutputDetails, policy: Policy) -> Judged:
+    """Judge an error that the noise does not explain, by what else may: see ``Noise.wider``."""
+    for noise in row.noises:
+        if noise.document and _explains(noise, row.elements, DOCUMENTED_LIMITS):
+            return msgspec.structs.replace(_right(row), approximate=wording.approximate(row, noise))
+        delivered = _delivered(noise, policy)
+        if delivered and _explains(noise, row.elements, policy.limits):
+            if noise.is_all:
+                return _judge_all_noise(row, noise, policy)
+            return _judge_bits(row, delivered, policy)
     return _wrong(row, Verdict.MISMATCH, _excess(row, details, policy))
+
+
+def _delivered(noise: Noise, policy: Policy) -> str:
+    """Return the precision that an EP delivers by its own default, and whose noise this is; empty if none."""
+    if noise.document or noise.precision == policy.noise_at:
+        return ""
+    known = (one for one in policy.delivers if FLOORS.get(one) == noise.precision)
+    return next((one for one in known if noise.delivers in {"", one}), "")
+
+
+def _judge_bits(row: OutputMetrics, delivered: str, policy: Policy) -> Judged:
+    """Judge an output that is right at a precision coarser than the model's own: is it of use?"""
+    least = policy.least_bits(row.name, delivered)
+    if row.delivered_bits is not None and row.delivered_bits < least:
+        return _wrong(
+            row, Verdict.PRECISION_LOSS, wording.precision_loss(row, delivered, least, policy.remedy)
+        )
+    if delivered not in policy.delivers:
+        return _right(row)
+    return msgspec.structs.replace(
+        _right(row), delivered=delivered, approximate=wording.delivered(row, delivered)
+    )
 
 
 def _judge_lost(row: OutputMetrics, policy: Policy) -> Judged:
     """Judge an output that a tolerance passes, but of which more than half may be lost."""
-    if row.is_lost:
-        # Rounding alone does as much, whatever the limits of the policy.
-        if row.noise is not None and row.noise.rms <= rms_limit(DEFAULT_LIMITS, row.elements):
-            return _wrong(row, Verdict.NO_GOLDEN, wording.only_noise(row))
-        row = msgspec.structs.replace(row, mismatched=max(1, row.elements))
-        return _wrong(row, Verdict.MISMATCH, wording.lost(row))
-    return msgspec.structs.replace(_right(row), suspicious=_suspicion(row, policy))
+    if not row.is_lost:
+        return _right(row)
+    noise = _noise_at(row, policy)
+    if noise is not None and _explains(noise, row.elements, DEFAULT_LIMITS):  # whatever those of the policy
+        return _judge_all_noise(row, noise, policy)
+    row = msgspec.structs.replace(row, mismatched=max(1, row.elements))
+    return _wrong(row, Verdict.MISMATCH, wording.lost(row))
 
 
-def _suspicion(row: OutputMetrics, policy: Policy) -> str:
-    noise = row.noise
-    if policy.judge_by != "both" or noise is None or noise.precision != policy.noise_at:
-        return ""
-    if max(noise.rms, noise.max) <= SUSPICIOUS or _noise_explains(noise, row.elements, policy):
-        return ""
-    return f"{wording.output(row.name)}: {noise.max:.3g} x the model's rounding noise at {noise.precision}"
-
-
-def _delivered(row: OutputMetrics, policy: Policy) -> str:
-    """Return the coarser precision that explains an error, of those that the EP computes in by default."""
-    noise = row.noise
-    if noise is None or noise.precision not in PRECISIONS:
-        return ""
-    for precision in policy.delivers:
-        unit = PRECISIONS.get(FLOORS.get(precision, ""), 0.0)  # records of elsewhere may have any name
-        if not unit:
-            continue
-        finer = PRECISIONS[noise.precision] / unit
-        scaled = msgspec.structs.replace(noise, rms=noise.rms * finer, max=noise.max * finer)
-        if finer < 1 and _noise_explains(scaled, row.elements, policy):
-            return precision
-    return ""
-
-
-def _noise_explains(noise: Noise, elements: int, policy: Policy) -> bool:
-    return noise.rms <= rms_limit(policy.limits, elements) and noise.max <= policy.limits.max
+def _explains(noise: Noise, elements: int, limits: NoiseLimits) -> bool:
+    return noise.rms <= rms_limit(limits, elements) and noise.max <= limits.max
 
 
 def _judge_ties(row: OutputMetrics, details: OutputDetails, policy: Policy) -> Judged:
@@ -253,6 +283,16 @@ def _judge_converted(row: OutputMetrics, details: OutputDetails, policy: Policy)
         return _right(row)
     if error.lost:
         return _wrong(row, Verdict.NO_GOLDEN, details.hint)
+    return _explained(row, details, policy) or _converted_fault(row, error, details)
+
+
+def _explained(row: OutputMetrics, details: OutputDetails, policy: Policy) -> Judged | None:
+    """Judge an output of a converted model by what the EP delivers; None where that does not explain it."""
+    judged = None if details.special else _judge_wider(row, details, policy)
+    return None if judged is None or judged.fault is Verdict.MISMATCH else judged
+
+
+def _converted_fault(row: OutputMetrics, error: PrecisionError, details: OutputDetails) -> Judged:
     too_wide = (
         f"{wording.output(row.name)}: {wording.relative(error)}; the tolerance is wider than the values"
     )
@@ -295,7 +335,7 @@ def _right(row: OutputMetrics) -> Judged:
 
 
 def _wrong(row: OutputMetrics, fault: Verdict, why: str) -> Judged:
-    if not row.mismatched and fault is not Verdict.NO_GOLDEN:
+    if not row.mismatched and fault not in SAYS_NOTHING:
         row = msgspec.structs.replace(row, mismatched=1)
     return Judged(row=row, fault=fault, why=why or f"{wording.output(row.name)}: {fault.meaning}")
 
@@ -306,14 +346,13 @@ def _excess(row: OutputMetrics, details: OutputDetails, policy: Policy) -> str:
     if details.steps is not None:
         granted = f", {policy.steps:g} granted" if policy.steps else ""
         steps = f"up to {details.steps:.3g} steps of its quantization{granted}"
-    excess, noise = details.message or _needs(row), ""
-    if row.noise is not None and row.noise.precision == policy.noise_at and is_rounded(row):
-        if policy.judge_by == "noise":
-            of_rms = rms_limit(policy.limits, row.elements)
-            excess = wording.beyond_noise(row.name, row.noise, of_rms, policy.limits.max)
-        elif policy.judge_by == "both":
-            noise = wording.times_noise(row.noise)
-    return "; ".join(filter(None, (excess, steps, details.hint, noise)))
+    excess = details.message or _needs(row)
+    if policy.judge_by != "table" and is_rounded(row) and (noise := _noise_at(row, policy)):
+        of_rms = rms_limit(policy.limits, row.elements)
+        excess = wording.beyond_noise(row.name, noise, of_rms, policy.limits.max)
+        beyond = (one for one in row.noises if one.document or _delivered(one, policy))
+        excess = "; ".join((excess, *map(wording.beyond_wider, beyond)))
+    return "; ".join(filter(None, (excess, steps, details.hint)))
 
 
 def _needs(row: OutputMetrics) -> str:

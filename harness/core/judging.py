@@ -1,20 +1,32 @@
 """A cell under a policy, the input of the rules: each output judged, and its golden if it fails."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from harness.core.compare import Comparison
-from harness.core.dispute import ExpectedDataCheck, GoldenCheck, Resolution, check_golden, resolve
+from harness.core.confirm import Confirmation, confirm
+from harness.core.dispute import AgainstReference, GoldenCheck, Resolution, check_golden, resolve
 from harness.core.facts import UNREPEATABLE, Facts
 from harness.core.judged import Judged, judge_row, judge_rows, worst
 from harness.core.output_metrics import LOST
 from harness.core.policy import Policy
-from harness.core.reference import EXPECTED, ReferenceDistance
+from harness.core.reference import EXPECTED, Reference, ReferenceDistance
 from harness.core.verdict import Verdict
 
 WRONG_VALUES = frozenset(
-    {Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH, Verdict.NAN_MISMATCH, Verdict.MISMATCH}
+    {
+        Verdict.SHAPE_MISMATCH,
+        Verdict.DTYPE_MISMATCH,
+        Verdict.NAN_MISMATCH,
+        Verdict.MISMATCH,
+        Verdict.PRECISION_LOSS,
+    }
 )
 """Verdicts that rest on a golden alone."""
+
+_WRONG_NUMBERS = frozenset({Verdict.MISMATCH, Verdict.PRECISION_LOSS})
+"""Those that float64 has to confirm."""
 
 
 class Judging(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,8 +36,9 @@ class Judging(msgspec.Struct, frozen=True, kw_only=True):
         fault: The fault that decides among the outputs; None where all are right.
         fault_again: The same of the second run.
         golden_check: Whether references dispute the golden that an output fails against.
-        resolution: What expected data or float64 find where the golden is disputed; None where they do not
-            decide. If they find the EP right, ``fault`` is None.
+        resolution: What float64 finds, or the expected data where the golden is disputed; None where they do
+            not decide. If they find the EP right, ``fault`` is None.
+        unconfirmed: Why float64 does not confirm wrong values; empty if it does, or need not.
     """
 
     facts: Facts
@@ -36,6 +49,7 @@ class Judging(msgspec.Struct, frozen=True, kw_only=True):
     fault_again: tuple[Verdict, str] | None = None
     golden_check: GoldenCheck = GoldenCheck()
     resolution: Resolution | None = None
+    unconfirmed: str = ""
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -52,7 +66,12 @@ class Judging(msgspec.Struct, frozen=True, kw_only=True):
 def judging_of(facts: Facts, policy: Policy) -> Judging:
     """Judge each output of a cell, and the golden where an output fails against it."""
     policy = msgspec.structs.replace(
-        policy, converted=facts.converted, precision=facts.precision, delivers=facts.delivers
+        policy,
+        converted=facts.converted,
+        precision=facts.precision,
+        own_precision=facts.own_precision,
+        delivers=facts.delivers,
+        remedy=facts.remedy,
     )
     outputs, again = judge_rows(facts.outputs, policy), judge_rows(facts.again, policy)
     judging = Judging(
@@ -63,23 +82,43 @@ def judging_of(facts: Facts, policy: Policy) -> Judging:
         fault=worst(outputs),
         fault_again=worst(again),
     )
-    judging = msgspec.structs.replace(judging, golden_check=_golden_check(judging))
+    confirmation = _confirmation(judging)
+    if confirmation.cleared:
+        found = Resolution(finding="right", reason=confirmation.cleared)
+        return msgspec.structs.replace(judging, resolution=found, fault=None)
+    judging = msgspec.structs.replace(
+        judging, golden_check=_golden_check(judging), unconfirmed=confirmation.unconfirmed
+    )
     resolution = _resolution(judging)
     is_right = resolution is not None and resolution.finding == "right"
     return msgspec.structs.replace(judging, resolution=resolution, fault=None if is_right else judging.fault)
 
 
-def by_expected_data(judging: Judging) -> dict[str, ExpectedDataCheck]:
+def by_expected_data(judging: Judging) -> dict[str, AgainstReference]:
     """Compare golden and EP with the expected data, under the policy; by output."""
+    return _against(judging, lambda one: one.name == EXPECTED)
+
+
+def _against(judging: Judging, of: Callable[[Reference], bool]) -> dict[str, AgainstReference]:
+    """Compare golden and EP with a reference, under the policy; by output."""
     check = judging.facts.reference_check
     policy = msgspec.structs.replace(judging.policy, converted=False)
     return {
-        row.name: ExpectedDataCheck(golden=judge_row(golden[row.name], policy), ep=judge_row(row, policy))
+        row.name: AgainstReference(golden=judge_row(golden[row.name], policy), ep=judge_row(row, policy))
         for reference in (check.references if check is not None else ())
-        if reference.name == EXPECTED and (golden := {row.name: row for row in reference.golden})
+        if of(reference) and (golden := {row.name: row for row in reference.golden})
         for row in reference.ep
         if row.name in golden
     }
+
+
+def _confirmation(judging: Judging) -> Confirmation:
+    """Confirm wrong values by float64, which does not apply to a converted model."""
+    facts, fault = judging.facts, judging.fault
+    if fault is None or fault[0] not in _WRONG_NUMBERS or facts.golden != "cpu" or facts.converted:
+        return Confirmation()
+    failed = [one.row for one in judging.outputs if one.fault is not None]
+    return confirm(failed, facts.reference_check, _against(judging, lambda one: one.in_float64))
 
 
 def _golden_check(judging: Judging) -> GoldenCheck:

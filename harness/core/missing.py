@@ -26,6 +26,9 @@ class Need(StrEnum):
     PLAYED = "played"
     """The CPU EP's results in the ways of the scenario ``generate``."""
 
+    WIDER = "wider"
+    """The noise of what else may explain an error: what the EP delivers, what a document allows."""
+
     REVEALED = "revealed"
     """The values that positions, such as those of ArgMax, were chosen by."""
 
@@ -49,7 +52,7 @@ USUAL = (
     Policy(fixed=Tolerance(rtol=1e-5, atol=1e-5), judge_by="table"),
     Policy(fixed=Tolerance(rtol=1e-3, atol=1e-7), judge_by="table"),
     Policy(fixed=Tolerance(rtol=1e-3, atol=1e-5), judge_by="table"),
-    Policy(judge_by="noise"),
+    Policy(),
 )
 """The shipped policies: those of Polygraphy, ONNX and onnxruntime, and limits of noise.
 
@@ -73,7 +76,9 @@ class _Known:
     def __init__(self, facts: Facts, policy: Policy, *, by_usual: bool) -> None:
         self.facts = facts
         self.by_usual = by_usual
-        self.policy = policy
+        self.policy = msgspec.structs.replace(
+            policy, precision=facts.precision, own_precision=facts.own_precision
+        )
         self.ran_with_golden = facts.ended is None and facts.golden == "cpu"
 
     @cached_property
@@ -120,6 +125,16 @@ def _may_exceed_noise(row: OutputMetrics) -> bool:
     return not is_within_two_ulp(row)
 
 
+def _needs_wider(known: _Known) -> bool:
+    """Return whether an error is beyond the noise, or a coarse precision takes the digits."""
+    wrong = {Verdict.MISMATCH}
+    if known.policy.is_coarser(known.policy.noise_at):
+        wrong.add(Verdict.PRECISION_LOSS)
+    return (
+        known.ran_with_golden and known.verdict in wrong and any(map(_may_exceed_noise, known.facts.outputs))
+    )
+
+
 def _fails_golden(known: _Known, among: Collection[Verdict] = WRONG_VALUES) -> bool:
     return known.facts.golden == "cpu" and known.verdict in among
 
@@ -146,6 +161,7 @@ def _needs_references(known: _Known) -> bool:
 
 _NEEDED: dict[Need, Callable[[_Known], bool]] = {
     Need.NOISE: _needs_noise,
+    Need.WIDER: _needs_wider,
     Need.PLAYED: _fails_golden,  # by a way that the model may not be made for
     Need.REVEALED: lambda known: _fails_golden(known, {Verdict.MISMATCH, Verdict.SHAPE_MISMATCH}),
     Need.UNDEFINED: lambda known: known.is_in_question,

@@ -40,6 +40,13 @@ class NoiseLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 DEFAULT_LIMITS = NoiseLimits()
 
+DOCUMENTED_LIMITS = NoiseLimits(rms=3.0**0.5, max=6.0)
+"""Multiples of the noise of documented errors up to which a document allows a result.
+
+Errors of the largest allowed size have a root mean square of 3 ** 0.5 spreads, and a sum of many errors
+exceeds six spreads in some 2e-9 of its elements.
+"""
+
 
 class NoiseRule(msgspec.Struct, frozen=True, kw_only=True):
     """The noise of a model, for the comparison of its results.
@@ -47,10 +54,22 @@ class NoiseRule(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         precision: The precision whose rounding makes the noise.
         spreads: Leaf, named as ``harness.core.value.leaves`` names it -> spread, of the leaf's shape.
+        lost: Leaf that is lost in noise, and has no spread -> size of the noise, see ``Noise.size``.
+        delivers: As in ``Noise``.
+        document: As in ``Noise``.
+        wider: What else may explain an error, as in ``Noise``.
     """
 
     precision: str
     spreads: Mapping[str, Floats]
+    lost: Mapping[str, float] = {}
+    delivers: str = ""
+    document: str = ""
+    wider: "tuple[NoiseRule, ...]" = ()
+
+    def knows(self, leaf: str) -> bool:
+        """Return whether the noise of a leaf is known."""
+        return leaf in self.spreads or leaf in self.lost
 
 
 def rms_limit(limits: NoiseLimits, elements: int) -> float:
@@ -63,14 +82,52 @@ def rms_limit(limits: NoiseLimits, elements: int) -> float:
 
 
 def with_noise(row: OutputMetrics, golden: Tensor, actual: Tensor, rule: NoiseRule) -> OutputMetrics:
-    """Return the row of an output that has a spread in the rule, with its error in multiples of the noise."""
-    spread = rule.spreads[row.name]
+    """Return the row of an output with its error in multiples of each noise that the rule has of it."""
+    noise, *wider = (_multiples(row.name, golden, actual, one) for one in (rule, *rule.wider))
+    if noise is not None and any(wider):
+        noise = msgspec.structs.replace(noise, wider=tuple(one for one in wider if one is not None))
+    return msgspec.structs.replace(row, noise=noise)
+
+
+def _multiples(leaf: str, golden: Tensor, actual: Tensor, rule: NoiseRule) -> Noise | None:
+    """Return an error in multiples of a noise; None if that is not known of the output."""
+    if leaf in rule.lost:
+        none = Noise(
+            precision=rule.precision, rms=0.0, max=0.0, delivers=rule.delivers, document=rule.document
+        )
+        return msgspec.structs.replace(none, size=min(rule.lost[leaf], LARGEST))
+    if leaf not in rule.spreads:
+        return None
+    spread = rule.spreads[leaf]
     rms, largest, at = _noise_and_place(golden, actual, spread)
     worst = wording.got_and_golden(golden, actual, at) if largest > _NAMED else ""
-    noise = Noise(
-        precision=rule.precision, rms=rms, max=largest, like=behaves_like(rms, rule.precision), worst=worst
+    return Noise(
+        precision=rule.precision,
+        rms=rms,
+        max=largest,
+        like="" if rule.document else behaves_like(rms, rule.precision),
+        worst=worst,
+        size=_size(golden, spread),
+        delivers=rule.delivers,
+        document=rule.document,
     )
-    return msgspec.structs.replace(row, noise=noise)
+
+
+def _size(golden: Tensor, spread: Floats) -> float:
+    """Return the root mean square of a noise over that of the golden; 0 where that is all 0."""
+    scale = float(spread.max(initial=0.0))
+    if not scale:
+        return 0.0
+    noise_sq = golden_sq = 0.0
+    right, noise = golden.array.reshape(-1), spread.reshape(-1)
+    with np.errstate(all="ignore"):
+        for start in range(0, right.size, BLOCK):
+            block = slice(start, start + BLOCK)
+            values = np.abs(widen(right[block], golden.dtype)) / scale
+            finite = np.isfinite(values)
+            golden_sq += float(np.sum(np.square(values[finite])))
+            noise_sq += float(np.sum(np.square(noise[block][finite] / scale)))
+    return min(math.sqrt(noise_sq / golden_sq), LARGEST) if golden_sq > 0 else 0.0
 
 
 def noise_of(golden: Tensor, actual: Tensor, spread: Floats) -> tuple[float, float]:

@@ -28,6 +28,13 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         max_limit: The limit of ``max``, likewise.
         like: The precision whose noise is nearest to the error; ``exact`` where there is no error.
         worst: The element with the largest multiple, in words; empty where that is small.
+        size: Root mean square of the noise over that of the golden; 0 where it is not known. Beyond ``LOST``
+            rounding alone takes the answer, and ``rms`` and ``max`` may be 0 for want of a measure.
+        delivers: The precision that the EP may compute in by its own default, such as ``tf32``; the noise is
+            then of that one. Empty for what the matrix asks for.
+        document: The document that allows a larger error than rounding; the noise is then of that error.
+        wider: The same in units of what else may explain the error, if this noise does not: the noise of a
+            precision that the EP delivers by its own default, or an error that a document allows.
     """
 
     precision: str
@@ -37,6 +44,15 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     max_limit: float | None = None
     like: str = ""
     worst: str = ""
+    size: float = 0.0
+    delivers: str = ""
+    document: str = ""
+    wider: "tuple[Noise, ...]" = ()
+
+    @property
+    def is_all(self) -> bool:
+        """Whether rounding alone takes the answer."""
+        return self.size > LOST
 
 
 class PrecisionError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -158,6 +174,11 @@ class OutputMetrics(msgspec.Struct, frozen=True, kw_only=True):
     noise: Noise | None = None
     precision_error: PrecisionError | None = None
     details: OutputDetails | None = None
+
+    @property
+    def noises(self) -> tuple[Noise, ...]:
+        """The noise and what is wider, in this order; empty where no noise is known."""
+        return () if self.noise is None else (self.noise, *self.noise.wider)
 
     @property
     def relative_error(self) -> float | None:

@@ -1,11 +1,12 @@
 """The policy that judges a cell: tolerances, limits of noise, steps of a quantization."""
 
+import math
 from typing import Literal
 
 import msgspec
 
 from harness.core.noise import DEFAULT_LIMITS, NoiseLimits
-from harness.core.tolerance import EXACT, Tolerance, default_tolerance
+from harness.core.tolerance import EXACT, FLOORS, UNIT_ROUNDOFF, Tolerance, default_tolerance
 
 DEFAULT_STEPS = 1.0
 """Steps of its quantization by which an output may differ by default.
@@ -13,8 +14,13 @@ DEFAULT_STEPS = 1.0
 QNN accepts one: correct computations round a value between two steps to either of them.
 """
 
-JudgeBy = Literal["both", "noise", "table"]
-"""What must fail before an output does: both, the limits of noise alone, or the tolerance alone."""
+JudgeBy = Literal["noise", "table", "both"]
+"""What an output fails by: the limits of noise, the tolerance, or only both together.
+
+Where a model has no noise, the tolerance judges. ``both`` is the rule of the profiles published so far."""
+
+_HALF = 0.5
+"""Part of a precision's significand that an answer must keep."""
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,28 +29,50 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         precision: The computing precision: a key of ``harness.core.tolerance.DEFAULTS``.
         fixed: ``rtol`` and ``atol`` that replace the built-in table; None for the table.
-        judge_by: Whether the tolerance, the limits of noise, or both must fail before an output does.
+        judge_by: Whether the limits of noise, the tolerance, or only both together fail an output.
         limits: Limits in multiples of the model's rounding noise.
         noise_precision: The precision whose rounding makes the noise; empty for ``precision``.
         steps: Quantization steps by which an output of quantized values may differ.
+        bits: Output -> bits that must be left of it where the EP computes more coarsely than the model asks;
+            the empty name is for all outputs that are not named.
         delivers: Coarser precisions that the EP may compute in by default, keys of
             ``harness.core.tolerance.FLOORS``. Empty if the matrix asks for a precision.
+        own_precision: The precision of the model itself, a key of ``PRECISIONS`` in ``harness.core.noise``:
+            ``precision`` is coarser where the matrix asks for that. Empty for ``precision``.
         converted: Whether the model was converted to another precision.
+        remedy: What makes the EP compute at the model's own precision, in words; empty if nothing is known.
     """
 
     precision: str = "float32"
     fixed: Tolerance | None = None
-    judge_by: JudgeBy = "both"
+    judge_by: JudgeBy = "noise"
     limits: NoiseLimits = DEFAULT_LIMITS
     noise_precision: str = ""
     steps: float = DEFAULT_STEPS
+    bits: dict[str, float] = {}
     delivers: tuple[str, ...] = ()
+    own_precision: str = ""
     converted: bool = False
+    remedy: str = ""
 
     @property
     def noise_at(self) -> str:
         """The precision whose rounding makes the noise."""
         return self.noise_precision or self.precision
+
+    def least_bits(self, output: str, precision: str) -> float:
+        """Return the bits that must be left of an output that is computed at a precision.
+
+        By default half of the significand: 5.5 at float16 and TF32, 4 at bfloat16, as the unit roundoff is
+        ``2 ** -significand``.
+        """
+        given = self.bits.get(output, self.bits.get(""))
+        return given if given is not None else -_HALF * math.log2(UNIT_ROUNDOFF[FLOORS[precision]])
+
+    def is_coarser(self, precision: str) -> bool:
+        """Return whether a precision is coarser than that of the model itself."""
+        own = self.own_precision or self.precision
+        return UNIT_ROUNDOFF[FLOORS.get(precision, precision)] > UNIT_ROUNDOFF[own]
 
     def tolerance_for(self, dtype: str) -> Tolerance:
         """Return the tolerance of an output by its element type.

@@ -234,8 +234,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         ended: How the cell ended; null if it ran to its end.
         own_cpu: The result of the CPU EP of the target's own runtime; null if it was not asked.
         precision: The computing precision that decides the default tolerance, such as ``float32``.
+        own_precision: The precision of the model itself; empty in records of releases that did not tell it.
         delivers: Coarser precisions that the EP may compute in by its own default; empty if the matrix asks
             for a precision.
+        remedy: What makes the EP compute at the model's own precision, in words; empty if nothing is known,
+            or it does so.
         converted: Whether the model was converted to that precision.
         no_golden: Why there is no answer to compare with; empty if there is one.
         dispute: Why the golden is in doubt whatever the EP gives; empty if it is not.
@@ -243,8 +246,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         providers_changed: The session's providers before and after the run if they differ.
         teardown: How the process died or hung in teardown, after the result; empty if it did not.
         answered: The questions that were asked before the verdict: see ``harness.core.missing.Need``.
-        suspicious: Which output passes its tolerance with an error far above the model's noise, and how far;
-            empty if none does.
+        approximate: Which right output has a larger error than the rounding of its model, what the EP
+            documents that allows it, and how large it is; empty if none has.
+        unconfirmed: Why float64 has not confirmed that values are wrong; empty if it has, or need not.
     """
 
     schema: int
@@ -287,7 +291,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     own_cpu: OwnCpu | None = None
     precision: str = "float32"
     converted: bool = False
+    own_precision: str = ""
     delivers: tuple[str, ...] = ()
+    remedy: str = ""
     no_golden: str = ""
     dispute: str = ""
     undefined: dict[str, str] = {}
@@ -295,7 +301,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     teardown: str = ""
     answered: tuple[str, ...] = ()
     weak_golden: str = ""
-    suspicious: str = ""
+    approximate: str = ""
+    unconfirmed: str = ""
 
     @property
     def rests_on_weak_golden(self) -> bool:

@@ -52,7 +52,9 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         ep: The same of the EP's result.
         is_golden_again: Whether it is the golden's own implementation, computing in another way: not a second
             opinion, but a measure of how certain the golden is.
-        dwarfed: In that case, outputs in which the EP's error is far beyond the golden's uncertainty.
+        in_float64: Whether it computes in float64, which confirms a failure or clears the EP of it.
+        dwarfed: Of the golden's own implementation: outputs in which the EP's error is far beyond the
+            golden's uncertainty.
         doubt: Why it is not believed alone, such as an operator that it computes wrongly; empty where it is.
     """
 
@@ -60,6 +62,7 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     golden: tuple[ReferenceDistance, ...] = ()
     ep: tuple[ReferenceDistance, ...] = ()
     is_golden_again: bool = False
+    in_float64: bool = False
     dwarfed: tuple[str, ...] = ()
     doubt: str = ""
 

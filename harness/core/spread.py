@@ -74,10 +74,13 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
         outputs: For each data set: leaf, named as ``harness.core.value.leaves`` names it -> spread, an array
             of float64 of the leaf's shape, in the unit of the output. Leaves without one are not floats,
             change their shape under noise, are lost in it, or differ from the golden even without noise.
+        lost: For each data set: leaf that is lost in noise -> root mean square of the noise over that of the
+            golden.
     """
 
     precision: str
     outputs: tuple[Mapping[str, Floats], ...]
+    lost: tuple[Mapping[str, float], ...] = ()
 
     @property
     def nbytes(self) -> int:

@@ -52,6 +52,11 @@ class Verdict(StrEnum):
         Family.EXCLUDED,
         "the operator's text leaves the result undefined for these values",
     )
+    ILL_CONDITIONED = (
+        "ill_conditioned",
+        Family.EXCLUDED,
+        "one rounding inside the model takes every digit of the answer, whoever computes it",
+    )
     CRASH = "crash", Family.FAILED, "the process died"
     HANG = "hang", Family.FAILED, "the process exceeded the time limit of a phase and was killed"
     OUT_OF_MEMORY = "out_of_memory", Family.FAILED, "memory ran out"
@@ -69,8 +74,13 @@ class Verdict(StrEnum):
         Family.FAILED,
         "NaN or infinity stands where the golden has none, or the reverse",
     )
-    MISMATCH = "mismatch", Family.FAILED, "values differ by more than the tolerance"
+    MISMATCH = "mismatch", Family.FAILED, "values differ by more than rounding explains"
     NONDETERMINISTIC = "nondeterministic", Family.FAILED, "two runs of the same session differ"
+    PRECISION_LOSS = (
+        "precision_loss",
+        Family.FAILED,
+        "rightly computed at the precision that the EP chose, which leaves too few bits of the answer",
+    )
     UNSUPPORTED = "unsupported", Family.UNSUPPORTED, "the EP refuses the model cleanly"
     FALLBACK = "fallback", Family.UNTESTED, "right answer, but no node ran on the EP"
     FOLDED = "folded", Family.UNTESTED, "right answer, but nothing was left to run after constant folding"

@@ -3,6 +3,7 @@
 Names and strings come from models and execution providers: they are shown as by ``repr``, cut short.
 """
 
+import math
 from collections.abc import Iterable
 from collections.abc import Sequence as Seq
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from harness.core.metrics import Measured, special_codes, widen
 from harness.core.output_metrics import Noise, OutputMetrics, PrecisionError
-from harness.core.tolerance import EXACT, Tolerance
+from harness.core.tolerance import EXACT, UNIT_ROUNDOFF, Tolerance
 from harness.core.value import Map, Sequence, Tensor, Value
 
 _NAME_LIMIT = 60
@@ -124,9 +125,54 @@ def beyond_noise(name: str, noise: Noise, of_rms: float, of_max: float) -> str:
     return f"{whole} at {noise.precision}, {worst} (limits {of_rms:.3g} and {of_max:.3g})"
 
 
-def times_noise(noise: Noise) -> str:
-    """Describe an error in multiples of the model's rounding noise."""
-    return f"{noise.rms:.3g} x the model's rounding noise at {noise.precision}, at most {noise.max:.3g} x"
+def beyond_wider(noise: Noise) -> str:
+    """Describe by how much an error exceeds what else might explain it."""
+    what = f"the error that {noise.document} allows" if noise.document else f"the noise at {noise.precision}"
+    return f"and {noise.rms:.3g} x {what}, at most {noise.max:.3g} x"
+
+
+def approximate(row: OutputMetrics, noise: Noise) -> str:
+    """Describe an error that a document allows."""
+    far = f", {row.noise.max:.3g} x the model's rounding noise" if row.noise else ""
+    size = f"off by {row.max_abs:.2g} at most{far}" if row.max_abs is not None else "off"
+    return f"{output(row.name)}: {size}, which {noise.document} allows"
+
+
+def delivered(row: OutputMetrics, precision: str) -> str:
+    """Describe an error that the precision explains in which an EP computes by its own default."""
+    left = "" if row.delivered_bits is None else f", {row.delivered_bits:.1f} bits are left"
+    return f"{output(row.name)}: computed in {precision} by the EP's own default{left}"
+
+
+def ill_conditioned(row: OutputMetrics, noise: Noise) -> str:
+    """Describe an output of which rounding leaves nothing, whoever computes it."""
+    moved = f"rounding at {noise.precision} moves it by {noise.size:.2g} of its size"
+    return f"{output(row.name)} cannot be judged: {moved}"
+
+
+def nothing_left(row: OutputMetrics, noise: Noise, remedy: str) -> str:
+    """Describe an output of which the rounding of a coarser precision leaves nothing."""
+    coarse = noise.delivers or noise.precision
+    what = f"the EP computes in {coarse}, whose rounding moves it by {noise.size:.2g} of its size"
+    return f"{output(row.name)}: {what}{_remedied(row, remedy)}"
+
+
+def precision_loss(row: OutputMetrics, delivered: str, least: float, remedy: str) -> str:
+    """Describe an output that is right at a coarser precision, which leaves too few bits of it."""
+    cosine = "" if row.cosine is None else f", cosine {row.cosine:.3g}"
+    left = f"{row.delivered_bits or 0.0:.1f} bits are left, fewer than {least:g}{cosine}"
+    return f"{output(row.name)}: the EP computes in {delivered}: {left}{_remedied(row, remedy)}"
+
+
+def _remedied(row: OutputMetrics, remedy: str) -> str:
+    """Return what makes the EP compute at the model's own precision, and the bits that this would leave."""
+    if not remedy:
+        return ""
+    known = [one for one in row.noises if one.rms and not one.document]
+    own = min(known, key=lambda one: UNIT_ROUNDOFF.get(one.precision, 1.0), default=None)
+    if own is None or row.delivered_bits is None:
+        return f"; {remedy} may leave more"
+    return f"; {remedy} gives about {max(0.0, row.delivered_bits + math.log2(own.rms)):.0f}"
 
 
 def relative(error: PrecisionError) -> str:
@@ -141,15 +187,6 @@ def lost(row: OutputMetrics) -> str:
     """Describe an output that is lost, although each element is within the tolerance."""
     error = row.relative_error or 0.0
     return f"{output(row.name)}: relative error {error:.2g}; the tolerance is wider than the values"
-
-
-def only_noise(row: OutputMetrics) -> str:
-    """Describe an output that rounding alone changes as much."""
-    multiple = row.noise.rms if row.noise else 0.0
-    return (
-        f"{output(row.name)} cannot be judged: relative error {row.relative_error or 0.0:.2g}, "
-        f"which is {multiple:.3g} x the model's own rounding noise"
-    )
 
 
 def remark(row: OutputMetrics) -> str:

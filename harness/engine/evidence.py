@@ -26,6 +26,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
         full: The golden of the given model, if the cell runs a converted one.
         own_cpu: The answer of the CPU provider of the *target's* runtime.
         noise: The rounding noise of the model, or why it has none.
+        wider: What else may explain an error -> its noise, or why it has none; those asked so far.
         played: The golden's text in the ways of the scenario ``generate``, by the same CPU provider.
         revealed: The golden with the values that its positions were chosen by.
         undefined: Output -> why ONNX leaves its values undefined for this input.
@@ -40,6 +41,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     full: Golden | None = None
     own_cpu: Golden | None = None
     noise: Spread | str | None = None
+    wider: Mapping["Wider", Spread | str] = {}
     played: Golden | None = None
     revealed: Golden | None = None
     undefined: Mapping[str, str] | None = None
@@ -50,12 +52,29 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     answered: tuple[str, ...] = ()
 
 
+class Wider(msgspec.Struct, frozen=True, kw_only=True):
+    """What may explain an error beside the noise of a cell: see ``harness.core.output_metrics.Noise``.
+
+    Attributes:
+        precision: The precision whose rounding makes the noise.
+        delivers: The precision, in the provider's terms, that it may compute in by its own default.
+        document: The document that allows larger errors.
+        allowed: These errors: operator -> error of an element ``y`` as a part of ``1 + abs(y)``.
+    """
+
+    precision: str
+    delivers: str = ""
+    document: str = ""
+    allowed: tuple[tuple[str, float], ...] = ()
+
+
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """What a cell is measured and judged by.
 
     Attributes:
         policy: Tolerances, limits of noise, steps.
         delivers: Coarser precisions that the provider may compute in by its own default.
+        wider: What may explain an error that the noise does not, the nearest first.
         exact_inputs: Whether the provider must not round the inputs.
         repeat: How the cell is repeated; None if it is not.
         generation: What a cell of the scenario ``generate`` plays; None in any other scenario.
@@ -63,6 +82,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
     policy: Policy = Policy()
     delivers: tuple[str, ...] = ()
+    wider: tuple[Wider, ...] = ()
     exact_inputs: bool = True
     repeat: RepeatSettings | None = None
     generation: Generation | None = None
@@ -75,13 +95,31 @@ def rule_of(plan: Plan, cell: Cell, case: Case) -> Rule:
     """
     if case.frozen is not None:
         return Rule(policy=case.frozen.policy)
-    mode = plan.target(cell.target).mode_at(cell)
+    target = plan.target(cell.target)
+    mode = target.mode_at(cell)
     precision_axis = cell.axis("precision")
     computes = IN_MODEL.get(precision_axis, mode.computes if mode else "float32")
     precision = computing_precision(case.facts.float_types, computes)
+    own = computing_precision(case.facts.float_types, IN_MODEL.get(precision_axis, "float32"))
+    policy = policy_of(plan.tolerance(cell), precision, converted=precision_axis in IN_MODEL)
+    if own != precision:
+        policy = msgspec.structs.replace(policy, own_precision=own)
+    delivers = tuple(one for one in target.delivers(cell) if policy.is_coarser(one))
+    wider = _wider(policy, delivers)
+    if wider:
+        policy = msgspec.structs.replace(policy, remedy=target.remedy(cell, own))
     return Rule(
-        policy=policy_of(plan.tolerance(cell), precision, converted=precision_axis in IN_MODEL),
-        delivers=plan.target(cell.target).delivers(cell) if precision == "float32" else (),
+        policy=policy,
+        delivers=delivers,
+        wider=wider,
         exact_inputs=FLOORS[computes] == "float32",
         repeat=plan.repeat(cell),
     )
+
+
+def _wider(policy: Policy, delivers: tuple[str, ...]) -> tuple[Wider, ...]:
+    """Return what may explain an error beside the noise that the policy asks for."""
+    # That the model's own precision leaves nothing shows that a coarser one is not to blame.
+    own = (Wider(precision=policy.own_precision),) if policy.is_coarser(policy.noise_at) else ()
+    default = (Wider(precision=FLOORS[one], delivers=one) for one in delivers)
+    return (*own, *default)

@@ -48,7 +48,9 @@ def measure(outcome: Outcome, case: Case, evidence: Evidence, rule: Rule, provid
         provider=provider,
         precision=rule.policy.precision,
         converted=rule.policy.converted,
+        own_precision=rule.policy.own_precision,
         delivers=rule.delivers,
+        remedy=rule.policy.remedy if evidence.wider or rule.policy.is_coarser(rule.policy.noise_at) else "",
         undefined=dict(evidence.undefined or {}),
         own_cpu=None if evidence.own_cpu is None else _own_cpu(evidence.own_cpu),
         answered=evidence.answered,
@@ -99,7 +101,7 @@ def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Rul
         return msgspec.structs.replace(facts, no_golden=f"the CPU EP gives no golden: {golden.message}")
     policy = rule.policy
     kinds = _kinds(case, answers, evidence, rule)
-    noise = noise_rule(evidence.noise) if isinstance(evidence.noise, Spread) else None
+    noise = noises(evidence)
     compare = functools.partial(compare_sets, tolerance_for=policy.tolerance_for, kinds=kinds, noise=noise)
     compared = compare(answers, outcome.outputs)
     again: tuple[OutputMetrics, ...] = ()
@@ -135,8 +137,8 @@ def _converted(outcome: Ran, case: Case, full: Golden, own: Golden, evidence: Ev
     if outcome.second is not None:
         seconds = (outcome.second,)
         again = _compare_precision(full.outputs[:1], owns and owns[:1], seconds, rule, kinds[:1]).outputs
-    if isinstance(evidence.noise, Spread):
-        compared = _with_noise(compared, full.outputs, outcome.outputs, evidence.noise)
+    if (noise := noises(evidence)) is not None:
+        compared = _with_noise(compared, full.outputs, outcome.outputs, noise)
     known = functools.partial(compare_sets, tolerance_for=policy.tolerance_for, kinds=kinds, only_known=True)
     return msgspec.structs.replace(
         facts,
@@ -191,26 +193,43 @@ def _why_insensitive(unnoticed: Sequence[str], placement: Placement | None) -> s
     return one_line(f"zeros in place of what the EP computes would go unnoticed: {', '.join(operators)}")
 
 
-def noise_rule(spread: Spread) -> NoiseRule:
-    """Return the noise of a model as ``compare_sets`` takes it."""
-    return NoiseRule(precision=spread.precision, spreads=by_name(spread.outputs))
+def noises(evidence: Evidence) -> NoiseRule | None:
+    """Return the noise of a model, and what else may explain an error, as ``compare_sets`` takes it."""
+    wider = tuple(
+        noise_rule(spread, delivers=one.delivers, document=one.document)
+        for one, spread in evidence.wider.items()
+        if isinstance(spread, Spread)
+    )
+    if not isinstance(evidence.noise, Spread):
+        return None
+    return msgspec.structs.replace(noise_rule(evidence.noise), wider=wider)
+
+
+def noise_rule(spread: Spread, *, delivers: str = "", document: str = "") -> NoiseRule:
+    """Return one noise as ``compare_sets`` takes it."""
+    return NoiseRule(
+        precision=spread.precision,
+        spreads=by_name(spread.outputs),
+        lost=by_name(spread.lost),
+        delivers=delivers,
+        document=document,
+    )
 
 
 def _with_noise(
     compared: Comparison,
     answers: Sequence[NamedValues],
     results: Sequence[NamedValues],
-    spread: Spread,
+    rule: NoiseRule,
 ) -> Comparison:
     """Return a comparison of a converted model whose rows have the noise of the given model."""
-    rule = noise_rule(spread)
     right, found = (dict(leaves_of(flat(sets))) for sets in (answers, results))
     rows = []
     for row in compared.outputs:
         golden, actual = right.get(row.name), found.get(row.name)
         error = row.precision_error
         measured = error is not None and error.error is not None
-        if golden is None or actual is None or row.name not in rule.spreads or not measured:
+        if golden is None or actual is None or not rule.knows(row.name) or not measured:
             rows.append(row)
         else:
             rows.append(with_noise(row, golden, actual, rule))

@@ -61,6 +61,12 @@ class NextStep(msgspec.Struct, frozen=True):
             need = missing(facts, rule.policy, askable, by_usual=rule.generation is None)
             if need is None:
                 return with_generation(facts, case, outcome, evidence, rule)
+            if need is Need.WIDER:
+                wider = self._with_wider(evidence, about.for_golden(), case, rule)
+                if isinstance(wider, Question):
+                    return wider
+                evidence = wider
+                continue
             answer = self._ask(need, about, cell, case, rule)
             if isinstance(answer, Question):
                 return answer
@@ -110,7 +116,7 @@ class NextStep(msgspec.Struct, frozen=True):
         target = self.plan.target(cell.target)
         if not isinstance(outcome, Ran):
             return frozenset({Need.OWN_CPU})
-        needs = {Need.NOISE}
+        needs = {Need.NOISE, Need.WIDER} if rule.wider else {Need.NOISE}
         if not case.facts.origins.by_chance:  # references would draw other numbers
             needs.add(Need.REFERENCES)
         if rule.policy.converted:
@@ -142,7 +148,7 @@ class NextStep(msgspec.Struct, frozen=True):
                 return self._undefined(own, case)
             case Need.ZEROED:
                 return self._unnoticed(own, case)
-            case Need.REVEALED | Need.REPEATED | Need.PLAYED:
+            case _:
                 return self._answered(msgspec.structs.replace(own, kind=Kind(need.value)))
 
     def _own_cpu(self, about: Question, cell: Cell, case: Case) -> Golden | Question:
@@ -167,6 +173,19 @@ class NextStep(msgspec.Struct, frozen=True):
             return self._spread(own, case, rule.policy.noise_at)
         given = own.for_golden(AS_IS)
         return self._spread(given, self.cases.of(given), rule.policy.precision)
+
+    def _with_wider(self, evidence: Evidence, own: Question, case: Case, rule: Rule) -> Evidence | Question:
+        """Add the noise of what else may explain an error: one more than is known, which may be enough."""
+        if rule.policy.converted:
+            own = own.for_golden(AS_IS)
+        following = next(one for one in rule.wider if one not in evidence.wider)
+        of = self.cases.of(own) if rule.policy.converted else case
+        noise = self._spread(own, of, following.precision)
+        if isinstance(noise, Question):
+            return noise
+        known = {**evidence.wider, following: noise}
+        answered = (Need.WIDER.value,) if len(known) == len(rule.wider) else ()
+        return msgspec.structs.replace(evidence, wider=known, answered=(*evidence.answered, *answered))
 
     def _spread(self, own: Question, case: Found, precision: str) -> Spread | str | Question:
         """Return the noise of a model, or why it has none."""

@@ -1,16 +1,17 @@
 """The reference check: golden and result beside what other references compute, if the two differ."""
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import msgspec
+import numpy as np
 
 from harness.core.adjudicate import adjudicate, beyond_uncertainty, reference_distances
 from harness.core.compare import Comparison
 from harness.core.metrics import EXACT_FRONTIER
 from harness.core.reference import EXPECTED, REFERENCE, Adjudication, Reference, ReferenceCheck
 from harness.core.tolerance import ToleranceFor, default_tolerance
-from harness.core.value import NamedValues
+from harness.core.value import DTYPES, STRING, Array, NamedValues, Tensor
 from harness.corpus.case import Case
 from harness.engine.compare_sets import compare_sets, flat
 from harness.engine.evidence import Evidence
@@ -49,7 +50,7 @@ def check_references(
     unit = functools.partial(default_tolerance, precision=precision)
     in_units = functools.partial(compare_sets, tolerance_for=unit, only_known=True)
     differ = {row.name for row in compared.outputs if row.mismatched or row.frontier != EXACT_FRONTIER}
-    references = []
+    references: list[Reference] = []
     for kind, name, outputs in _with_values(case, evidence.references):
         is_golden_again = kind is Kind.UNOPTIMIZED
         dwarfs: tuple[str, ...] = ()
@@ -67,9 +68,49 @@ def check_references(
                 doubt=evidence.doubts.get(kind, "") if kind else "",
             )
         )
+    if (truth := _truth(golden, results, evidence, compare, differ)) is not None:
+        references.append(truth)
     return ReferenceCheck(
         references=tuple(references), adjudication=_adjudication(golden, results, evidence, unit)
     )
+
+
+def _truth(
+    golden: Sequence[NamedValues],
+    results: Sequence[NamedValues],
+    evidence: Evidence,
+    compare: Compare,
+    outputs: Collection[str],
+) -> Reference | None:
+    """Return how golden and result compare with the first reference that computes in float64."""
+    for kind, name in TRUTHS.items():
+        truth = (evidence.references or {}).get(kind)
+        if truth is None or not any(truth.outputs):
+            continue
+        rounded = [_as_types_of(answer, right) for answer, right in zip(golden, truth.outputs, strict=True)]
+        return Reference(
+            name=name,
+            golden=reference_distances(compare(rounded, golden), outputs),
+            ep=reference_distances(compare(rounded, results), outputs),
+            in_float64=True,
+            doubt=evidence.doubts.get(kind, ""),
+        )
+    return None
+
+
+def _as_types_of(golden: NamedValues, truth: NamedValues) -> NamedValues:
+    """Return the tensors of an answer in float64 in the element types of the golden; no others."""
+    types = {name: value.dtype for name, value in golden if isinstance(value, Tensor)}
+    return tuple(
+        (name, Tensor(dtype=types[name], array=_cast(value.array, types[name])))
+        for name, value in truth
+        if isinstance(value, Tensor) and name in types and STRING not in {value.dtype, types[name]}
+    )
+
+
+def _cast(array: Array, dtype: str) -> Array:
+    with np.errstate(all="ignore"):
+        return array.astype(DTYPES[dtype])
 
 
 def _adjudication(

@@ -13,7 +13,7 @@ from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.core.precision import IN_MODEL
 from harness.core.structure import OPTION
 from harness.plan.file_format import RenewAfter, TargetTable, Timeouts
-from harness.plan.known_provider import known_provider, precision_mode, release_of, why_not
+from harness.plan.known_provider import EP, known_provider, precision_mode, release_of, why_not
 from harness.plan.places import Places, places_from
 from harness.plan.selector import TRUE_FALSE, Scalar, one_or_more, text
 
@@ -83,16 +83,26 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     renew_after: RenewAfter = RenewAfter()
 
     def delivers(self, cell: Cell) -> tuple[str, ...]:
-        """Return coarser precisions in which the provider may compute a float32 model by default.
+        """Return coarser precisions in which the provider may compute by its own default.
 
-        Empty if the matrix chooses a precision, by the axis or by an option.
+        Empty if the matrix chooses what it computes in, by the axis or by an option. A converted model does
+        not: the provider may compute it as any other.
         """
         known = known_provider(self.provider)
-        if known is None or cell.axis("precision") != AXIS_DEFAULTS["precision"]:
+        if known is None or cell.axis("precision") not in {AXIS_DEFAULTS["precision"], *IN_MODEL}:
             return ()
         choosing = {key for mode in known.precision_modes for key in mode.options}
         choosing |= {option.key for option in known.options if option.changes_numerics}
         return () if choosing & self.options_at(cell).keys() else known.delivers
+
+    def remedy(self, cell: Cell, precision: str) -> str:
+        """Return what makes the provider compute in a precision, in words; empty if nothing is known."""
+        known = known_provider(self.provider)
+        for mode in known.precision_modes if known is not None else ():
+            value = EP + mode.name
+            if mode.computes == precision and value != cell.axis("precision") and not self._why_not(value):
+                return f"{mode.meaning.rstrip('.')} (precision {value})"
+        return ""
 
     def options_at(self, cell: Cell) -> dict[str, str]:
         """Return the options of a cell: the target's, overridden by its precision mode and option axes."""
@@ -106,12 +116,14 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
     def declared(self, cell: Cell) -> str:
         """Return why this target does not have the precision of a cell; empty if the cell can be tried."""
-        if cell.axis("precision") == AXIS_DEFAULTS["precision"]:
-            return ""
+        precision = cell.axis("precision")
+        return "" if precision == AXIS_DEFAULTS["precision"] else self._why_not(precision)
+
+    def _why_not(self, precision: str) -> str:
         known = known_provider(self.provider)
         return why_not(
             self.provider[0],
-            cell.axis("precision"),
+            precision,
             self.device,
             plugin=self.plugin is not None,
             release=release_of(known, self.runtime.packages) if known else "",

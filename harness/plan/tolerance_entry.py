@@ -14,8 +14,11 @@ from harness.core.tolerance import Tolerance
 from harness.plan.selector import Selector, SelectorTable, selector_from
 
 _FIXED = ("rtol", "atol")
-_ALONE = frozenset({"noise", "steps", "table_only"})
+_ALONE = frozenset({"noise", "steps", "table_only", "bits"})
 """Keys that make an entry by themselves."""
+
+
+Bits = Annotated[float, Meta(ge=0, le=52)]
 
 
 class NoiseTable(msgspec.Struct, kw_only=True):
@@ -48,7 +51,14 @@ class ToleranceTable(SelectorTable, kw_only=True):
     ] = UNSET
     table_only: Annotated[
         bool | UnsetType,
-        Meta(description="Whether the tolerance alone judges, whatever the model's rounding noise."),
+        Meta(description="Whether the built-in table judges, and not the model's own rounding noise."),
+    ] = UNSET
+    bits: Annotated[
+        Bits | dict[Annotated[str, Meta(min_length=1)], Bits] | UnsetType,
+        Meta(
+            description="Bits that must be left where the EP computes more coarsely than the model asks: "
+            "of each output, or by its name. By default half of the significand: 5.5 at float16, 4 at bfloat16."
+        ),
     ] = UNSET
 
 
@@ -57,7 +67,7 @@ ToleranceItem = Annotated[
     ToleranceTable,
     Meta(
         extra_json_schema={
-            "anyOf": [{"required": [key]} for key in ("rtol", "noise", "steps", "table_only")],
+            "anyOf": [{"required": [key]} for key in ("rtol", "noise", "steps", "table_only", "bits")],
             "dependentRequired": {"rtol": ["atol"], "atol": ["rtol"]},
             "not": {"anyOf": [{"required": [key, "noise"]} for key in ("rtol", "table_only")]},
         }
@@ -76,7 +86,8 @@ class ToleranceEntry(msgspec.Struct, frozen=True, kw_only=True):
             the built-in tolerances apply.
         noise_precision: Precision whose rounding makes the noise; empty for that of the cell.
         steps: Quantization steps that an output of quantized values may be off; None for the default.
-        table_only: Whether the tolerance alone judges, whatever the model's rounding noise.
+        table_only: Whether the built-in table judges, and not the model's own rounding noise.
+        bits: As in ``harness.core.policy.Policy``.
     """
 
     selector: Selector
@@ -86,6 +97,7 @@ class ToleranceEntry(msgspec.Struct, frozen=True, kw_only=True):
     noise_precision: str = ""
     steps: float | None = None
     table_only: bool = False
+    bits: dict[str, float] = {}
 
     @property
     def fixed(self) -> Tolerance | None:
@@ -107,7 +119,7 @@ def tolerance_problems(entry: dict[str, Any], place: Place) -> Iterator[Problem]
     elif "noise" in entry and "table_only" in entry:
         yield place.problem("got noise and table_only, which exclude each other", "keep one of them")
     elif not given and not _ALONE & entry.keys():
-        hint = "write rtol = 1e-3 and atol = 1e-5, or noise = {}, steps = 1 or table_only = true"
+        hint = "write rtol = 1e-3 and atol = 1e-5, or noise = {}, steps = 1, bits = 4 or table_only = true"
         yield place.problem("this entry sets no tolerance", hint)
 
 
@@ -116,6 +128,8 @@ def tolerance_entry(entry: dict[str, Any]) -> ToleranceEntry:
     keys = (*_FIXED, *_ALONE)
     settings = {key: entry[key] for key in keys if key in entry}
     settings["noise_precision"] = entry.get("noise", {}).get("precision", "")
+    if not isinstance(settings.get("bits", {}), dict):
+        settings["bits"] = {"": settings["bits"]}
     settings["selector"] = selector_from(entry, not_keys=keys)
     return msgspec.convert(settings, ToleranceEntry)
 
@@ -127,9 +141,10 @@ def policy_of(entry: ToleranceEntry | None, precision: str, *, converted: bool) 
     return Policy(
         precision=precision,
         fixed=entry.fixed,
-        judge_by="noise" if entry.noise is not None else "table" if entry.table_only else "both",
+        judge_by="table" if entry.fixed is not None or entry.table_only else "noise",
         limits=entry.noise or DEFAULT_LIMITS,
         noise_precision=entry.noise_precision,
         steps=DEFAULT_STEPS if entry.steps is None else entry.steps,
+        bits=entry.bits,
         converted=converted,
     )

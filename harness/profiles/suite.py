@@ -54,6 +54,7 @@ def policy_of_case(rules: Rules, case: ProfileCase) -> Policy:
     return Policy(
         precision=case.precision,
         fixed=Tolerance(rtol=rtol, atol=atol),
+        judge_by="both",
         limits=NoiseLimits(rms=rules.noise_rms, max=rules.noise_max),
         steps=rules.steps,
     )

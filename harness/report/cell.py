@@ -78,7 +78,7 @@ def details_rank(record: Record) -> int | None:
     """Return the index of the section for a record's details, 0 the most urgent; None without details."""
     if not record.expected:
         return 0
-    if record.suspicious:
+    if record.approximate:
         return 2
     if record.verdict is Verdict.PASS_PARTIAL:
         return 3

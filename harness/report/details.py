@@ -21,7 +21,7 @@ MAX_CAPTURED_CHARS = 300_000
 
 _SHOWN_OUTPUTS = 8
 _SHOWN_OPS = 12
-_SECTIONS = ("Unexpected", "Failed as expected", "Suspicious", "Passed in part", "Unsupported", "Excluded")
+_SECTIONS = ("Unexpected", "Failed as expected", "Approximate", "Passed in part", "Unsupported", "Excluded")
 
 
 class OutputRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,8 +154,8 @@ def _worth(record: Record) -> Iterator[tuple[str, str]]:
         yield "Judged by", whose
     if record.weak_golden:
         yield "Weak golden", one_line(record.weak_golden, REASON_CHARS)
-    if record.suspicious:
-        yield "Suspicious", one_line(record.suspicious, REASON_CHARS)
+    if record.approximate:
+        yield "Approximate", one_line(record.approximate, REASON_CHARS)
 
 
 def _times(record: Record) -> Iterator[tuple[str, str]]:

@@ -23,7 +23,7 @@ _SHOWN_LIKE = 4
 
 _COUNTS = (
     *("passed_in_part", "weak", "untested", "unsupported", "failed", "tried"),
-    *("excluded", "skipped", "not_run", "cells", "suspicious"),
+    *("excluded", "skipped", "not_run", "cells", "approximate"),
 )
 """Fields of a row of the targets, in the order of the columns."""
 
@@ -65,7 +65,7 @@ def _targets(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
     yield from heading("## Targets")
     head = (
         "target", "by the EP", "in part", "weak golden", "untested", "unsupported", "failed",
-        "tried", "excluded", "skipped", "not run", "cells", "suspicious",
+        "tried", "excluded", "skipped", "not run", "cells", "approximate",
     )  # fmt: skip
     rows = [
         (code(row.label), summary.by_ep.text, *(f"{getattr(row, name):,}" for name in _COUNTS))
@@ -77,7 +77,7 @@ def _targets(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
         "*By the EP*: right answers wholly by the execution provider, of the cells tried. "
         "*Weak golden*: right answers by the provider that the golden cannot tell from most wrong ones. "
         "*Untested*: right answers by the CPU in its place. "
-        "*Suspicious*: cells that pass although their error is far above the rounding noise of their model. "
+        "*Approximate*: cells that pass although their error is far above the rounding noise of their model. "
         "cells = tried + excluded + skipped + not run."
     )
 

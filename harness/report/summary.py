@@ -23,7 +23,7 @@ class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True):
             they count neither as ``by_ep`` nor as ``partly``.
         untested: Right answers in which the EP had no part.
         exercised: Right answers in which the EP had a part, of all right answers, weak ones included.
-        suspicious: Cells that pass although their error is far above the noise of their model.
+        approximate: Cells that pass although their error is far above the noise of their model.
         flaky: Failed cells that gave another verdict when tried again.
         kinds: Family -> ``(verdict in words, count)``, the most frequent first.
     """
@@ -42,7 +42,7 @@ class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True):
     failed: Share
     right: Share
     exercised: Share
-    suspicious: int
+    approximate: int
     flaky: int
     kinds: dict[str, tuple[tuple[str, int], ...]]
     bar: tuple[Segment, ...]
@@ -55,12 +55,12 @@ def summarise(column: Column, records: Iterable[Record], *, complete: bool) -> C
     """
     verdicts: Counter[Verdict] = Counter()
     tones: Counter[str] = Counter()
-    flaky = suspicious = 0
+    flaky = approximate = 0
     for record in records:
         verdicts[record.verdict] += 1
         tones[tone_of(record)] += 1
         flaky += record.flaky
-        suspicious += bool(record.suspicious)
+        approximate += bool(record.approximate)
     families: Counter[Family] = Counter()
     for verdict, count in verdicts.items():
         families[verdict.family] += count
@@ -87,7 +87,7 @@ def summarise(column: Column, records: Iterable[Record], *, complete: bool) -> C
         failed=share(families[Family.FAILED]),
         right=share(right),
         exercised=Share(families[Family.PASSED], right, not complete),
-        suspicious=suspicious,
+        approximate=approximate,
         flaky=flaky,
         kinds=_kinds(verdicts),
         bar=stacked((tone, tones[tone]) for tone in TONES),

@@ -16,7 +16,7 @@ class TargetRow(msgspec.Struct, kw_only=True):
     Attributes:
         unexpected: With a verdict that the matrix does not expect.
         weak: Of the family passed, by verdict, with a golden that most wrong answers would match, too.
-        suspicious: Passed, although the error is far above the rounding noise of the model.
+        approximate: Passed, although the error is far above the rounding noise of the model.
         flaky: With another verdict on a retry; the first one counts.
         timed: With a measured latency.
         disturbed: Of these, measured while other programs used the processors.
@@ -32,7 +32,7 @@ class TargetRow(msgspec.Struct, kw_only=True):
     verdicts: Counter[Verdict] = msgspec.field(default_factory=Counter)
     unexpected: int = 0
     weak: Counter[Verdict] = msgspec.field(default_factory=Counter)
-    suspicious: int = 0
+    approximate: int = 0
     flaky: int = 0
     timed: int = 0
     disturbed: int = 0
@@ -60,7 +60,7 @@ class TargetRow(msgspec.Struct, kw_only=True):
         self.verdicts[record.verdict] += 1
         self.unexpected += not record.expected
         self.weak[record.verdict] += record.rests_on_weak_golden
-        self.suspicious += bool(record.suspicious)
+        self.approximate += bool(record.approximate)
         self.flaky += record.flaky
         if record.place:
             self.places[record.place] += 1

@@ -42,7 +42,7 @@ RECORD_COLUMNS = (
     _of("cause", "VARCHAR", "Cause of `unavailable`; signal of a crash.", lambda r: r.cause or None),
     _of("reason", "VARCHAR", "One line for people.", lambda r: r.reason or None),
     _of("flaky", "BOOLEAN", "Whether a further try gave another verdict.", lambda r: r.flaky),
-    _of("suspicious", "VARCHAR", "Output far above the model's noise.", lambda r: r.suspicious or None),
+    _of("approximate", "VARCHAR", "Output far above the model's noise.", lambda r: r.approximate or None),
     _of("weak_golden", "VARCHAR", "Why the golden proves little.", lambda r: r.weak_golden or None),
     _of("golden", "VARCHAR", "Source of the golden.", lambda r: r.golden or None),
     _of("computed_in", "VARCHAR", "Precision that decides the default tolerance.", lambda r: r.precision),

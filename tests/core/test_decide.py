@@ -55,8 +55,16 @@ COARSE = msgspec.structs.replace(
     BAD,
     delivered_bits=10.0,
     frontier=((0.0, 1e-3), (1.0, 0.0)),
-    noise=Noise(precision="float32", rms=8000.0, max=16000.0, like="float16"),
+    noise=Noise(
+        precision="float32",
+        rms=8000.0,
+        max=16000.0,
+        like="float16",
+        wider=(Noise(precision="float16", rms=1.0, max=2.0, delivers="float16"),),
+    ),
 )
+LOSSY = msgspec.structs.replace(COARSE, delivered_bits=2.0)
+TAKEN = msgspec.structs.replace(BAD, noise=Noise(precision="float32", rms=0.0, max=0.0, size=1.5))
 SHAPED = msgspec.structs.replace(BAD, frontier=(), details=OutputDetails(differs="shape", message="(3,)"))
 STALE = msgspec.structs.replace(BAD, details=OutputDetails(stale=True))
 RAN = Facts(
@@ -124,6 +132,9 @@ CASES: list[tuple[Facts, Verdict]] = [
     (ran(repeats=Repeats(runs=2, sessions=1, distinct=2, bit_equal=True)), Verdict.NONDETERMINISTIC),
     (ran(outputs=(COARSE,), answered=("noise",)), Verdict.MISMATCH),
     (ran(outputs=(COARSE,), answered=("noise",), delivers=("float16",)), Verdict.PASS),
+    (ran(outputs=(LOSSY,), answered=("noise",), delivers=("float16",)), Verdict.PRECISION_LOSS),
+    (ran(outputs=(TAKEN,), answered=("noise",)), Verdict.ILL_CONDITIONED),
+    (ran(outputs=(TAKEN, msgspec.structs.replace(BAD, name="z"))), Verdict.MISMATCH),
     (ran(other=(STALE,)), Verdict.MISMATCH),
     (ran(other=(BAD,)), Verdict.PASS),  # off by no more than other inputs may be
     (ran(other=(msgspec.structs.replace(BAD, delivered_bits=0.5),)), Verdict.MISMATCH),
@@ -335,7 +346,7 @@ def test_any_facts_have_a_verdict_and_the_same_after_a_trip_through_json(
 
 def test_noise_is_asked_for_only_where_an_error_exceeds_what_any_model_allows() -> None:
     within = msgspec.structs.replace(GOOD, max_abs=1e-7, max_rel=1e-7, frontier=((0.0, 1e-7), (1e-7, 0.0)))
-    every = frozenset(Need)
+    every = frozenset(Need) - {Need.WIDER}
     assert (
         missing(ran(outputs=(within,)), Policy(), every) is Need.ZEROED
     )  # a right answer, as far as it goes
@@ -343,6 +354,13 @@ def test_noise_is_asked_for_only_where_an_error_exceeds_what_any_model_allows() 
     beyond = msgspec.structs.replace(within, max_abs=1e-6, max_rel=1e-6, frontier=((0.0, 1e-6),))
     assert missing(ran(outputs=(beyond,)), Policy(), every) is Need.NOISE
     assert missing(ran(outputs=(BAD,)), Policy(), every - {Need.NOISE}) is Need.PLAYED
+    with_wider = (every - {Need.NOISE, Need.PLAYED}) | {Need.WIDER}
+    assert missing(ran(outputs=(BAD,)), Policy(), with_wider) is Need.WIDER
+    assert missing(ran(outputs=(SHAPED,)), Policy(), with_wider) is not Need.WIDER
+    # That a coarse precision takes the digits is asked about only where the matrix chose it: the model may, too.
+    lossy = ran(outputs=(LOSSY,), delivers=("float16",), own_precision="float32")
+    assert missing(lossy, Policy(), with_wider) is not Need.WIDER
+    assert missing(change(lossy, precision="bfloat16"), Policy(), with_wider) is Need.WIDER
     assert missing(ran(outputs=(BAD,)), Policy(), every - {Need.NOISE, Need.PLAYED}) is Need.REVEALED
     assert missing(ran(outputs=(BAD,), answered=tuple(every)), Policy(), every) is None
     # What only a usual policy would fail is asked about, unless the caller has enough of it.

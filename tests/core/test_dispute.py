@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness.core.adjudicate import Named, adjudicate, reference_distances
 from harness.core.compare import compare_all
-from harness.core.dispute import ExpectedDataCheck, Resolution, resolve
+from harness.core.dispute import AgainstReference, Resolution, resolve
 from harness.core.judged import judge_rows
 from harness.core.policy import Policy
 from harness.core.reference import Adjudication
@@ -36,13 +36,13 @@ def off(size: float) -> Any:
     return TRUTH * (1 + size * RANDOM.choice([-1.0, 1.0], TRUTH.shape))
 
 
-def checks(says: Named, golden: Named, actual: Named) -> dict[str, ExpectedDataCheck]:
+def checks(says: Named, golden: Named, actual: Named) -> dict[str, AgainstReference]:
     names = [name for name, _ in golden]
     sides = [
         judge_rows(reference_distances(compare_all(says, of, table), names), Policy())
         for of in (golden, actual)
     ]
-    return {one.row.name: ExpectedDataCheck(golden=one, ep=ep) for one, ep in zip(*sides, strict=True)}
+    return {one.row.name: AgainstReference(golden=one, ep=ep) for one, ep in zip(*sides, strict=True)}
 
 
 def resolved(

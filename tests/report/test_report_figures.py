@@ -127,11 +127,11 @@ def test_a_right_answer_with_a_weak_golden_is_counted_apart(record: MakeRecord) 
         record("b", weak_golden=why),
         record("c", verdict=Verdict.PASS_PARTIAL, weak_golden=why),
         record("d", verdict=Verdict.MISMATCH, weak_golden=why),  # found all the same
-        record("e", suspicious="output 'y': 20 x the model's rounding noise"),
+        record("e", approximate="output 'y': 20 x the model's rounding noise"),
     ]
     row = summarise(column_of(records[0]), records, complete=True)
     assert (row.by_ep.count, row.partly.count, row.weak.count, row.failed.count) == (2, 0, 2, 1)
-    assert row.suspicious == 1
+    assert row.approximate == 1
     assert {segment.key: segment.count for segment in row.bar} == {"passed": 2, WEAK: 2, "failed": 1}
 
 

@@ -204,16 +204,16 @@ def test_every_figure_of_a_record(rows: Rows, night: WriteRun, record: MakeRecor
         },
         timings_ms={"create": 1.5, "first_run": 0.25, "teardown": 4.0},
         retries=[Verdict.CRASH],
-        suspicious="y",
+        approximate="y",
         process={"pid": 1, "session": 1, "took_ms": 7.5, "rss_mib": 100.5},
     )
     night(1, given)
     assert rows(
         "SELECT ep_nodes, cpu_nodes, partitions, create_ms, first_run_ms, took_ms, rss_mib FROM records"
     ) == [(3, 1, 2, 1.5, 0.25, 7.5, 100.5)]
-    assert rows("SELECT flaky, suspicious, headroom, bits, expected, family, cause, golden FROM records") == [
-        (True, "y", 0.25, 20.5, True, "passed", None, None)
-    ]
+    assert rows(
+        "SELECT flaky, approximate, headroom, bits, expected, family, cause, golden FROM records"
+    ) == [(True, "y", 0.25, 20.5, True, "passed", None, None)]
     assert rows("SELECT axes['precision'], axes['nosuch'], label, started FROM records")[0][:3] == (
         "fp32",
         None,
