@@ -14,7 +14,7 @@ import msgspec
 from benchmarks.detection.elsewhere import STRANGERS, Answer, Stranger, ask
 from benchmarks.detection.measure import FULL, Bench
 from benchmarks.detection.page import page
-from benchmarks.detection.policies import CALIBRATED, DEFAULT, MARKED, POLICIES
+from benchmarks.detection.policies import BOTH, CALIBRATED, POLICIES
 from benchmarks.detection.rows import Measured, Results
 from benchmarks.detection.subjects import Subject, subjects
 from benchmarks.detection.tally import accused, found
@@ -31,7 +31,7 @@ PAGE = Path("docs/reference/detection.md")
 
 
 def main() -> int:
-    """Exit code 1 where the calibrated tolerance, or the default, does not do what it should."""
+    """Exit code 1 where the calibrated tolerance does not do what it should."""
     arguments = _arguments()
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as temporary:
@@ -100,6 +100,6 @@ def _verdict(results: Results) -> int:
     rows = [row for one in results.models for row in one.rows if row.precision == FULL]
     for policy in POLICIES:
         print(f"{policy.name:34} finds {found(rows, policy.name)!s:24} accuses {accused(rows, policy.name)}")
-    finds = all(found(rows, policy).share >= WANTED_FOUND for policy in (CALIBRATED, MARKED))
-    leaves = all(accused(rows, policy).share <= WANTED_ACCUSED for policy in (CALIBRATED, DEFAULT, MARKED))
+    finds = found(rows, CALIBRATED).share >= WANTED_FOUND
+    leaves = all(accused(rows, policy).share <= WANTED_ACCUSED for policy in (CALIBRATED, BOTH))
     return 0 if finds and leaves else 1

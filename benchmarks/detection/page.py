@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.detection.faults import FAULTS
 from benchmarks.detection.measure import FULL, VISIBLE
-from benchmarks.detection.policies import CALIBRATED, DEFAULT, LIMITS, MARKED, POLICIES, SWEEP, TABLE, Policy
+from benchmarks.detection.policies import BOTH, CALIBRATED, LIMITS, POLICIES, SWEEP, TABLE, Policy
 from benchmarks.detection.rows import Results, Row
 from benchmarks.detection.tally import BANDS, accused, bands, curve, found, healthy, seen_from, visible
 
@@ -17,7 +17,7 @@ TEMPLATE = Path(__file__).with_name("page.md")
 COMPARED = (CALIBRATED, TABLE, "Polygraphy")
 """Policies with a column of their own where there is no room for all."""
 
-OWN = tuple(policy for policy in POLICIES if policy.name in {CALIBRATED, DEFAULT, MARKED, TABLE})
+OWN = tuple(policy for policy in POLICIES if policy.name in {CALIBRATED, BOTH, TABLE})
 """The harness's own; the others have no terms for half precision."""
 
 REDUCED = ("float16", "bfloat16")

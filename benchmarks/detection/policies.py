@@ -18,8 +18,7 @@ from harness.core.value import STRING, Floats, NamedValues, Tensor
 Spread = Mapping[str, Floats]
 """Leaf of an output -> its noise."""
 
-DEFAULT = "default"
-MARKED = f"{DEFAULT}, or marked"
+BOTH = "table and noise"
 CALIBRATED = "calibrated"
 TABLE = "onnxruntime C++ operator tests"
 
@@ -73,25 +72,18 @@ def by_table(pair: Pair) -> bool:
 
 def by_noise(pair: Pair, limits: NoiseLimits = DEFAULT_LIMITS) -> bool:
     """The calibrated tolerance; what is no float, and what has no noise, goes by the table."""
-    return _compared(pair, CellPolicy(precision=pair.precision, judge_by="noise", limits=limits))[0]
+    return _fails(pair, CellPolicy(precision=pair.precision, limits=limits))
 
 
-def by_default(pair: Pair) -> bool:
-    """The harness without a word in the matrix: the table and the noise must both fail."""
-    return _compared(pair, CellPolicy(precision=pair.precision))[0]
+def by_both(pair: Pair) -> bool:
+    """The rule of the published profiles: the table and the noise must both fail."""
+    return _fails(pair, CellPolicy(precision=pair.precision, judge_by="both"))
 
 
-def by_default_or_marked(pair: Pair) -> bool:
-    """The same, with what passes and is marked suspicious."""
-    return any(_compared(pair, CellPolicy(precision=pair.precision)))
-
-
-def _compared(pair: Pair, policy: CellPolicy) -> tuple[bool, bool]:
-    """Whether a result fails, and whether it is suspicious."""
+def _fails(pair: Pair, policy: CellPolicy) -> bool:
     noise = None if pair.spread is None else NoiseRule(precision=pair.precision, spreads=pair.spread)
     found = compare_all(pair.golden, pair.result, policy.tolerance_for, noise=noise, policy=policy)
-    marked = any(judged.suspicious for judged in judge_rows(found.outputs, policy))
-    return found.verdict is not None, marked
+    return found.verdict is not None
 
 
 def fixed(rtol: float, atol: float) -> Judge:
@@ -133,12 +125,7 @@ POLICIES = (
         what=f"error up to {DEFAULT_LIMITS.rms:g} x noise (RMS), any element's {DEFAULT_LIMITS.max:g} x",
         fails=by_noise,
     ),
-    Policy(name=DEFAULT, what="the harness's own table and noise must both fail", fails=by_default),
-    Policy(
-        name=MARKED,
-        what=f"the same, or an error above {SUSPICIOUS:g} x noise",
-        fails=by_default_or_marked,
-    ),
+    Policy(name=BOTH, what="the harness's own table and noise must both fail", fails=by_both),
     Policy(
         name=TABLE,
         what=f"rtol {DEFAULTS['float32'].rtol:g}, atol {DEFAULTS['float32'].atol:g}; the harness's own table",

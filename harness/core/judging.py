@@ -12,7 +12,7 @@ from harness.core.judged import Judged, judge_row, judge_rows, worst
 from harness.core.output_metrics import LOST
 from harness.core.policy import Policy
 from harness.core.reference import EXPECTED, Reference, ReferenceDistance
-from harness.core.verdict import Verdict
+from harness.core.verdict import WRONG_NUMBERS, Verdict
 
 WRONG_VALUES = frozenset(
     {
@@ -24,9 +24,6 @@ WRONG_VALUES = frozenset(
     }
 )
 """Verdicts that rest on a golden alone."""
-
-_WRONG_NUMBERS = frozenset({Verdict.MISMATCH, Verdict.PRECISION_LOSS})
-"""Those that float64 has to confirm."""
 
 
 class Judging(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,7 +112,7 @@ def _against(judging: Judging, of: Callable[[Reference], bool]) -> dict[str, Aga
 def _confirmation(judging: Judging) -> Confirmation:
     """Confirm wrong values by float64, which does not apply to a converted model."""
     facts, fault = judging.facts, judging.fault
-    if fault is None or fault[0] not in _WRONG_NUMBERS or facts.golden != "cpu" or facts.converted:
+    if fault is None or fault[0] not in WRONG_NUMBERS or facts.golden != "cpu" or facts.converted:
         return Confirmation()
     failed = [one.row for one in judging.outputs if one.fault is not None]
     return confirm(failed, facts.reference_check, _against(judging, lambda one: one.in_float64))

@@ -94,6 +94,10 @@ class Verdict(StrEnum):
     )
 
 
+WRONG_NUMBERS = frozenset({Verdict.MISMATCH, Verdict.PRECISION_LOSS})
+"""Verdicts on finite numbers that are too far from the golden's."""
+
+
 class Phase(StrEnum):
     """The phase of a cell; ``start`` and ``register`` belong to its process."""
 

@@ -57,7 +57,8 @@ class ToleranceTable(SelectorTable, kw_only=True):
         Bits | dict[Annotated[str, Meta(min_length=1)], Bits] | UnsetType,
         Meta(
             description="Bits that must be left where the EP computes more coarsely than the model asks: "
-            "of each output, or by its name. By default half of the significand: 5.5 at float16, 4 at bfloat16."
+            "of each output, or by its name. By default half of the significand: 5.5 at float16, 4 at "
+            "bfloat16."
         ),
     ] = UNSET
 

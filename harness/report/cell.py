@@ -78,11 +78,9 @@ def details_rank(record: Record) -> int | None:
     """Return the index of the section for a record's details, 0 the most urgent; None without details."""
     if not record.expected:
         return 0
-    if record.approximate:
-        return 2
     if record.verdict is Verdict.PASS_PARTIAL:
-        return 3
-    return {Family.FAILED: 1, Family.UNSUPPORTED: 4, Family.EXCLUDED: 5}.get(record.verdict.family)
+        return 2
+    return {Family.FAILED: 1, Family.UNSUPPORTED: 3, Family.EXCLUDED: 4}.get(record.verdict.family)
 
 
 def page_file(stem: str, number: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import msgspec
 
 from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.verdict import WRONG_NUMBERS, Family
 from harness.report.column import Column
 from harness.report.figures import Spread, spread
 from harness.report.worst import worst_error
@@ -36,7 +36,7 @@ def column_conversion(column: Column, records: Iterable[Record]) -> ColumnConver
     worst = [
         error
         for record in records
-        if (record.verdict.family is Family.PASSED or record.verdict is Verdict.MISMATCH)
+        if (record.verdict.family is Family.PASSED or record.verdict in WRONG_NUMBERS)
         and (error := worst_error(record)) is not None
     ]
     found = [each for each in worst if each.error is not None]

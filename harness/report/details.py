@@ -21,7 +21,7 @@ MAX_CAPTURED_CHARS = 300_000
 
 _SHOWN_OUTPUTS = 8
 _SHOWN_OPS = 12
-_SECTIONS = ("Unexpected", "Failed as expected", "Approximate", "Passed in part", "Unsupported", "Excluded")
+_SECTIONS = ("Unexpected", "Failed as expected", "Passed in part", "Unsupported", "Excluded")
 
 
 class OutputRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,6 +156,8 @@ def _worth(record: Record) -> Iterator[tuple[str, str]]:
         yield "Weak golden", one_line(record.weak_golden, REASON_CHARS)
     if record.approximate:
         yield "Approximate", one_line(record.approximate, REASON_CHARS)
+    if record.unconfirmed:
+        yield "Not confirmed in float64", one_line(record.unconfirmed, REASON_CHARS)
 
 
 def _times(record: Record) -> Iterator[tuple[str, str]]:

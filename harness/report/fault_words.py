@@ -19,6 +19,7 @@ _SHOWN_FRAMES = 30
 
 _WRONG_VALUES = (
     Verdict.MISMATCH,
+    Verdict.PRECISION_LOSS,
     Verdict.NAN_MISMATCH,
     Verdict.SHAPE_MISMATCH,
     Verdict.DTYPE_MISMATCH,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.verdict import WRONG_NUMBERS, Family
 from harness.report.cell import ReportCell
 from harness.report.column import Column
 from harness.report.figures import Segment, stacked
@@ -62,7 +62,7 @@ def closest(cells: Iterable[ReportCell]) -> tuple[tuple[float, ReportCell], ...]
 
 
 def _band(record: Record) -> int | None:
-    if record.verdict is Verdict.MISMATCH:
+    if record.verdict in WRONG_NUMBERS:
         return len(EDGES)
     used = most_headroom(record)
     # A result of the CPU in the EP's place says nothing about the EP.

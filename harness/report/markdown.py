@@ -23,7 +23,7 @@ _SHOWN_LIKE = 4
 
 _COUNTS = (
     *("passed_in_part", "weak", "untested", "unsupported", "failed", "tried"),
-    *("excluded", "skipped", "not_run", "cells", "approximate"),
+    *("excluded", "skipped", "not_run", "cells", "approximate", "unconfirmed"),
 )
 """Fields of a row of the targets, in the order of the columns."""
 
@@ -65,19 +65,20 @@ def _targets(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
     yield from heading("## Targets")
     head = (
         "target", "by the EP", "in part", "weak golden", "untested", "unsupported", "failed",
-        "tried", "excluded", "skipped", "not run", "cells", "approximate",
+        "tried", "excluded", "skipped", "not run", "cells", "approximate", "unconfirmed",
     )  # fmt: skip
     rows = [
         (code(row.label), summary.by_ep.text, *(f"{getattr(row, name):,}" for name in _COUNTS))
         for row, summary in zip(targets, report.summary, strict=True)
     ]
-    yield from table(head, rows, figures=12)
+    yield from table(head, rows, figures=13)
     yield ""
     yield (
         "*By the EP*: right answers wholly by the execution provider, of the cells tried. "
         "*Weak golden*: right answers by the provider that the golden cannot tell from most wrong ones. "
         "*Untested*: right answers by the CPU in its place. "
-        "*Approximate*: cells that pass although their error is far above the rounding noise of their model. "
+        "*Approximate*: cells that pass by a precision or an error that the provider documents. "
+        "*Unconfirmed*: cells that fail by values without a confirmation in float64. "
         "cells = tried + excluded + skipped + not run."
     )
 

@@ -11,7 +11,7 @@ import msgspec
 from harness.core.errors import one_line
 from harness.core.output_metrics import Noise
 from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.verdict import WRONG_NUMBERS, Family
 from harness.report.cell import ReportCell
 from harness.report.column import Column
 from harness.report.figures import Share, Spread, spread
@@ -121,7 +121,7 @@ def on_log_scale(ratio: float) -> float:
 
 
 def _is_the_providers(record: Record) -> bool:
-    judged = record.verdict.family is Family.PASSED or record.verdict is Verdict.MISMATCH
+    judged = record.verdict.family is Family.PASSED or record.verdict in WRONG_NUMBERS
     return judged and record.placement is not None and record.placement.ep_nodes > 0
 
 

@@ -6,7 +6,7 @@ import msgspec
 
 from harness.core.precision import COMPUTE_HEAVY
 from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.verdict import WRONG_NUMBERS, Family
 from harness.report.column import Column
 from harness.report.figures import Spread, spread
 
@@ -73,7 +73,7 @@ def on_scale(bits: float) -> float:
 
 
 def _tells_precision(record: Record) -> bool:
-    judged = record.verdict.family is Family.PASSED or record.verdict is Verdict.MISMATCH
+    judged = record.verdict.family is Family.PASSED or record.verdict in WRONG_NUMBERS
     return judged and record.placement is not None and not COMPUTE_HEAVY.isdisjoint(record.placement.ep_ops)
 
 

@@ -28,7 +28,8 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
             they count neither as ``passed`` nor as ``passed_in_part``.
         untested: Right answers in which the EP had no part.
         unexpected: Cells whose verdict is not what the matrix expects.
-        approximate: Cells that pass although their error is far above the rounding noise of their model.
+        approximate: Cells that pass by what the EP documents, with more than the rounding of their model.
+        unconfirmed: Cells that fail by values, which float64 has not confirmed.
         flaky: Failed cells that gave another verdict when tried again.
         median_bits: Median of the delivered bits of compute-heavy cells; null without figures.
         noise_precision: Precision of the rounding noise in the following; empty if no cell has a figure.
@@ -60,6 +61,7 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
     failed: int
     unexpected: int
     approximate: int
+    unconfirmed: int
     flaky: int
     median_bits: float | None
     noise_precision: str
@@ -106,7 +108,8 @@ class CellRow(RecordRow, frozen=True, kw_only=True):
         nearer: Whether the ``golden`` or the ``ep`` is nearer to a more precise answer, in the first output
             that was compared with one; empty if none was.
         weak_golden: Why a wrong answer could go unnoticed; empty if it could not.
-        approximate: Which output passes although its error is far above the noise of its model; may be empty.
+        approximate: Which output passes by what the EP documents; may be empty.
+        unconfirmed: Why float64 has not confirmed that values are wrong; may be empty.
         results: Different results of repeated runs, bit for bit; null if no repeats were requested.
         mismatched: Elements outside the tolerance, of all outputs.
         elements: Elements compared.
@@ -139,6 +142,7 @@ class CellRow(RecordRow, frozen=True, kw_only=True):
     nearer: str
     weak_golden: str
     approximate: str
+    unconfirmed: str
     results: int | None
     mismatched: int
     elements: int
@@ -152,9 +156,9 @@ class CellRow(RecordRow, frozen=True, kw_only=True):
 _OF_EVERY_ROW = ("cell", "suite", "model", "target", "provider")
 _COPIED = (
     *("axes", "verdict", "expected", "flaky", "phase", "cause"),
-    *("reason", "weak_golden", "approximate", "golden", "started"),
+    *("reason", "weak_golden", "approximate", "unconfirmed", "golden", "started"),
 )
-_COUNTS = ("cells", "skipped", "excluded", "tried", "approximate", "flaky")
+_COUNTS = ("cells", "skipped", "excluded", "tried", "approximate", "unconfirmed", "flaky")
 _SHARES = ("weak", "untested", "unsupported", "failed")
 
 

@@ -23,7 +23,8 @@ class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True):
             they count neither as ``by_ep`` nor as ``partly``.
         untested: Right answers in which the EP had no part.
         exercised: Right answers in which the EP had a part, of all right answers, weak ones included.
-        approximate: Cells that pass although their error is far above the noise of their model.
+        approximate: Cells that pass by what the EP documents, with more than the rounding of their model.
+        unconfirmed: Cells that fail by values, which float64 has not confirmed.
         flaky: Failed cells that gave another verdict when tried again.
         kinds: Family -> ``(verdict in words, count)``, the most frequent first.
     """
@@ -43,6 +44,7 @@ class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True):
     right: Share
     exercised: Share
     approximate: int
+    unconfirmed: int
     flaky: int
     kinds: dict[str, tuple[tuple[str, int], ...]]
     bar: tuple[Segment, ...]
@@ -55,12 +57,13 @@ def summarise(column: Column, records: Iterable[Record], *, complete: bool) -> C
     """
     verdicts: Counter[Verdict] = Counter()
     tones: Counter[str] = Counter()
-    flaky = approximate = 0
+    flaky = approximate = unconfirmed = 0
     for record in records:
         verdicts[record.verdict] += 1
         tones[tone_of(record)] += 1
         flaky += record.flaky
         approximate += bool(record.approximate)
+        unconfirmed += bool(record.unconfirmed)
     families: Counter[Family] = Counter()
     for verdict, count in verdicts.items():
         families[verdict.family] += count
@@ -88,6 +91,7 @@ def summarise(column: Column, records: Iterable[Record], *, complete: bool) -> C
         right=share(right),
         exercised=Share(families[Family.PASSED], right, not complete),
         approximate=approximate,
+        unconfirmed=unconfirmed,
         flaky=flaky,
         kinds=_kinds(verdicts),
         bar=stacked((tone, tones[tone]) for tone in TONES),

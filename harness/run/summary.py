@@ -47,16 +47,23 @@ def table(rows: "Sequence[TargetRow]") -> list[str]:
 def remarks(rows: "Sequence[TargetRow]") -> Iterator[tuple[str, str]]:
     """Yield what the table does not show, as pairs of a word and a line."""
     weak = sum(row.weak.total() for row in rows)
-    approximate, flaky, timed, disturbed, judged, without = (
+    approximate, unconfirmed, flaky, timed, disturbed, judged, without = (
         sum(getattr(row, field) for row in rows)
-        for field in ("approximate", "flaky", "timed", "disturbed", "by_noise", "without_noise")
+        for field in (
+            *("approximate", "unconfirmed", "flaky", "timed", "disturbed", "by_noise", "without_noise"),
+        )
     )
     for row in rows:
         yield from _of_evidence(row)
     if weak:
         yield "weak", f"{_counted(weak, 'right answer')}, but most wrong ones would match the golden, too"
     if approximate:
-        yield "approximate", f"{_counted(approximate)} passed far above the rounding noise of the model"
+        yield (
+            "approximate",
+            f"{_counted(approximate)} passed by a precision or an error that the EP documents",
+        )
+    if unconfirmed:
+        yield "unconfirmed", f"{_counted(unconfirmed)} failed by values, which float64 has not confirmed"
     if flaky:
         yield "flaky", f"{_counted(flaky)} with another verdict on a retry; counted as failed"
     if judged or without:

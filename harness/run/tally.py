@@ -16,7 +16,8 @@ class TargetRow(msgspec.Struct, kw_only=True):
     Attributes:
         unexpected: With a verdict that the matrix does not expect.
         weak: Of the family passed, by verdict, with a golden that most wrong answers would match, too.
-        approximate: Passed, although the error is far above the rounding noise of the model.
+        approximate: Passed by what the EP documents, with more than the rounding of the model.
+        unconfirmed: Failed by values, which float64 has not confirmed.
         flaky: With another verdict on a retry; the first one counts.
         timed: With a measured latency.
         disturbed: Of these, measured while other programs used the processors.
@@ -33,6 +34,7 @@ class TargetRow(msgspec.Struct, kw_only=True):
     unexpected: int = 0
     weak: Counter[Verdict] = msgspec.field(default_factory=Counter)
     approximate: int = 0
+    unconfirmed: int = 0
     flaky: int = 0
     timed: int = 0
     disturbed: int = 0
@@ -61,6 +63,7 @@ class TargetRow(msgspec.Struct, kw_only=True):
         self.unexpected += not record.expected
         self.weak[record.verdict] += record.rests_on_weak_golden
         self.approximate += bool(record.approximate)
+        self.unconfirmed += bool(record.unconfirmed)
         self.flaky += record.flaky
         if record.place:
             self.places[record.place] += 1

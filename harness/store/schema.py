@@ -7,7 +7,7 @@ import msgspec
 from harness.report.history_rows import TREND_COLUMNS
 from harness.store.columns import RECORD_COLUMNS, Column, Kind
 
-STORE_SCHEMA = 1
+STORE_SCHEMA = 2
 """Changes with the tables, and with the rules that fill them: a store of another schema is built anew."""
 
 

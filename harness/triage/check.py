@@ -17,7 +17,7 @@ from harness.triage.lab import Axes, Lab, Seen, Trial
 from harness.triage.signature import FIRST_RUN, VALUES, names_of, signature_of
 from harness.triage.subject import Subject
 
-BY_NOISE = Policy(judge_by="noise")
+BY_NOISE = Policy()
 """Finds what the tolerance of a cell misses in a part of its model: errors grow on the way to its outputs."""
 
 

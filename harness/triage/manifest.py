@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from harness.core.json_schema import json_schema_of
-from harness.core.verdict import Verdict
+from harness.core.verdict import WRONG_NUMBERS, Verdict
 
 SCHEMA = 1
 
@@ -20,7 +20,7 @@ NAME = r"^[A-Za-z0-9_][A-Za-z0-9_+-]*(\.[A-Za-z0-9_+-]+)*$"
 _PATH = NAME.removesuffix("$") + r"(/[A-Za-z0-9_][A-Za-z0-9_+-]*(\.[A-Za-z0-9_+-]+)*){0,3}$"
 
 WRONG_VALUES = frozenset(
-    {Verdict.MISMATCH, Verdict.NAN_MISMATCH, Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH}
+    {*WRONG_NUMBERS, Verdict.NAN_MISMATCH, Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH}
 )
 """Verdicts that expected outputs decide."""
 

@@ -67,6 +67,7 @@ def _does(fault: Fault, row: OutputMetrics | None, said: str) -> str:
         Verdict.SHAPE_MISMATCH: f"gives an output of {what} another shape",
         Verdict.DTYPE_MISMATCH: f"gives an output of {what} another element type",
         Verdict.NAN_MISMATCH: f"computes {what}{dtype} with NaN or infinity in other places than the CPU EP",
+        Verdict.PRECISION_LOSS: f"computes {what}{dtype} in a precision that leaves too few bits",
         Verdict.NONDETERMINISTIC: f"gives different results for {what}{dtype} in two runs of one session",
     }.get(signature.verdict, f"computes {what} wrongly{dtype}{stale}")
 

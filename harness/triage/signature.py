@@ -9,13 +9,13 @@ from harness.core.facts import facts_of
 from harness.core.fault import Signature
 from harness.core.policy import Policy
 from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.verdict import WRONG_NUMBERS, Verdict
 from harness.corpus.nodes import all_nodes
 from harness.triage.subject import Subject
 
 FIRST_RUN, SECOND_RUN, OTHER_INPUTS = "first run", "second run", "other inputs"
 
-VALUES = frozenset({Verdict.MISMATCH, Verdict.NAN_MISMATCH, Verdict.NONDETERMINISTIC})
+VALUES = frozenset({*WRONG_NUMBERS, Verdict.NAN_MISMATCH, Verdict.NONDETERMINISTIC})
 """Verdicts about values, which depend on a policy."""
 
 _WORD = re.compile(r"[^\s'\"`,;:()\[\]{}<>=]+")

@@ -21,11 +21,11 @@ EXPECTED = {
     Standing.MISSING: {"pass_partial", "fallback", "folded", "unsupported"},
     Standing.FAILED: {
         "crash", "hang", "out_of_memory", "option_rejected", "error", "fallback_at_run", "shape_mismatch",
-        "dtype_mismatch", "nan_mismatch", "mismatch", "nondeterministic",
+        "dtype_mismatch", "nan_mismatch", "mismatch", "nondeterministic", "precision_loss",
     },
     Standing.OPEN: {
         "unavailable", "declared", "invalid_model", "reference_disputed", "no_golden", "no_input",
-        "undefined_input", "not_run", "harness_error",
+        "undefined_input", "ill_conditioned", "not_run", "harness_error",
     },
 }  # fmt: skip
 

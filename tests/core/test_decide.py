@@ -357,10 +357,15 @@ def test_noise_is_asked_for_only_where_an_error_exceeds_what_any_model_allows() 
     with_wider = (every - {Need.NOISE, Need.PLAYED}) | {Need.WIDER}
     assert missing(ran(outputs=(BAD,)), Policy(), with_wider) is Need.WIDER
     assert missing(ran(outputs=(SHAPED,)), Policy(), with_wider) is not Need.WIDER
-    # That a coarse precision takes the digits is asked about only where the matrix chose it: the model may, too.
+    # That a coarse precision takes the digits is asked about only where the matrix chose it.
     lossy = ran(outputs=(LOSSY,), delivers=("float16",), own_precision="float32")
     assert missing(lossy, Policy(), with_wider) is not Need.WIDER
-    assert missing(change(lossy, precision="bfloat16"), Policy(), with_wider) is Need.WIDER
+    chosen = msgspec.structs.replace(
+        LOSSY, noise=Noise(precision="bfloat16", rms=1.0, max=2.0), frontier=((0.0, 0.9),)
+    )
+    asked = ran(outputs=(chosen,), precision="bfloat16", own_precision="float32")
+    assert decide(asked, Policy()).verdict is Verdict.PRECISION_LOSS
+    assert missing(asked, Policy(), with_wider) is Need.WIDER
     assert missing(ran(outputs=(BAD,)), Policy(), every - {Need.NOISE, Need.PLAYED}) is Need.REVEALED
     assert missing(ran(outputs=(BAD,), answered=tuple(every)), Policy(), every) is None
     # What only a usual policy would fail is asked about, unless the caller has enough of it.

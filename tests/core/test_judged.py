@@ -150,8 +150,10 @@ def test_an_ep_may_deliver_its_own_default_precision_unless_the_matrix_asks_for_
     [("bfloat16", 4.1, False), ("bfloat16", 3.9, True), ("tf32", 5.4, True), ("float16", 5.6, False)],
 )
 def test_a_delivered_precision_that_leaves_less_than_half_of_its_bits_is_a_loss(
-    delivers: str, bits: float, lost: bool
-) -> None:  # fmt: skip
+    delivers: str,
+    bits: float,
+    lost: bool,  # noqa: FBT001
+) -> None:
     policy = Policy(delivers=(delivers,), own_precision="float32", remedy="HINT f32 (precision ep:f32)")
     found = judge_row(coarse(1.0, bits, delivers), policy)
     assert found.fault is (Verdict.PRECISION_LOSS if lost else None)

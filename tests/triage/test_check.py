@@ -116,6 +116,10 @@ def test_another_class_is_another_failure(raised: MakeRecord, ran: MakeRecord) -
     assert [match.fails for match in check_of(lab, WRONG).matches(subjects)] == [False, True]
 
 
+BY_TABLE = Policy(judge_by="table")
+"""A cell that a matrix judges by a table: a part of its model may fail by noise alone."""
+
+
 def test_values_fail_by_tolerance_or_by_noise(ran: MakeRecord) -> None:
     lab = FakeLab(
         {
@@ -124,7 +128,8 @@ def test_values_fail_by_tolerance_or_by_noise(ran: MakeRecord) -> None:
             "right": [ran(row(error=1e-6, noise=1.0))],
         }
     )
-    found = check_of(lab, WRONG).matches([subject_of(name) for name in ("far", "near", "right")])
+    check = check_of(lab, WRONG, policy=BY_TABLE)
+    found = check.matches([subject_of(name) for name in ("far", "near", "right")])
     assert [(match.fails, match.by_noise) for match in found] == [(True, True), (False, True), (False, False)]
     assert [match.error for match in found] == [1e6, 1e6, 1.0]
 
@@ -141,7 +146,7 @@ def test_a_flaky_failure_is_tried_again_until_it_fails(ran: MakeRecord) -> None:
 def test_the_repetition_that_shows_most_is_kept(ran: MakeRecord) -> None:
     near = ran(row(error=1e-6, noise=1e6))
     lab = FakeLab({"y": [ran(), near, ran()]})
-    (match,) = check_of(lab, WRONG, repeats=3).matches([subject_of("y")])
+    (match,) = check_of(lab, WRONG, repeats=3, policy=BY_TABLE).matches([subject_of("y")])
     assert (match.fails, match.by_noise) == (False, True)
     assert match.seen.record is near
 

@@ -44,7 +44,7 @@ def add_results(commands: declare.Commands) -> None:
         judge,
         "--policy",
         "FILE",
-        "file of [[tolerance]] entries, or a shipped one: calibrated, polygraphy",
+        "file of [[tolerance]] entries, or a shipped one: default, polygraphy",
         required=True,
     )
     declare.path(judge, "--out", "DIR", "write the judged run into a new folder")
