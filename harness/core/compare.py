@@ -208,7 +208,11 @@ class _Rows:
             row = with_steps(row, output_kind, golden, actual)
         if isinstance(output_kind, Chosen):  # a tie is right, whatever multiple of the noise it is
             if measured.mismatched:
+                if self.noise is not None and name in self.noise.moved:
+                    output_kind = msgspec.structs.replace(output_kind, moved=self.noise.moved[name])
                 row, note = with_ties(row, output_kind, golden, actual, self._tie_tolerance(output_kind))
+                if self.noise is not None:
+                    row = with_noise(row, golden, actual, self.noise)
         elif self.noise is not None and self.noise.knows(name) and not measured.special:
             row = with_noise(row, golden, actual, self.noise)
         if measured.special:

@@ -151,7 +151,7 @@ def _judge_values(row: OutputMetrics, details: OutputDetails, policy: Policy) ->
     if details.steps and details.steps <= policy.steps + _STEP_SLOP:
         return _right(row if fits else _with_granted(row, details, policy))
     if not is_rounded(row):
-        return _right(row) if fits else _wrong(row, Verdict.MISMATCH, _excess(row, details, policy))
+        return _right(row) if fits else _judge_exact(row, details, policy)
     by_noise = policy.judge_by == "noise" or (policy.judge_by == "both" and not fits)
     if by_noise:
         if noise := _noise_at(row, policy):
@@ -163,6 +163,14 @@ def _judge_values(row: OutputMetrics, details: OutputDetails, policy: Policy) ->
         return _judge_lost(row, policy)
     # A record may have the noise of another precision than this policy asks for.
     return _judge_wider(row, details, policy if by_noise else msgspec.structs.replace(policy, delivers=()))
+
+
+def _judge_exact(row: OutputMetrics, details: OutputDetails, policy: Policy) -> Judged:
+    """Judge an output that is wrong, and of which each element has one right answer."""
+    noise = _noise_at(row, policy)
+    if noise is not None and noise.is_all:
+        return _judge_all_noise(row, noise, policy)
+    return _wrong(row, Verdict.MISMATCH, _excess(row, details, policy))
 
 
 def _noise_at(row: OutputMetrics, policy: Policy) -> Noise | None:
@@ -263,7 +271,7 @@ def _judge_ties(row: OutputMetrics, details: OutputDetails, policy: Policy) -> J
         values = policy.tolerance_for(details.ties_of)
         if _least_rtol(details.tie_frontier, values.atol) <= values.rtol:
             return _right(msgspec.structs.replace(row, headroom=0.0))
-    return _wrong(row, Verdict.MISMATCH, _excess(row, details, policy))
+    return _judge_exact(row, details, policy)
 
 
 def _judge_converted(row: OutputMetrics, details: OutputDetails, policy: Policy) -> Judged:

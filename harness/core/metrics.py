@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.core.flushed import flushed
 from harness.core.tolerance import DEFAULTS, Tolerance
 from harness.core.value import Array, Floats, Tensor
 
@@ -45,6 +46,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         special: Mismatched elements in which NaN, or infinity with its sign, stands on one side only.
         special_at: The first of these.
         signed_zeros: Elements that are zero on both sides, of different sign; they count as equal.
+        flushed: Elements that are zero on one side and subnormal on the other; they count as equal, too.
         max_abs: None without a jointly finite pair, or where it overflows.
         max_abs_at: Where; the first of equals.
         max_abs_allowed: ``atol + rtol * |golden|`` there.
@@ -62,6 +64,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     special: int
     special_at: int | None
     signed_zeros: int
+    flushed: int
     max_abs: float | None
     max_abs_at: int | None
     max_abs_allowed: float | None
@@ -100,7 +103,7 @@ def measure(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> Measured:
                     start, _integer_error(left, right), left.astype(np.float64), right.astype(np.float64)
                 )
             else:
-                sums.add_floats(start, widen(left, wide), widen(right, wide))
+                sums.add_floats(start, widen(left, wide), sums.unflushed(left, right, wide))
     return sums.result()
 
 
@@ -153,7 +156,7 @@ class _Sums:
     def __init__(self, tolerance: Tolerance) -> None:
         self.tolerance = tolerance
         self.grid, self.atols = _grid_with(tolerance.atol)
-        self.pairs = self.mismatched = self.special = self.signed_zeros = 0
+        self.pairs = self.mismatched = self.special = self.signed_zeros = self.flushed = 0
         self.special_at: int | None = None
         self.error_sq = self.golden_sq = self.actual_sq = self.inner = 0.0
         # -1: no element yet. Maxima may become infinite here; result() turns that into None.
@@ -161,6 +164,14 @@ class _Sums:
         self.max_abs_at = self.max_rel_at = 0
         self.max_abs_allowed = self.headroom = 0.0
         self.needed_rtol = np.zeros(len(self.grid))
+
+    def unflushed(self, golden: Array, actual: Array, dtype: str) -> Array:
+        """Return the actual elements, wide, with the golden's in place of those that are flushed to zero."""
+        left, right = widen(golden, dtype), widen(actual, dtype)
+        zeroed = flushed(left, right, dtype)
+        self.flushed += int(np.count_nonzero(zeroed))
+        right[zeroed] = left[zeroed]
+        return right
 
     def add_floats(self, start: int, golden: Array, actual: Array) -> None:
         """Add a block of float64 or complex128 elements, of which ``start`` is the first."""
@@ -239,6 +250,7 @@ class _Sums:
             special=self.special,
             special_at=self.special_at,
             signed_zeros=self.signed_zeros,
+            flushed=self.flushed,
             max_abs=_finite(self.max_abs) if self.pairs else None,
             max_abs_at=self.max_abs_at if self.pairs else None,
             max_abs_allowed=_finite(self.max_abs_allowed) if self.pairs else None,

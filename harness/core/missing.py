@@ -119,10 +119,16 @@ def _needs_noise(known: _Known) -> bool:
 
 
 def _may_exceed_noise(row: OutputMetrics) -> bool:
-    """Return whether an output of rounded numbers is off by more than any model's noise allows."""
-    if not row.max_abs or not is_rounded(row) or row.differs or row.is_special:
+    """Return whether an output is off by more than any model's noise allows.
+
+    One with one right answer is if it differs at all. Noise shows which of its elements rounding moves, and
+    whether it takes the answer as a whole.
+    """
+    if row.differs or row.is_special:
         return False
-    return not is_within_two_ulp(row)
+    if not is_rounded(row):
+        return bool(row.mismatched) or (row.details is not None and row.details.ties > 0)
+    return bool(row.max_abs) and not is_within_two_ulp(row)
 
 
 def _needs_wider(known: _Known) -> bool:

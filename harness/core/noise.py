@@ -2,13 +2,17 @@
 
 import math
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.core import wording
+from harness.core.flushed import flushed
 from harness.core.metrics import BLOCK, LARGEST, widen
+from harness.core.moved import Moves
 from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.tolerance import UNIT_ROUNDOFF
 from harness.core.value import Floats, Tensor
@@ -58,11 +62,13 @@ class NoiseRule(msgspec.Struct, frozen=True, kw_only=True):
         delivers: As in ``Noise``.
         document: As in ``Noise``.
         wider: What else may explain an error, as in ``Noise``.
+        moved: Leaf of integers or booleans -> which elements noise moves, of the leaf's shape.
     """
 
     precision: str
     spreads: Mapping[str, Floats]
-    lost: Mapping[str, float] = {}
+    moved: Moves = MappingProxyType({})
+    lost: Mapping[str, float] = MappingProxyType({})
     delivers: str = ""
     document: str = ""
     wider: "tuple[NoiseRule, ...]" = ()
@@ -83,51 +89,35 @@ def rms_limit(limits: NoiseLimits, elements: int) -> float:
 
 def with_noise(row: OutputMetrics, golden: Tensor, actual: Tensor, rule: NoiseRule) -> OutputMetrics:
     """Return the row of an output with its error in multiples of each noise that the rule has of it."""
-    noise, *wider = (_multiples(row.name, golden, actual, one) for one in (rule, *rule.wider))
+    noise, *wider = (_noise(row.name, golden, actual, one) for one in (rule, *rule.wider))
     if noise is not None and any(wider):
         noise = msgspec.structs.replace(noise, wider=tuple(one for one in wider if one is not None))
     return msgspec.structs.replace(row, noise=noise)
 
 
-def _multiples(leaf: str, golden: Tensor, actual: Tensor, rule: NoiseRule) -> Noise | None:
+def _noise(leaf: str, golden: Tensor, actual: Tensor, rule: NoiseRule) -> Noise | None:
     """Return an error in multiples of a noise; None if that is not known of the output."""
-    if leaf in rule.lost:
-        none = Noise(
-            precision=rule.precision, rms=0.0, max=0.0, delivers=rule.delivers, document=rule.document
-        )
-        return msgspec.structs.replace(none, size=min(rule.lost[leaf], LARGEST))
-    if leaf not in rule.spreads:
+    if not rule.knows(leaf):
         return None
-    spread = rule.spreads[leaf]
-    rms, largest, at = _noise_and_place(golden, actual, spread)
-    worst = wording.got_and_golden(golden, actual, at) if largest > _NAMED else ""
-    return Noise(
+    noise = Noise(
         precision=rule.precision,
-        rms=rms,
-        max=largest,
-        like="" if rule.document else behaves_like(rms, rule.precision),
-        worst=worst,
-        size=_size(golden, spread),
+        rms=0.0,
+        max=0.0,
+        size=min(rule.lost.get(leaf, 0.0), LARGEST),
         delivers=rule.delivers,
         document=rule.document,
     )
-
-
-def _size(golden: Tensor, spread: Floats) -> float:
-    """Return the root mean square of a noise over that of the golden; 0 where that is all 0."""
-    scale = float(spread.max(initial=0.0))
-    if not scale:
-        return 0.0
-    noise_sq = golden_sq = 0.0
-    right, noise = golden.array.reshape(-1), spread.reshape(-1)
-    with np.errstate(all="ignore"):
-        for start in range(0, right.size, BLOCK):
-            block = slice(start, start + BLOCK)
-            values = np.abs(widen(right[block], golden.dtype)) / scale
-            finite = np.isfinite(values)
-            golden_sq += float(np.sum(np.square(values[finite])))
-            noise_sq += float(np.sum(np.square(noise[block][finite] / scale)))
-    return min(math.sqrt(noise_sq / golden_sq), LARGEST) if golden_sq > 0 else 0.0
+    if leaf not in rule.spreads:
+        return noise
+    found = _multiples(golden, actual, rule.spreads[leaf])
+    return msgspec.structs.replace(
+        noise,
+        rms=found.rms,
+        max=found.max,
+        each=found.each,
+        like="" if rule.document else behaves_like(found.rms, rule.precision),
+        worst=wording.got_and_golden(golden, actual, found.at) if found.max > _NAMED else "",
+    )
 
 
 def noise_of(golden: Tensor, actual: Tensor, spread: Floats) -> tuple[float, float]:
@@ -138,24 +128,37 @@ def noise_of(golden: Tensor, actual: Tensor, spread: Floats) -> tuple[float, flo
     Returns:
         Root mean square of the error over that of the spread, and the largest error over spread.
     """
-    return _noise_and_place(golden, actual, spread)[:2]
+    found = _multiples(golden, actual, spread)
+    return found.rms, found.max
 
 
-def _noise_and_place(golden: Tensor, actual: Tensor, spread: Floats) -> tuple[float, float, int]:
-    """Return as ``noise_of`` does, and the place of the largest in the flattened tensor."""
-    error_sq = spread_sq = worst = 0.0
-    at = 0
+class _Multiples(NamedTuple):
+    """An error in multiples of the noise; ``at`` is the place of the largest in the flattened tensor."""
+
+    rms: float
+    max: float
+    each: float
+    at: int
+
+
+def _multiples(golden: Tensor, actual: Tensor, spread: Floats) -> _Multiples:
+    """Measure an error as ``noise_of`` does, and each element by itself."""
+    error_sq = spread_sq = ratio_sq = worst = 0.0
+    count = at = 0
     scale = float(spread.max(initial=0.0))  # keeps the squares of the spread within float64
     with np.errstate(all="ignore"):
         for places, error, noise in _errors(golden, actual, spread):
             error_sq += float(np.sum(np.square(error / scale)))
             spread_sq += float(np.sum(np.square(noise / scale)))
             ratio = error / noise
+            ratio_sq += float(np.sum(np.square(ratio)))
+            count += places.size
             largest = int(ratio.argmax())
             if ratio[largest] > worst:
                 worst, at = float(ratio[largest]), int(places[largest])
     rms = math.sqrt(error_sq / spread_sq) if spread_sq else 0.0
-    return min(rms, LARGEST), min(worst, LARGEST), at
+    each = math.sqrt(ratio_sq / count) if count else 0.0
+    return _Multiples(min(rms, LARGEST), min(worst, LARGEST), min(each, LARGEST), at)
 
 
 def behaves_like(rms: float, precision: str) -> str:
@@ -184,7 +187,9 @@ def _errors(
     for start in range(0, left.size, BLOCK):
         block = slice(start, start + BLOCK)
         with np.errstate(all="ignore"):
-            error = np.abs(widen(right[block], actual.dtype) - widen(left[block], golden.dtype))
+            wide = widen(left[block], golden.dtype), widen(right[block], actual.dtype)
+            error = np.abs(wide[1] - wide[0])
+            error[flushed(*wide, golden.dtype)] = 0.0
         places = np.flatnonzero(np.isfinite(error))
         if places.size:
             yield places + start, error[places], noise[block][places]

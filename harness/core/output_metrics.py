@@ -28,13 +28,15 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         max_limit: The limit of ``max``, likewise.
         like: The precision whose noise is nearest to the error; ``exact`` where there is no error.
         worst: The element with the largest multiple, in words; empty where that is small.
-        size: Root mean square of the noise over that of the golden; 0 where it is not known. Beyond ``LOST``
-            rounding alone takes the answer, and ``rms`` and ``max`` may be 0 for want of a measure.
+        size: How much of the output the noise takes, where that is more than half: see ``harness.core.lost``.
+            ``rms`` and ``max`` may be 0 then, for want of a measure.
         delivers: The precision that the EP may compute in by its own default, such as ``tf32``; the noise is
             then of that one. Empty for what the matrix asks for.
         document: The document that allows a larger error than rounding; the noise is then of that error.
         wider: The same in units of what else may explain the error, if this noise does not: the noise of a
             precision that the EP delivers by its own default, or an error that a document allows.
+        each: Root mean square, over the elements, of error over noise: small elements count like large ones.
+            Null in records of before.
     """
 
     precision: str
@@ -44,6 +46,7 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     max_limit: float | None = None
     like: str = ""
     worst: str = ""
+    each: float | None = None
     size: float = 0.0
     delivers: str = ""
     document: str = ""
@@ -108,6 +111,7 @@ class OutputDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
             one would pass for want of numbers.
         stale: Whether the output for other inputs is, bit for bit, that for the first ones.
         signed_zeros: Zeros whose sign is not the golden's; they count as equal.
+        flushed: Elements that are zero on one side and subnormal on the other; they count as equal.
     """
 
     differs: Literal["", "shape", "dtype"] = ""
@@ -124,6 +128,7 @@ class OutputDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     unseen: float | None = None
     stale: bool = False
     signed_zeros: int = 0
+    flushed: int = 0
 
 
 class OutputMetrics(msgspec.Struct, frozen=True, kw_only=True):

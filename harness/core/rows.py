@@ -69,9 +69,15 @@ def measured_row(name: str, actual: Tensor, tolerance: Tolerance, measured: Meas
         elements=actual.array.size,
         rtol=tolerance.rtol,
         atol=tolerance.atol,
-        details=OutputDetails(signed_zeros=measured.signed_zeros) if measured.signed_zeros else None,
+        details=_zeros(measured),
         **{figure: getattr(measured, figure) for figure in _MEASURED},
     )
+
+
+def _zeros(measured: Measured) -> OutputDetails | None:
+    if not (measured.signed_zeros or measured.flushed):
+        return None
+    return OutputDetails(signed_zeros=measured.signed_zeros, flushed=measured.flushed)
 
 
 def with_details(row: OutputMetrics, **known: float | str | Frontier) -> OutputMetrics:

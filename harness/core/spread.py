@@ -11,7 +11,10 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
+from harness.core.alike import usual
+from harness.core.lost import lost_of
 from harness.core.metrics import widen
+from harness.core.moved import Moves, moved_of
 from harness.core.noise import DEFAULT_LIMITS, noise_of, rms_limit
 from harness.core.tolerance import UNIT_ROUNDOFF
 from harness.core.value import Array, Floats, NamedValues, Tensor, leaves_of
@@ -19,11 +22,22 @@ from harness.core.value import Array, Floats, NamedValues, Tensor, leaves_of
 Draws = list[tuple[float, Array]]
 """Amplitude and result of each draw."""
 
-_FLOOR = 0.5
-"""Least spread of an element as a part of the root mean square over its tensor.
+_SHOWN = 1 / 4
+"""Part of the draws that have to move an element, so that they show its noise.
 
-Few samples leave some elements with next to none, and an error passes from element to element.
+Independent noises of one size cancel out now and then, and what Relu or Clip cuts off moves only if a draw
+crosses the edge. An element that moves more often needs no other: its errors over its spread follow Student's
+t, whose tail the limit for single elements holds.
 """
+
+_MISSED = 1 / 8
+"""Least spread of an element that few draws move, as a part of what is usual for its magnitude.
+
+The default limit for single elements then passes four times the usual noise.
+"""
+
+_LOW = 1 / 4
+"""The quantile of the spreads of like elements that is usual: of two kinds of elements the calmer."""
 
 _RESOLUTION = 1 / 8
 """Least spread of an element in unit roundoffs of its type.
@@ -32,11 +46,12 @@ Where every operator is exact, nothing else is left. The default limits then pas
 two units in the last place, and none that is off by four.
 """
 
-_SMALLEST = {"float64": 2.0**-126, "float32": 2.0**-126, "float16": 2.0**-14, "bfloat16": 2.0**-126}
+_SMALLEST = {"float64": 2.0**-126, "float32": 2.0**-126, "float16": 2.0**-28, "bfloat16": 2.0**-126}
 """Element type that has a spread -> least spread of any element.
 
-Smaller numbers are subnormal, and processors may flush them to zero. Accelerators without double units
-compute float64 in single precision.
+Smaller numbers are subnormal, and processors may flush them to zero, also on the way to larger ones.
+Accelerators without double units compute float64 in single precision. In float16 numbers of use are
+subnormal: there it is the resolution of these, and ``harness.core.flushed`` excuses zeros alone.
 """
 
 _JUMP = 8.0
@@ -47,12 +62,16 @@ A smaller jump needs no such rule: 16 draws at amplitude 8, of which one jumps, 
 """
 
 _UNLIKE = 8.0
-"""So many times the median spread is a jump, not the noise of a model with jumps.
+"""So many times the median spread of like elements is a jump, not the noise of a model with jumps."""
 
-An element that has jumped may differ by as much as it did; the floor of the others comes from them alone.
+_AGAIN = 1 / 4
+"""Spread of an element that has jumped, as a part of its largest jump.
+
+Of the elements that jump in any draw, amplified ones among them, one in 15 or so does in another result. A
+quarter for each keeps the root mean square over all near 1.
 """
 
-PROBES = 2
+PROBES = 6
 """Draws at amplitude 1 beside amplified ones, in a model without jumps: for where the response bends."""
 
 _LINEAR = 1 / 4
@@ -74,18 +93,27 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
         outputs: For each data set: leaf, named as ``harness.core.value.leaves`` names it -> spread, an array
             of float64 of the leaf's shape, in the unit of the output. Leaves without one are not floats,
             change their shape under noise, are lost in it, or differ from the golden even without noise.
-        lost: For each data set: leaf that is lost in noise -> root mean square of the noise over that of the
-            golden.
+        lost: For each data set: leaf -> how much of it the noise at amplitude 1 takes, of the leaves of which
+            it takes more than half, whatever their type; see ``harness.core.lost``. Empty in spreads that
+            were made without asking.
+        moved: For each data set: leaf of integers or booleans -> which elements noise moves; see
+            ``harness.core.moved``. Empty likewise.
     """
 
     precision: str
     outputs: tuple[Mapping[str, Floats], ...]
     lost: tuple[Mapping[str, float], ...] = ()
+    moved: tuple[Moves, ...] = ()
 
     @property
     def nbytes(self) -> int:
         """Bytes of memory that the arrays take."""
-        return sum(array.nbytes for leaves in self.outputs for array in leaves.values())
+        return sum(
+            array.nbytes
+            for sets in (self.outputs, self.moved)
+            for leaves in sets
+            for array in leaves.values()
+        )
 
 
 def spread_of(
@@ -107,6 +135,11 @@ def spread_of(
             _of_data_set(outputs, samples[part], amplitudes[part])
             for outputs, part in zip(golden, slices, strict=True)
         ),
+        lost=tuple(
+            lost_of(outputs, samples[part], amplitudes[part])
+            for outputs, part in zip(golden, slices, strict=True)
+        ),
+        moved=tuple(moved_of(outputs, samples[part]) for outputs, part in zip(golden, slices, strict=True)),
     )
 
 
@@ -193,19 +226,43 @@ def _of_leaf(golden: Tensor, quiet: Array, noisy: Draws) -> Floats:
     least = np.maximum(_RESOLUTION * UNIT_ROUNDOFF[golden.dtype] * size, _SMALLEST[golden.dtype])
     if not moved or not right.size:  # every operator is exact
         return _shaped(least, golden)
-    levels = {level: np.sqrt(np.mean(np.square(each), axis=0)) / level for level, each in moved.items()}
+    spread = _of_smooth(size, moved) if len(moved) == 1 else _of_jumping(size, moved)
+    return _shaped(np.maximum(spread, least), golden)
+
+
+def _of_smooth(size: Floats, moved: Mapping[float, list[Floats]]) -> Floats:
+    """Return the spread from draws at one amplitude: all that moves does so in proportion to the noise."""
+    ((level, each),) = moved.items()
+    spread = _level_spread(level, each)
+    shown = np.count_nonzero(each, axis=0) > _SHOWN * len(each)
+    if shown.all() or not shown.any():
+        return spread
+    missed = _MISSED * usual(size, spread, shown, _LOW)
+    return np.where(shown, spread, np.maximum(spread, missed))
+
+
+def _of_jumping(size: Floats, moved: Mapping[float, list[Floats]]) -> Floats:
+    """Return the spread from draws at several amplitudes: some elements jump, whatever the noise.
+
+    What most elements of a magnitude do is usual here, the still ones included: if many jump, their jumps
+    excuse none of the others.
+    """
+    levels = {level: _level_spread(level, each) for level, each in moved.items()}
     spread: Floats = np.max([*levels.values()], axis=0)
-    if len(levels) == 1:
-        floored = np.maximum(spread, _FLOOR * _root_mean_square(spread))
-        return _shaped(np.maximum(floored, least), golden)
-    plain = levels[min(levels)]
-    jumped = plain > _UNLIKE * np.median(plain)
-    foretold = np.maximum(plain, _FLOOR * _root_mean_square(plain[~jumped]))
+    plain, everywhere = levels[min(levels)], np.ones(size.shape, np.bool_)
+    middle = usual(size, plain, everywhere, 0.5)
+    jumped = plain > _UNLIKE * middle
+    foretold = np.maximum(plain, middle / 2)
     for level, each in moved.items():
         jumped |= np.max(each, axis=0) > _JUMP * level * foretold
     largest = np.max([np.max(each, axis=0) for each in moved.values()], axis=0)
-    calm = np.maximum(spread, _FLOOR * _root_mean_square(spread[~jumped]))
-    return _shaped(np.maximum(np.where(jumped, largest, calm), least), golden)
+    calm = np.maximum(spread, _MISSED * usual(size, spread, ~jumped, _LOW))
+    return np.where(jumped, np.maximum(spread, _AGAIN * largest), calm)
+
+
+def _level_spread(level: float, each: list[Floats]) -> Floats:
+    found: Floats = np.sqrt(np.mean(np.square(each), axis=0)) / level
+    return found
 
 
 def _shaped(numbers: Array, golden: Tensor) -> Floats:

@@ -40,6 +40,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
         axis: The axis along which ArgMax, ArgMin and TopK choose.
         exact: Whether the values are inputs of the model, so that no rounding excuses another choice.
         unordered: Whether a TopK may give them in any order.
+        moved: Of the shape of the positions: those that rounding noise moves; None if that is not known.
     """
 
     op: ChoosingOp
@@ -47,6 +48,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     axis: int = -1
     exact: bool = False
     unordered: bool = False
+    moved: _Mask | None = None
 
     @property
     def excuses(self) -> bool:
@@ -88,8 +90,21 @@ class Ties(msgspec.Struct, frozen=True, kw_only=True):
 def ties_of(chosen: Chosen, golden: Array, actual: Array) -> Ties | None:
     """Find the positions that differ, and the values at them; None where these do not fit together.
 
-    Positions are integers or integral floats, of one shape but for NonZero.
+    Positions are integers or integral floats, of one shape but for NonZero. If it is known which ones noise
+    moves, no rounding excuses another one; of equal values only those operators may choose any for which ONNX
+    does not say which.
     """
+    ties = _ties_of(chosen, golden, actual)
+    if ties is None or chosen.moved is None or chosen.unordered or chosen.moved.shape != golden.shape:
+        return ties
+    if chosen.op == "NonZero":
+        return ties
+    moved = chosen.moved.any(-1, keepdims=True) if chosen.op == "NonMaxSuppression" else chosen.moved
+    free = chosen.op not in _DEFINED
+    return msgspec.structs.replace(ties, fits=ties.fits & (moved | (free & (ties.golden == ties.actual))))
+
+
+def _ties_of(chosen: Chosen, golden: Array, actual: Array) -> Ties | None:
     if "c" in (golden.dtype.kind, actual.dtype.kind) or chosen.data.dtype == STRING:
         return None
     with np.errstate(all="ignore"):

@@ -120,9 +120,21 @@ def got_and_golden(golden: Tensor, actual: Tensor, at: int) -> str:
 
 def beyond_noise(name: str, noise: Noise, of_rms: float, of_max: float) -> str:
     """Describe by how much an error exceeds the limits of noise, and the worst element."""
-    whole = f"{output(name)}: the error is {noise.rms:.3g} x the model's rounding noise"
-    worst = f"at most {noise.max:.3g} x{noise.worst}"
-    return f"{whole} at {noise.precision}, {worst} (limits {of_rms:.3g} and {of_max:.3g})"
+    rms, rms_limit = _apart(noise.rms, of_rms)
+    largest, max_limit = _apart(noise.max, of_max)
+    each = noise.each or 0.0
+    small = f", {_apart(each, of_rms)[0]} x if all elements count alike" if each > of_rms else ""
+    whole = f"{output(name)}: the error is {rms} x the model's rounding noise at {noise.precision}{small}"
+    return f"{whole}, at most {largest} x{noise.worst} (limits {rms_limit} and {max_limit})"
+
+
+def _apart(number: float, limit: float) -> tuple[str, str]:
+    """Return two numbers with as many digits as tell them apart, three at least."""
+    for digits in range(3, 10):
+        texts = f"{number:.{digits}g}", f"{limit:.{digits}g}"
+        if texts[0] != texts[1]:
+            break
+    return texts
 
 
 def beyond_wider(noise: Noise) -> str:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from harness.corpus.noise.rewrite import Written
 
-FORMAT = 13
+FORMAT = 14
 """Rises when the noise changes although no model does."""
 
 SAMPLES = 8
@@ -45,8 +45,11 @@ Jumps are not proportional to the noise, so 1 has to be among them. Of the eleme
 EP may land on its other side, 8 draws at 1 and 16 at 8 miss one in some 10,000.
 """
 
-_COARSE = (1.0,)
-"""Amplitudes at coarser precisions, whose noise is far above that of float32."""
+_COARSE = (1.0, 1.0)
+"""Amplitudes at coarser precisions, whose noise is far above that of float32.
+
+Many elements lie within it beside the edge of a Relu, which amplified noise would not leave on their side.
+"""
 
 _SMALL = 1 << 20
 """Bytes up to which a model with noise stays in the cache."""

@@ -210,6 +210,7 @@ def noise_rule(spread: Spread, *, delivers: str = "", document: str = "") -> Noi
     return NoiseRule(
         precision=spread.precision,
         spreads=by_name(spread.outputs),
+        moved=by_name(spread.moved),
         lost=by_name(spread.lost),
         delivers=delivers,
         document=document,

@@ -13,16 +13,19 @@ import msgspec
 import numpy as np
 
 from harness.core.spread import Spread
-from harness.core.value import Floats
+from harness.core.value import Array, Floats
 from harness.corpus import noisy, zeroed
 from harness.golden.store import keep_beside, read_intact
 
-FORMAT = 6
+FORMAT = 7
 """Changes when spreads are computed or stored in another way."""
 
 
 class _SpreadManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """``spread.json``; ``leaves`` are, for each data set, leaf of an output -> SHA-256 of its file."""
+    """``spread.json``; ``leaves`` are, for each data set, leaf of an output -> SHA-256 of its file.
+
+    ``lost`` is that of the spread, and ``moved`` is like ``leaves``.
+    """
 
     format: int
     noise_format: int
@@ -30,6 +33,8 @@ class _SpreadManifest(msgspec.Struct, frozen=True, kw_only=True):
     samples: int
     amplitudes: tuple[float, ...]
     leaves: tuple[dict[str, str], ...]
+    lost: tuple[dict[str, float], ...]
+    moved: tuple[dict[str, str], ...]
 
 
 def load_spread(entry: Path, precision: str) -> Spread | None:
@@ -49,6 +54,14 @@ def load_spread(entry: Path, precision: str) -> Spread | None:
                         for index, (leaf, digest) in enumerate(leaves.items())
                     }
                     for number, leaves in enumerate(manifest.leaves)
+                ),
+                lost=manifest.lost,
+                moved=tuple(
+                    {
+                        leaf: _array(home / _file(number, index, "moved"), digest).astype(np.bool_)
+                        for index, (leaf, digest) in enumerate(leaves.items())
+                    }
+                    for number, leaves in enumerate(manifest.moved)
                 ),
             )
     except (OSError, ValueError, EOFError, msgspec.MsgspecError):
@@ -80,6 +93,14 @@ def save_spread(entry: Path, spread: Spread, amplitudes: tuple[float, ...]) -> N
                 }
                 for number, outputs in enumerate(spread.outputs)
             ),
+            lost=tuple(dict(leaves) for leaves in spread.lost),
+            moved=tuple(
+                {
+                    leaf: _write(folder / _file(number, index, "moved"), array)
+                    for index, (leaf, array) in enumerate(outputs.items())
+                }
+                for number, outputs in enumerate(spread.moved)
+            ),
         )
         (folder / _MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
 
@@ -107,11 +128,11 @@ def save_unnoticed(entry: Path, operators: tuple[str, ...]) -> None:
     keep_beside(entry, _UNNOTICED, build)
 
 
-def _file(number: int, index: int) -> str:
-    return f"test_data_set_{number}-output_{index}.npy"
+def _file(number: int, index: int, what: str = "output") -> str:
+    return f"test_data_set_{number}-{what}_{index}.npy"
 
 
-def _write(file: Path, array: Floats) -> str:
+def _write(file: Path, array: Array) -> str:
     content = io.BytesIO()
     np.save(content, array, allow_pickle=False)
     file.write_bytes(content.getvalue())
@@ -119,7 +140,11 @@ def _write(file: Path, array: Floats) -> str:
 
 
 def _read(file: Path, digest: str) -> Floats:
-    return np.asarray(np.load(io.BytesIO(read_intact(file, digest)), allow_pickle=False), np.float64)
+    return np.asarray(_array(file, digest), np.float64)
+
+
+def _array(file: Path, digest: str) -> Array:
+    return np.asarray(np.load(io.BytesIO(read_intact(file, digest)), allow_pickle=False))
 
 
 _MANIFEST = "spread.json"

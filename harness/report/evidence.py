@@ -77,6 +77,7 @@ def _values(output: OutputMetrics) -> str:
         f"at most {multiple(details.steps)} its quantization step off" if details.steps else "",
         f"{plural(details.ties, 'position')} where the values tie" if details.ties else "",
         f"{plural(details.signed_zeros, 'zero')} of the other sign" if details.signed_zeros else "",
+        f"{plural(details.flushed, 'subnormal number')} flushed to zero" if details.flushed else "",
     )
     return f"{one_line(output.name, _NAME_CHARS)}: {', '.join(filter(None, facts))}" if any(facts) else ""
 

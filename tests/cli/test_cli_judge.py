@@ -151,9 +151,7 @@ def test_bad_policies(
 
 def test_no_such_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["judge", str(tmp_path), "--policy", "polygrafy"]) == 2
-    assert (
-        "one of default, onnx-backend, onnxruntime-backend, polygraphy" in capsys.readouterr().err
-    )
+    assert "one of default, onnx-backend, onnxruntime-backend, polygraphy" in capsys.readouterr().err
 
 
 def with_noise(run: Path, noise: dict[str, dict[str, float]]) -> None:

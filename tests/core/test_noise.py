@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from harness.core import wording
 from harness.core.compare import Comparison, compare_all
 from harness.core.noise import NoiseLimits, NoiseRule
 from harness.core.policy import JudgeBy, Policy
@@ -99,3 +100,25 @@ def test_both_have_to_fail_where_a_profile_says_so() -> None:
     assert beyond.verdict is Verdict.MISMATCH
     assert "x the model's rounding noise" in beyond.message
     assert compared(GOLDEN + np.float32(5e-5), "both").verdict is None  # within the table
+
+
+def test_a_message_has_the_digits_that_tell_an_error_from_its_limit() -> None:
+    message = compared(GOLDEN + np.float32(4.4024e-6)).message
+    assert "the error is 4.41 x" in message
+    assert "(limits 4.4 and 32)" in message
+
+
+def test_small_elements_count_like_large_ones() -> None:
+    golden = np.concatenate([np.ones(50, np.float32), np.full(50, 1e-6, np.float32)])
+    rule = NoiseRule(precision="float32", spreads={"y": 1e-7 * golden.astype(np.float64)})
+    actual = golden * np.where(np.arange(100) < 50, 1, 1 + 2e-6).astype(np.float32)
+    found = compare_all(
+        (("y", tensor(golden)),), (("y", tensor(actual)),), lambda _: DEFAULTS["float32"], noise=rule
+    )
+    noise = found.outputs[0].noise
+    assert noise is not None
+    assert noise.rms < 1e-3
+    assert noise.max == pytest.approx(20, rel=0.05)
+    assert noise.each == pytest.approx(20 / np.sqrt(2), rel=0.05)
+    message = wording.beyond_noise("y", noise, 3.3, 32.0)
+    assert "14.5 x if all elements count alike" in message

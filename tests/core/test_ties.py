@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.core.compare import Comparison, compare
+from harness.core.compare import Comparison, compare, compare_all
+from harness.core.noise import NoiseRule
 from harness.core.ties import Chosen, ties_of
 from harness.core.tolerance import EXACT, Tolerance, default_tolerance
 from harness.core.value import tensor
@@ -150,3 +151,30 @@ def test_positions_in_many_dimensions_are_judged_as_in_few(rank: int) -> None:
 def test_complex_numbers_are_no_positions() -> None:
     chosen = Chosen(op="ArgMax", data=tensor(np.ones(3, np.float32)))
     assert ties_of(chosen, np.zeros((), np.complex64), np.zeros((), np.int64)) is None
+
+
+@pytest.mark.parametrize("op", ["ArgMax", "TopK"])
+def test_a_position_that_noise_never_moves_is_excused_by_nothing(op: Any) -> None:
+    golden, actual = [[3], [0]], [[1], [0]]
+    assert judge(golden, actual, op, SCORES, axis=1, moved=np.array([[True], [False]])).verdict is None
+    still = judge(golden, actual, op, SCORES, axis=1, moved=np.array([[False], [True]]))
+    assert still.verdict is Verdict.MISMATCH
+    # Exact, computed and equal: ONNX says which of them.
+    equal = judge([[1]], [[3]], op, EQUAL, axis=1, moved=np.array([[False]]))
+    assert equal.verdict is Verdict.MISMATCH
+
+
+def test_where_onnx_does_not_say_which_of_equal_values_any_is_right_that_noise_moves_or_not() -> None:
+    data = np.array([[[7, 7], [0, 7]]], np.float32)[None]
+    still = np.zeros((1, 1, 1, 1), np.bool_)
+    assert judge([[[[0]]]], [[[[3]]]], "MaxPool", data, moved=still).verdict is None
+    assert judge([[[[0]]]], [[[[2]]]], "MaxPool", data, moved=still).verdict is Verdict.MISMATCH
+
+
+def test_the_noise_of_a_model_says_which_positions_it_moves() -> None:
+    golden, actual = (("y", tensor(np.array([[3], [0]]))),), (("y", tensor(np.array([[1], [0]]))),)
+    kinds = {"y": Chosen(op="ArgMax", data=tensor(SCORES), axis=1)}
+    for moves, verdict in ((True, None), (False, Verdict.MISMATCH)):
+        rule = NoiseRule(precision="float32", spreads={}, moved={"y": np.full((2, 1), moves)})
+        found = compare_all(golden, actual, tolerance_for, kinds=kinds, noise=rule)
+        assert found.verdict is verdict

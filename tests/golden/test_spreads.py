@@ -29,7 +29,15 @@ def spread() -> Spread:
         {"out/0": np.array([1e-7, 2e-7, 3e-300]), "out/1[0]": np.full((2, 0), 1.0)},
         {"out/0": np.array(0.5)},
     )
-    return Spread(precision="float32", outputs=arrays)
+    return Spread(
+        precision="float32",
+        outputs=arrays,
+        lost=(
+            {},
+            {"out/0": 29.5, "index": 1.0},
+        ),
+        moved=({"index": np.array([[True, False]])}, {}),
+    )
 
 
 def test_a_spread_comes_back(entry: Path) -> None:
@@ -37,6 +45,12 @@ def test_a_spread_comes_back(entry: Path) -> None:
     found = load_spread(entry, "float32")
     assert found is not None
     assert found.precision == "float32"
+    assert found.lost == spread().lost
+    assert [{leaf: mask.tolist() for leaf, mask in one.items()} for one in found.moved] == [
+        {"index": [[True, False]]},
+        {},
+    ]
+    assert found.moved[0]["index"].dtype == np.bool_
     for left, right in zip(found.outputs, spread().outputs, strict=True):
         assert left.keys() == right.keys()
         for leaf, array in right.items():

@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from onnx import GraphProto, NodeProto
+from onnx import GraphProto, NodeProto, TensorProto
 from onnx.helper import make_node, make_tensor, make_tensor_value_info
 
 from harness.corpus.noise import AMPLITUDE
@@ -13,6 +13,9 @@ from harness.corpus.schema_types import FLOATS
 _HALF = "ep_harness.half"
 FLOAT, DOUBLE = "tensor(float)", "tensor(double)"
 _SINGLE = FLOATS[FLOAT]
+
+Beside = Literal["", "one"] | tuple[int, ...]
+"""What the noise of an element grows with beside its own size; see ``Drawing.noise``."""
 
 FOUND = 3.0**0.5
 """Half-width of noise whose root mean square is 1: an error of known size and unknown sign."""
@@ -29,8 +32,21 @@ _BOUND = 2.0**100
 CLIP_BY_INPUTS = 11
 """Opset from which on the bounds of Clip are inputs."""
 
+_AXES_ARE_AN_INPUT = 18
+"""Opset from which on the axes of ReduceMean are an input."""
+
 _FINDS_INFINITY = 10
 """Opset from which on there is IsInf; IsNaN is older."""
+
+_UNEVEN = 0.3
+"""By how much, at most, the noise of one place is larger than that of another of the same width.
+
+Random signs of one size cancel out in half of the draws, and in all of them for some elements. No two places
+in a row are of one size.
+"""
+
+_GOLDEN_RATIO = (5.0**0.5 - 1) / 2
+"""Its multiples modulo 1 keep apart."""
 
 _DRAWN_BY_DROPOUT = 22
 """Opset from which on the CPU EP (of onnxruntime 1.31) has no kernel for RandomUniformLike.
@@ -85,13 +101,13 @@ class Drawing:
         width: float,
         rounded_to: int = 0,
         *,
-        beside: Literal["", "mean", "one"] = "",
+        beside: Beside = "",
     ) -> Iterator[NodeProto]:
         """Yield nodes that make a noisy ``result`` of a ``source`` of the same type.
 
         ``width`` is the half-width of the noise, which is proportional to the error of rounding to the type
         ``rounded_to``; 0: to the elements themselves. ``beside`` is what the noise of each element also grows
-        with: the mean of all elements, or the number 1.
+        with: the mean over these axes, over all elements where there are none, or the number ``one``.
         """
         stem = f"{result}.{self.sites}"
         self.sites += 1
@@ -107,11 +123,12 @@ class Drawing:
             yield make_node("Cast", [narrow], [rounded], to=_SINGLE)
             yield make_node("Sub", [scale, rounded], [lost])
             scale = lost
-        if beside:
-            level = f"{stem}.level"
-            add = self._add_mean if beside == "mean" else self._add_one
-            yield from add(wide, scale, level, stem)
-            scale = level
+        if beside == "one":
+            yield from self._add_one(scale, f"{stem}.level", stem)
+            scale = f"{stem}.level"
+        elif beside != "":
+            yield from self._add_mean(wide, scale, stem, beside)
+            scale = f"{stem}.level"
         noise = f"{stem}.noise"
         yield from self._draw(scale, noise, width)
         if kind == FLOAT:
@@ -123,8 +140,8 @@ class Drawing:
             yield make_node("Add", [wide, noise], [f"{stem}.sum"])
             yield make_node("Cast", [f"{stem}.sum"], [result], to=FLOATS[kind])
 
-    def _add_mean(self, source: str, scale: str, level: str, stem: str) -> Iterator[NodeProto]:
-        """Yield nodes that add the mean magnitude of all elements to the magnitude of each."""
+    def _add_mean(self, source: str, scale: str, stem: str, axes: tuple[int, ...]) -> Iterator[NodeProto]:
+        """Yield nodes that add the mean magnitude over some axes, or over all, to the magnitude of each."""
         size, mean, counted = f"{stem}.size", f"{stem}.mean", f"{stem}.size"
         yield make_node("Abs", [scale], [size])
         if self._opset >= _FINDS_INFINITY:
@@ -138,10 +155,17 @@ class Drawing:
             yield make_node("Or", [nan, infinite], [special])
             yield make_node("Constant", [], [none], value=make_tensor("zero", _SINGLE, [], [0.0]))
             yield make_node("Where", [special, none, size], [counted])
-        yield make_node("ReduceMean", [counted], [mean], keepdims=0)
-        yield make_node("Add", [size, mean], [level])
+        if not axes:
+            yield make_node("ReduceMean", [counted], [mean], keepdims=0)
+        elif self._opset < _AXES_ARE_AN_INPUT:
+            yield make_node("ReduceMean", [counted], [mean], axes=axes, keepdims=1)
+        else:
+            along = make_tensor("axes", TensorProto.INT64, [len(axes)], axes)
+            yield make_node("Constant", [], [f"{mean}.axes"], value=along)
+            yield make_node("ReduceMean", [counted, f"{mean}.axes"], [mean], keepdims=1)
+        yield make_node("Add", [size, mean], [f"{stem}.level"])
 
-    def _add_one(self, _source: str, scale: str, level: str, stem: str) -> Iterator[NodeProto]:
+    def _add_one(self, scale: str, level: str, stem: str) -> Iterator[NodeProto]:
         """Yield nodes that add 1 to the magnitude of each element."""
         one = f"{stem}.one"
         yield make_node("Constant", [], [one], value=make_tensor("one", _SINGLE, [], [1.0]))
@@ -154,6 +178,7 @@ class Drawing:
         ``width`` is the half-width of these.
         """
         seed = self._seeds.randrange(1 << 24)
+        width *= 1 - _UNEVEN / 2 + _UNEVEN * (self.sites * _GOLDEN_RATIO % 1)
         drawn, amplitude = f"{noise}.drawn", f"{noise}.amplitude"
         if self._opset < _DRAWN_BY_DROPOUT:
             attributes: Any = {"dtype": _SINGLE, "low": -width, "high": width, "seed": float(seed)}

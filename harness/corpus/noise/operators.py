@@ -3,7 +3,7 @@
 from harness.corpus.nodes import operators
 
 EXACT = operators("""
-    Abs AffineGrid And ArgMax ArgMin ArrayFeatureExtractor Binarizer BitCast Cast CastLike CastMap
+    Abs And ArgMax ArgMin ArrayFeatureExtractor Binarizer BitCast Cast CastLike CastMap
     CategoryMapper Ceil CenterCropPad Clip Compress Concat ConcatFromSequence Constant ConstantOfShape
     DepthToSpace DictVectorizer Dropout DynamicQuantizeLinear Equal Expand EyeLike FeatureVectorizer
     Flatten Floor Gather GatherElements GatherND GlobalMaxPool Greater GreaterOrEqual Hardmax Identity
@@ -49,15 +49,28 @@ COPIES = operators("""
 """Operators that pass angles on."""
 
 EVEN = operators("""
-    Asin Atan Attention BatchNormalization Cos GridSample GroupNormalization GroupQueryAttention
-    InstanceNormalization LayerNormalization LpNormalization MeanVarianceNormalization MultiHeadAttention
-    RMSNormalization Resize RoiAlign RotaryEmbedding Sin SkipLayerNormalization Tan Upsample
+    Asin Atan Attention BatchNormalization BlackmanWindow Cos GridSample GroupNormalization
+    GroupQueryAttention HammingWindow HannWindow InstanceNormalization LayerNormalization LpNormalization
+    MeanVarianceNormalization MultiHeadAttention RMSNormalization Resize RoiAlign RotaryEmbedding Sin
+    SkipLayerNormalization Tan Upsample
 """)
 """Operators whose results are differences of larger numbers, or come from a polynomial.
 
 A small element is about as uncertain as a large one. BatchNormalization is usually computed as a product and
 an offset, both of which may be larger than their sum.
 """
+
+SUMS = frozenset({"Mean", "Sum"})
+"""Operators of which each operand is a term: noise on one of them would not show how large the others are."""
+
+COPIED = {
+    "Attention": frozenset({1, 2}),
+    "GroupQueryAttention": frozenset({2}),
+}
+"""Operators of ONNX's own domain or of contributors -> results that are copies of their inputs."""
+
+OFFSETS = {"Conv": 2, "ConvTranspose": 2, "FusedConv": 2, "FusedGemm": 2, "Gemm": 2}
+"""Operators -> input that is added to their products, which partial sums may begin with."""
 
 OF_ONE = operators("""
     Acos Acosh Asinh Atanh BiasGelu Celu Elu Erf FastGelu GRU Gelu LSTM LogSoftmax Mish QuickGelu RNN

@@ -8,7 +8,6 @@ numbers, and sizes stay exact.
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Literal
 
 import msgspec
 import onnx
@@ -16,20 +15,24 @@ import onnx
 from harness.core.noise import PRECISIONS
 from harness.core.tolerance import UNIT_ROUNDOFF
 from harness.corpus.element_types import ELEMENT_TYPES
-from harness.corpus.nodes import bodies, domain_of, number_of, opsets_of, replace_nodes
-from harness.corpus.noise.drawing import CLIP_BY_INPUTS, DOUBLE, FLOAT, FOUND, Drawing
+from harness.corpus.nodes import all_nodes, bodies, domain_of, number_of, opsets_of, replace_nodes
+from harness.corpus.noise.drawing import CLIP_BY_INPUTS, DOUBLE, FLOAT, FOUND, Beside, Drawing
+from harness.corpus.noise.even import even_axes
+from harness.corpus.noise.exact import SELECTS_FROM, Watch, selected, watched
 from harness.corpus.noise.operators import (
     CLOSED,
     CONTROL_INPUTS,
+    COPIED,
     DISCONTINUOUS,
-    EVEN,
     EXACT,
     INSIDE,
     OF_ONE,
+    OFFSETS,
+    SUMS,
     UNITS,
 )
-from harness.corpus.noise.tensors import Scope, is_whole, size_of
-from harness.corpus.noise.terms import PRODUCTS, terms_of
+from harness.corpus.noise.tensors import Scope, is_whole, learn_constant, size_of
+from harness.corpus.noise.terms import AXES_INPUT, PRODUCTS, terms_of
 from harness.corpus.schema_types import FLOATS, result_types
 
 _ROUNDOFF = {kind: UNIT_ROUNDOFF[ELEMENT_TYPES[number]] for kind, number in FLOATS.items()}
@@ -87,7 +90,15 @@ def add_noise(
         model.opset_import.add(domain="", version=CLIP_BY_INPUTS)
     opsets = opsets_of(model)
     drawing = Drawing(opsets.get("", CLIP_BY_INPUTS), precision, seed)
-    writer = _Writer(precision=precision, opsets=opsets, drawing=drawing, allowed=allowed, folded=folded)
+    writer = _Writer(
+        precision=precision,
+        opsets=opsets,
+        drawing=drawing,
+        allowed=allowed,
+        folded=folded,
+        finds_exact=opsets.get("", CLIP_BY_INPUTS) >= SELECTS_FROM
+        and any(_jumps(node) for node in all_nodes(model.graph.node)),
+    )
     writer.graph(model.graph, Scope(), main=True)
     drawing.complete(model.graph)
     return Written(sites=drawing.sites, jumps=writer.jumps)
@@ -101,6 +112,11 @@ class _Writer(msgspec.Struct, kw_only=True):
     drawing: Drawing
     allowed: Mapping[str, float]
     folded: bool
+    finds_exact: bool
+    """Whether operations that round nothing get no noise: where results jump it would move ties.
+
+    At a coarser precision the noise, which is the error of rounding itself, shows where there is none.
+    """
     jumps: bool = False
 
     def graph(self, graph: onnx.GraphProto, outside: Scope, *, main: bool = False) -> Mapping[str, str]:
@@ -137,32 +153,45 @@ class _Writer(msgspec.Struct, kw_only=True):
         self.jumps |= _jumps(node) and any(scope.is_float(name) for name in fed & scope.noisy)
         if inner or fed & scope.noisy:
             scope.noisy.update(results)
-        floats = [name for name in results if scope.varies(name) and name not in scope.whole]
+        copied = {node.output[index] for index in COPIED.get(node.op_type, ()) if index < len(node.output)}
+        floats = [
+            name for name in results if scope.varies(name) and name not in scope.whole and name not in copied
+        ]
         exact = node.op_type in EXACT or node.op_type.startswith("QLinear")
         if inner or exact or not floats:
             yield node
             return
-        terms = terms_of(node, dims)
+        at = AXES_INPUT.get(node.op_type, len(node.input))
+        axes = scope.axes.get(node.input[at], ()) if at < len(node.input) else ()
+        terms = terms_of(node, dims, self.opsets.get("", CLIP_BY_INPUTS), axes)
         if self.is_angle(node, scope, terms):
             yield node
             return
-        yield from self.operand(node, scope, terms)
+        exactly = f"{floats[0]}.ep_harness.exact"
+        kind = scope.types[floats[0]]
+        watch = watched(node, exactly, kind, scope) if self.shows_exact(kind) else Watch()
+        yield from watch.before
+        yield from self.operands(node, scope, terms, "" if watch.after else watch.flag)
         for index, name in enumerate(node.output):
             if name in floats:
                 node.output[index] = f"{name}.ep_harness.exact"
         yield node
+        yield from watch.after
         allowed = 0.0 if domain_of(node) else self.allowed.get(node.op_type, 0.0)
         of_one = allowed or node.op_type in OF_ONE
         for name in floats:
             kind = scope.types[name]
+            noisy = f"{name}.ep_harness.noisy" if watch.flag else name
             yield from self.rounding(
                 f"{name}.ep_harness.exact",
-                name,
+                noisy,
                 kind,
                 max(UNITS.get(node.op_type, 1.0), allowed / self.width(kind)),
                 terms,
-                beside="one" if of_one else "mean" if node.op_type in EVEN else "",
+                beside="one" if of_one else even_axes(node, dims) if name == results[0] else "",
             )
+            if watch.flag:
+                yield from selected(watch.flag, noisy, exactly, name, kind)
             scope.noisy.add(name)
 
     def learn(self, node: onnx.NodeProto, scope: Scope) -> bool:
@@ -173,31 +202,55 @@ class _Writer(msgspec.Struct, kw_only=True):
         dims = [scope.sizes.get(name) for name in node.input]
         for name in node.output[:1]:
             scope.sizes[name] = scope.sizes.get(name) or size_of(node, dims)
+        if node.op_type == "Constant":
+            learn_constant(node, scope)
         if _makes_whole(node, scope):
             scope.whole.update(name for name in node.output if name)
         return bool(inner)
 
-    def operand(self, node: onnx.NodeProto, scope: Scope, terms: float) -> Iterator[onnx.NodeProto]:
-        """Yield noise on the first operand that varies: for the sum over it, and for roundings inside.
+    def operands(
+        self, node: onnx.NodeProto, scope: Scope, terms: float, flag: str
+    ) -> Iterator[onnx.NodeProto]:
+        """Yield noise on operands: for the sum over them, and for roundings inside.
+
+        ``flag`` is the name of what says whether there is any; empty if there is.
+        """
+        for index, width in self.widths(node, scope, terms):
+            name = node.input[index]
+            node.input[index] = f"{name}.ep_harness.operand.{self.drawing.sites}"
+            noisy = f"{node.input[index]}.noisy" if flag else node.input[index]
+            yield from self.drawing.noise(name, noisy, scope.types[name], width)
+            if flag:
+                yield from selected(flag, noisy, name, node.input[index], scope.types[name])
+
+    def widths(self, node: onnx.NodeProto, scope: Scope, terms: float) -> list[tuple[int, float]]:
+        """Return which operands get noise, and its half-width: mostly the first one that varies.
 
         What an operator rounds inside (a mean before it is subtracted, an argument that is reduced) counts as
-        a rounding of its operand, unless that has just been rounded. At coarser precisions noise on one
-        factor of a product stands for the rounding of the other, the weights.
+        a rounding of its operand, unless that has just been rounded. Partial sums may begin with what is
+        added to a product, or with any operand of a plain sum. At coarser precisions noise on one factor of a
+        product stands for the rounding of the other, the weights.
         """
         control = CONTROL_INPUTS.get(node.op_type, frozenset())
-        for index, name in enumerate(node.input):
-            if not scope.varies(name) or index in control:
-                continue
-            kind = scope.types[name]
+        varied = [
+            index for index, name in enumerate(node.input) if scope.varies(name) and index not in control
+        ]
+        found = []
+        for index in varied if node.op_type in SUMS else varied[:1]:
+            name, kind = node.input[index], scope.types[node.input[index]]
             if self.is_coarse(kind):
                 width = self.width(kind) if node.op_type in PRODUCTS else 0.0
             else:
                 inside = node.op_type in INSIDE and name not in scope.noisy
                 width = _both(inside * self.width(kind), _ACCUMULATED * _ROUNDOFF[FLOAT] * terms**0.5)
             if width:
-                node.input[index] = f"{name}.ep_harness.operand.{self.drawing.sites}"
-                yield from self.drawing.noise(name, node.input[index], kind, width)
-            return
+                found.append((index, width))
+        offset = OFFSETS.get(node.op_type, len(node.input))
+        if found and offset < len(node.input) and offset != found[0][0]:
+            kind = scope.types.get(node.input[offset], "")
+            if kind in FLOATS and not self.is_coarse(kind):
+                found.append((offset, _SUMMED * _ROUNDOFF[FLOAT] * terms**0.5))
+        return found
 
     def rounding(
         self,
@@ -207,12 +260,12 @@ class _Writer(msgspec.Struct, kw_only=True):
         units: float,
         terms: float,
         *,
-        beside: Literal["", "mean", "one"] = "",
+        beside: Beside = "",
     ) -> Iterator[onnx.NodeProto]:
         """Yield the noise that turns the exact ``source`` into the ``result`` that an operator rounds.
 
         ``units`` is the operator's own error in unit roundoffs, ``terms`` how many terms have been added up,
-        ``beside`` what is as uncertain as the elements, so that small ones are not more certain.
+        ``beside`` what is as uncertain as the elements: see ``Drawing.noise``.
         """
         if self.is_coarse(kind):
             width = FOUND * min(units, _COARSE_UNITS)
@@ -235,6 +288,11 @@ class _Writer(msgspec.Struct, kw_only=True):
             and not scope.not_angles.intersection(node.output)
             and not self.is_coarse(scope.types[node.output[0]])
         )
+
+    def shows_exact(self, kind: str) -> bool:
+        """Return whether it is asked, and known, where an operation on this type rounds."""
+        finest = max(_ROUNDOFF[kind], _ROUNDOFF[FLOAT])  # float64 is held to float32
+        return self.finds_exact and PRECISIONS[self.precision] <= finest
 
     def is_coarse(self, kind: str) -> bool:
         """Return whether a tensor of this type loses bits when it is rounded to the precision."""

@@ -1,7 +1,7 @@
 """Facts about the tensors of a graph before it runs: types, sizes, constants, noise."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import onnx
@@ -21,6 +21,17 @@ _MOST_WHOLE = 64
 
 _LARGEST_WHOLE = 256
 """The number up to which even bfloat16 has all whole numbers."""
+
+STEP = 1 / 16
+"""Products of multiples of this are multiples of a 256th, and so are their sums."""
+
+_MOST_STEPS = 1 << 12
+"""Steps of a weight's largest element: 256, beyond which few products would be exact."""
+
+_FEW = 64
+"""Elements at the beginning of a weight that are looked at first, and of one that may name axes."""
+
+_INTEGERS = frozenset({onnx.TensorProto.INT32, onnx.TensorProto.INT64})
 
 _AS_FIRST = operators("""
     Abs BatchNormalization Cast Clip DequantizeLinear Dropout Elu Erf Exp Gelu HardSigmoid HardSwish
@@ -45,6 +56,10 @@ class Scope:
         """Tensors that decide how large others are."""
         self.whole: set[str] = set()
         """Floats that are small whole numbers."""
+        self.coarse: set[str] = set()
+        """Weights of which every element is a small multiple of 1/16."""
+        self.axes: dict[str, tuple[int, ...]] = {}
+        """Constants of a few integers, such as the axes of a reduction."""
         self.noisy: set[str] = set()
         """Tensors that carry noise."""
         self.not_angles: set[str] = set()
@@ -58,6 +73,8 @@ class Scope:
         inner.constant = self.constant | weight_names(graph)
         inner.held = self.held | _held(graph)
         inner.whole = self.whole | {weight.name for weight in graph.initializer if is_whole(weight)}
+        inner.coarse = self.coarse | {weight.name for weight in graph.initializer if is_coarse(weight)}
+        inner.axes = self.axes | _few_integers(graph.initializer)
         inner.noisy = set(self.noisy)
         inner.not_angles = _not_angles(graph)
         return inner
@@ -80,6 +97,44 @@ def is_whole(weight: onnx.TensorProto) -> bool:
         return False
     numbers = tensor_value(weight).array.astype(np.float64)
     return bool(np.all((numbers == np.rint(numbers)) & (np.abs(numbers) <= _LARGEST_WHOLE)))
+
+
+def is_coarse(weight: onnx.TensorProto) -> bool:
+    """Return whether every element of a weight is a small multiple of ``STEP``: its products are exact."""
+    if weight.data_location == weight.EXTERNAL or not is_floating(ELEMENT_TYPES.get(weight.data_type, "")):
+        return False
+    numbers = tensor_value(weight).array
+    for part in (numbers.reshape(-1)[:_FEW], numbers):  # most weights show soon that they are not
+        steps = part.astype(np.float64) / STEP
+        if not np.all((steps == np.rint(steps)) & (np.abs(steps) <= _MOST_STEPS)):
+            return False
+    return True
+
+
+def learn_constant(node: onnx.NodeProto, scope: Scope) -> None:
+    """Note what a Constant holds."""
+    for one in node.attribute:
+        if one.name == "value_ints":
+            scope.axes[node.output[0]] = tuple(one.ints)
+        elif one.name == "value_int":
+            scope.axes[node.output[0]] = (one.i,)
+        elif one.name == "value":
+            named = onnx.TensorProto()
+            named.CopyFrom(one.t)
+            named.name = node.output[0]
+            scope.axes |= _few_integers([named])
+            if is_coarse(named):
+                scope.coarse.add(node.output[0])
+
+
+def _few_integers(weights: Iterable[onnx.TensorProto]) -> dict[str, tuple[int, ...]]:
+    return {
+        weight.name: tuple(map(int, tensor_value(weight).array.reshape(-1)))
+        for weight in weights
+        if weight.data_type in _INTEGERS
+        and math.prod(weight.dims) <= _FEW
+        and weight.data_location != weight.EXTERNAL
+    }
 
 
 def size_of(node: onnx.NodeProto, dims: Sequence[Dims]) -> Dims:

@@ -7,8 +7,12 @@ from typing import Any
 import numpy as np
 import onnx
 
+from harness.corpus.nodes import domain_of
+
 Dims = tuple[int | None, ...] | None
 """Sizes of a tensor, None for an unknown one, or for all of them."""
+
+Axes = Sequence[int]
 
 UNKNOWN = 64
 """Terms if the sizes are unknown: the middle, on a logarithmic scale, of 1 and 4096."""
@@ -16,21 +20,28 @@ UNKNOWN = 64
 _MOST = 1 << 40
 """More terms than any machine adds up."""
 
-LANES = 16
-"""Partial sums that reductions keep side by side: a vector of float32 in AVX-512, half a warp of a GPU.
-
-Matrix products have none: their lanes hold elements of the result, each of which grows term by term.
-"""
+_FLATTENS_BEFORE = 13
+"""Opset before which Softmax and its like flatten all axes from the given one on."""
 
 
-def terms_of(node: onnx.NodeProto, dims: Sequence[Dims]) -> float:
-    """Return how many terms a node with inputs of these sizes adds one after the other; 0 if it adds none."""
+def terms_of(node: onnx.NodeProto, dims: Sequence[Dims], opset: int, axes: Axes = ()) -> float:
+    """Return how many terms a node with inputs of these sizes adds one after the other; 0 if it adds none.
+
+    Vector units and GPUs keep several partial sums side by side; what adds up in one row is as right.
+
+    Args:
+        node: The node.
+        dims: Sizes of its inputs.
+        opset: The version of ONNX's operators.
+        axes: The axes that one of its inputs names, if they are known; else empty.
+    """
     op = node.op_type
-    if op in _COUNTS:
-        return float(_known(_COUNTS[op], node, dims))
-    if op in _REDUCTIONS:
-        return _known(_REDUCTIONS[op], node, dims) / LANES
-    return 0.0
+    if op in _FLATTENING and not domain_of(node) and opset < _FLATTENS_BEFORE:
+        return float(_known(_flattened, node, dims))
+    if op in _ALONG and axes:
+        return float(_known(lambda _node, _dims: _ALONG[op](_sizes(dims, 0), axes), node, dims))
+    count = _COUNTS.get(op) or _REDUCTIONS.get(op)
+    return float(_known(count, node, dims)) if count else 0.0
 
 
 def attribute_of(node: onnx.NodeProto, name: str, default: Any) -> Any:
@@ -66,18 +77,45 @@ def _whole(name: str, default: int) -> _Count:
     return lambda node, _dims: int(math.prod(np.atleast_1d(attribute_of(node, name, default))))
 
 
-def _last(_node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
-    return dims[0][-1]  # type: ignore[index, return-value]
-
-
 def _axis(node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
     return _sizes(dims, 0)[int(attribute_of(node, "axis", -1))]
 
 
+def _flattened(node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
+    return math.prod(_sizes(dims, 0)[int(attribute_of(node, "axis", 1)) :])
+
+
+def _transformed(_node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
+    """Count the longest axis that a DFT may be along; which one is an input from opset 20 on."""
+    return max(_sizes(dims, 0)[1:-1])
+
+
 def _axes(node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
     sizes = _sizes(dims, 0)
-    # From opset 13 or 18 on the axes are an input: then all axes are the most there can be.
+    # From opset 13 or 18 on the axes are an input: if they are not known, all axes are the most there can be.
     return math.prod(sizes[axis] for axis in attribute_of(node, "axes", None) or range(len(sizes)))
+
+
+def _per_channel(_node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
+    sizes = _sizes(dims, 0)
+    return math.prod(sizes) // max(1, sizes[1])
+
+
+def _longest(_node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
+    return max(_sizes(dims, 0))
+
+
+def _attended(node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
+    """Count the longest sum of an attention: over a head, or over all positions, past ones included."""
+    query, key = _sizes(dims, 0), dims[1] if len(dims) > 1 and dims[1] is not None else dims[0]
+    if domain_of(node) and node.op_type == "Attention":  # the projection is part of it
+        head, positions = query[-1], query[-2]
+    else:
+        heads = attribute_of(node, "q_num_heads", 0) or attribute_of(node, "num_heads", 1)
+        head = query[-1] if len(query) > 3 else query[-1] // max(1, int(heads))  # noqa: PLR2004 - heads apart
+        positions = _sizes([key], 0)[-2]
+    past = [one[-2] for one in dims[3:] if one is not None and len(one) > 3 and one[-2] is not None]  # noqa: PLR2004
+    return max(head, positions + max(past, default=0))
 
 
 def _groups(node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
@@ -119,11 +157,13 @@ def _by_operator(*rows: tuple[_Count, str]) -> dict[str, _Count]:
 
 
 _COUNTS = _by_operator(
-    (lambda _node, dims: max(_sizes(dims, 0)[-1], _sizes(dims, 1)[-2]), "Attention"),
+    (_attended, "Attention DecoderMaskedMultiHeadAttention GroupQueryAttention MultiHeadAttention"),
+    (lambda _node, dims: _sizes(dims, 0)[-1], "AffineGrid"),
     (_product(1, 1), "CausalConvWithState Conv DeformConv FusedConv"),
     (_conv_transpose, "ConvTranspose"),
-    (_axis, "CumProd CumSum"),
-    (_last, "DFT GroupQueryAttention MultiHeadAttention STFT"),
+    (_longest, "CumProd CumSum"),
+    (_transformed, "DFT"),
+    (_product(2), "STFT"),
     (_einsum, "Einsum"),
     (_gemm, "FusedGemm Gemm"),
     (_matmul, "FusedMatMul MatMul"),
@@ -139,7 +179,8 @@ PRODUCTS = frozenset(_COUNTS) - {"CumSum", "Mean", "Sum"}
 _REDUCTIONS = _by_operator(
     (_whole("kernel_shape", 1), "AveragePool LpPool"),
     (_product(0, 2), "GlobalAveragePool GlobalLpPool"),
-    (_product(0, 2), "InstanceNormalization MeanVarianceNormalization"),
+    (_product(0, 2), "InstanceNormalization"),
+    (_per_channel, "MeanVarianceNormalization"),
     (_groups, "GroupNormalization"),
     (_whole("size", 1), "LRN"),
     (_product(1), "LayerNormalization RMSNormalization SimplifiedLayerNormalization"),
@@ -147,3 +188,19 @@ _REDUCTIONS = _by_operator(
     (_axes, "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd ReduceSum ReduceSumSquare"),
     (_product(2), "SkipLayerNormalization SkipSimplifiedLayerNormalization"),
 )
+"""Operators that add up and do not multiply."""
+
+_FLATTENING = frozenset({"LogSoftmax", "Softmax"})
+
+_ALONG: dict[str, Callable[[Sequence[int], Axes], int]] = {
+    **dict.fromkeys(("CumProd", "CumSum", "DFT"), lambda sizes, axes: sizes[axes[0]]),
+    **{
+        op: lambda sizes, axes: math.prod(sizes[axis] for axis in axes)
+        for op in _REDUCTIONS
+        if op.startswith("Reduce")
+    },
+}
+"""Operators with axes as an input -> their terms, by the sizes of the first input."""
+
+AXES_INPUT = {"DFT": 2} | dict.fromkeys(set(_ALONG) - {"DFT"}, 1)
+"""The same operators -> which input that is."""

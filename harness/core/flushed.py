@@ -1,0 +1,28 @@
+"""Subnormal numbers that were flushed to zero, as many processors do by default."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.core.value import Array
+
+SMALLEST_NORMAL = {"float64": 2.0**-126, "float32": 2.0**-126, "float16": 2.0**-14, "bfloat16": 2.0**-126}
+"""Element type -> smallest number that is not subnormal.
+
+Accelerators without double units compute float64 in single precision, and flush as there.
+"""
+
+
+def flushed(golden: Array, actual: Array, dtype: str) -> NDArray[np.bool_]:
+    """Return which elements are zero on one side, and subnormal on the other.
+
+    Args:
+        golden: Numbers of float64, or of complex128.
+        actual: Likewise, of the same shape.
+        dtype: The element type that they come from; one without subnormals has none that are flushed.
+    """
+    smallest = SMALLEST_NORMAL.get(dtype, 0.0)
+    found: NDArray[np.bool_] = (golden == 0) != (actual == 0)
+    if found.any():
+        with np.errstate(invalid="ignore"):
+            found &= np.maximum(np.abs(golden), np.abs(actual)) < smallest
+    return found

@@ -1,0 +1,52 @@
+"""Which elements of a result are as uncertain as each other."""
+
+import math
+from collections.abc import Sequence
+
+import onnx
+
+from harness.corpus.nodes import operators
+from harness.corpus.noise.drawing import Beside
+from harness.corpus.noise.operators import EVEN
+from harness.corpus.noise.terms import Dims, attribute_of
+
+_ROWS = operators("""
+    Attention GroupQueryAttention MultiHeadAttention RotaryEmbedding SkipLayerNormalization
+""")
+"""Operators that make each row, along the last axis, by itself."""
+
+_NORMALIZED_FROM = frozenset({"LayerNormalization", "RMSNormalization"})
+"""Operators that normalize over an axis and all that follow."""
+
+_CHANNELS = frozenset({"BatchNormalization", "GroupNormalization", "InstanceNormalization"})
+"""Operators with a scale and an offset for each channel, the second axis."""
+
+_PLANES = frozenset({"GridSample", "Resize", "Upsample"})
+"""Operators that interpolate in planes, behind the axes of batch and channel."""
+
+_ENOUGH = 16
+"""Elements whose mean says how large one of them usually is."""
+
+
+def even_axes(node: onnx.NodeProto, dims: Sequence[Dims]) -> Beside:
+    """Return the axes along which all elements are as uncertain; none for all axes, "" where none are.
+
+    ``dims`` are the sizes of the node's inputs. If they are not known, all elements are.
+    """
+    if node.op_type not in EVEN:
+        return ""
+    sizes = dims[0] if dims and dims[0] is not None else ()
+    rank = len(sizes)
+    if node.op_type in _ROWS:
+        axes: tuple[int, ...] = (-1,)
+    elif node.op_type in _NORMALIZED_FROM:
+        first = int(attribute_of(node, "axis", -1))
+        axes = tuple(range(first - rank if first >= 0 else first, 0))
+    elif node.op_type in _CHANNELS:
+        axes = tuple(axis for axis in range(rank) if axis != 1)
+    elif node.op_type in _PLANES:
+        axes = tuple(range(2, rank))
+    else:
+        return ()
+    known = [sizes[axis] for axis in axes if -rank <= axis < rank]
+    return axes if math.prod(size or 1 for size in known) >= _ENOUGH and len(known) == len(axes) else ()

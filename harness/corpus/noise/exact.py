@@ -1,0 +1,163 @@
+"""Nodes that find out where an operation rounds nothing at all.
+
+Every implementation has the same result there, and noise would move ties that are none. It is found while the
+model runs, element by element, from the very operands: with noise on these the operation rounds again.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import onnx
+from onnx.helper import make_node, make_tensor
+
+from harness.corpus.nodes import domain_of
+from harness.corpus.noise.drawing import DOUBLE, FLOAT
+from harness.corpus.noise.tensors import STEP, Scope
+from harness.corpus.noise.terms import attribute_of
+from harness.corpus.schema_types import FLOATS
+
+SELECTS_FROM = 9
+"""Opset from which on there is Where."""
+
+_BINARY = frozenset({"Add", "Div", "Mul", "Sub"})
+_SUMS = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul", "ReduceSum", "Sum"})
+"""Operators whose results are exact if all operands are coarse, and no partial sum is too large."""
+
+_EXACT_UP_TO = 2.0**24
+"""Number up to which float32 has all whole numbers."""
+
+_BOOL = onnx.TensorProto.BOOL
+
+
+class Watch(NamedTuple):
+    """Nodes that find out where another one rounds.
+
+    Attributes:
+        flag: The name of what they find, true where its result is rounded; empty where none look.
+        before: Those that come before it, for all of its result at once.
+        after: Those that come after it, for each element.
+    """
+
+    flag: str = ""
+    before: tuple[onnx.NodeProto, ...] = ()
+    after: tuple[onnx.NodeProto, ...] = ()
+
+
+def watched(node: onnx.NodeProto, result: str, kind: str, scope: Scope) -> Watch:
+    """Return what finds out where a node rounds, if that can be found.
+
+    Args:
+        node: With the operands as they are before noise.
+        result: The name that its exact result gets.
+        kind: The type of that.
+        scope: What is known of the operands.
+    """
+    if domain_of(node) or len(node.output) > 1:
+        return Watch()
+    flag = f"{result}.is_rounded"
+    if node.op_type in _BINARY:
+        return Watch(flag=flag, after=(*_rounded(node, result, flag, kind),))
+    if node.op_type in _SUMS and kind == FLOAT and _may_be_exact(node, scope):
+        return Watch(flag=flag, before=(*_summed(node, flag),))
+    return Watch()
+
+
+def _may_be_exact(node: onnx.NodeProto, scope: Scope) -> bool:
+    """Return whether a node adds up products or numbers that may all be coarse."""
+    plain = all(attribute_of(node, name, 1.0) == 1.0 for name in ("alpha", "beta"))
+    fine = scope.constant.difference(scope.coarse)
+    return plain and fine.isdisjoint(name for _, name in _operands(node))
+
+
+def _rounded(node: onnx.NodeProto, result: str, flag: str, kind: str) -> Iterator[onnx.NodeProto]:
+    """Yield nodes that compute where a node rounds its ``result``.
+
+    A quotient must also be exact for those that multiply by the reciprocal. float64 is held to float32, in
+    which processors without it compute.
+    """
+    stem, double = f"{result}.rounds", FLOATS[DOUBLE]
+    sides = []
+    for index, name in enumerate(node.input[:2]):
+        sides.append(f"{stem}.side{index}")
+        yield from _widened(name, sides[-1], kind)
+    yield make_node(node.op_type, sides, [f"{stem}.right"])
+    yield make_node("Cast", [result], [f"{stem}.found"], to=double)
+    compared = f"{flag}.result" if node.op_type == "Div" else flag
+    yield from _differs(f"{stem}.right", f"{stem}.found", compared, kind)
+    if node.op_type != "Div":
+        return
+    one, quotient = f"{stem}.one", f"{stem}.reciprocal"
+    yield make_node("Constant", [], [one], value=make_tensor("one", double, [], [1.0]))
+    yield make_node("Div", [one, sides[1]], [quotient])
+    yield make_node("Cast", [quotient], [f"{quotient}.narrow"], to=FLOATS[kind if kind != DOUBLE else FLOAT])
+    yield make_node("Cast", [f"{quotient}.narrow"], [f"{quotient}.wide"], to=double)
+    yield from _differs(quotient, f"{quotient}.wide", f"{quotient}.rounds", FLOAT)
+    yield make_node("Or", [compared, f"{quotient}.rounds"], [flag])
+
+
+def _summed(node: onnx.NodeProto, stem: str) -> Iterator[onnx.NodeProto]:
+    """Yield nodes that compute whether a sum is rounded anywhere, as one flag, the ``stem`` of other names.
+
+    All operands are multiples of ``STEP``, and the sum of the magnitudes is within what float32 has: then
+    every partial sum is exact, in whatever order.
+    """
+    bound = onnx.NodeProto()
+    bound.CopyFrom(node)
+    bound.name = ""
+    bound.output[:] = [f"{stem}.bound"]
+    parts = []
+    for index, name in _operands(node):
+        size, steps, cut = (f"{stem}.{word}{index}" for word in ("size", "steps", "cut"))
+        yield make_node("Abs", [name], [size])
+        yield _number(f"{steps}.step", 1 / STEP)
+        yield make_node("Mul", [size, f"{steps}.step"], [steps])
+        yield make_node("Floor", [steps], [cut])
+        yield make_node("Sub", [steps, cut], [f"{cut}.rest"])
+        yield make_node("ReduceSum", [f"{cut}.rest"], [f"{cut}.all"], keepdims=0)
+        parts.append(f"{cut}.all")
+        bound.input[index] = size
+    yield bound
+    yield _number(f"{stem}.limit", _EXACT_UP_TO * STEP * STEP)
+    yield make_node("Sub", [f"{stem}.bound", f"{stem}.limit"], [f"{stem}.over"])
+    yield make_node("Relu", [f"{stem}.over"], [f"{stem}.beyond"])
+    yield make_node("ReduceSum", [f"{stem}.beyond"], [f"{stem}.excess"], keepdims=0)
+    yield make_node("Sum", [*parts, f"{stem}.excess"], [f"{stem}.amount"])
+    yield make_node("Cast", [f"{stem}.amount"], [stem], to=_BOOL)
+
+
+def selected(flag: str, noisy: str, plain: str, result: str, kind: str) -> Iterator[onnx.NodeProto]:
+    """Yield nodes that take the ``noisy`` elements where a flag is true, the ``plain`` ones elsewhere."""
+    if kind in {FLOAT, DOUBLE}:
+        yield make_node("Where", [flag, noisy, plain], [result])
+        return
+    # The CPU EP selects from neither of the 16-bit types.
+    wide = [f"{result}.{word}" for word in ("noisy_wide", "plain_wide")]
+    for source, name in zip((noisy, plain), wide, strict=True):
+        yield make_node("Cast", [source], [name], to=FLOATS[FLOAT])
+    yield make_node("Where", [flag, *wide], [f"{result}.wide"])
+    yield make_node("Cast", [f"{result}.wide"], [result], to=FLOATS[kind])
+
+
+def _operands(node: onnx.NodeProto) -> Sequence[tuple[int, str]]:
+    used = node.input[:1] if node.op_type == "ReduceSum" else node.input
+    return [(index, name) for index, name in enumerate(used) if name]
+
+
+def _widened(name: str, result: str, kind: str) -> Iterator[onnx.NodeProto]:
+    if kind == DOUBLE:
+        yield make_node("Cast", [name], [f"{result}.narrow"], to=FLOATS[FLOAT])
+        name = f"{result}.narrow"
+    yield make_node("Cast", [name], [result], to=FLOATS[DOUBLE])
+
+
+def _differs(right: str, found: str, result: str, kind: str) -> Iterator[onnx.NodeProto]:
+    """Yield nodes that compare two doubles; NaN differs from everything."""
+    if kind == DOUBLE:
+        yield from _widened(right, f"{result}.narrowed", kind)
+        right = f"{result}.narrowed"
+    yield make_node("Sub", [right, found], [f"{result}.rest"])
+    yield make_node("Cast", [f"{result}.rest"], [result], to=_BOOL)
+
+
+def _number(name: str, number: float) -> onnx.NodeProto:
+    return make_node("Constant", [], [name], value=make_tensor("number", FLOATS[FLOAT], [], [number]))

@@ -1,0 +1,43 @@
+"""Subnormal numbers that became zero."""
+
+import numpy as np
+import pytest
+
+from harness.core.compare import compare_all
+from harness.core.flushed import flushed
+from harness.core.judged import judge_row
+from harness.core.policy import Policy
+from harness.core.tolerance import DEFAULTS
+from harness.core.value import tensor
+
+
+@pytest.mark.parametrize(
+    ("golden", "actual", "dtype", "found"),
+    [
+        (1e-40, 0.0, "float32", True),
+        (0.0, -1e-40, "float32", True),
+        (1e-37, 0.0, "float32", False),
+        (1e-40, 2e-40, "float32", False),
+        (0.0, 0.0, "float32", False),
+        (2e-5, 0.0, "float16", True),
+        (7e-5, 0.0, "float16", False),
+        (1e-40, 0.0, "bfloat16", True),
+        (1e-40, 0.0, "complex64", False),
+        (np.nan, 0.0, "float32", False),
+    ],
+)
+def test_only_what_is_subnormal_is_flushed(golden: float, actual: float, dtype: str, *, found: bool) -> None:
+    assert flushed(np.array([golden]), np.array([actual]), dtype).tolist() == [found]
+
+
+def test_an_output_of_flushed_numbers_is_right_and_says_so() -> None:
+    golden = np.full(10, 1e-40, np.float32)
+    found = compare_all(
+        (("y", tensor(golden)),), (("y", tensor(np.zeros_like(golden))),), lambda _: DEFAULTS["float32"]
+    )
+    assert found.verdict is None
+    (row,) = found.outputs
+    assert row.details is not None
+    assert row.details.flushed == 10
+    assert not row.is_lost
+    assert judge_row(row, Policy()).fault is None
