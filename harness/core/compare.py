@@ -208,11 +208,7 @@ class _Rows:
             row = with_steps(row, output_kind, golden, actual)
         if isinstance(output_kind, Chosen):  # a tie is right, whatever multiple of the noise it is
             if measured.mismatched:
-                if self.noise is not None and name in self.noise.moved:
-                    output_kind = msgspec.structs.replace(output_kind, moved=self.noise.moved[name])
-                row, note = with_ties(row, output_kind, golden, actual, self._tie_tolerance(output_kind))
-                if self.noise is not None:
-                    row = with_noise(row, golden, actual, self.noise)
+                row, note = self._chosen(row, golden, actual, output_kind)
         elif self.noise is not None and self.noise.knows(name) and not measured.special:
             row = with_noise(row, golden, actual, self.noise)
         if measured.special:
@@ -225,6 +221,15 @@ class _Rows:
             measured = msgspec.structs.replace(measured, mismatched=row.mismatched)
             row = with_details(row, message=wording.values(name, golden, actual, measured, tolerance, note))
         return row
+
+    def _chosen(
+        self, row: OutputMetrics, golden: Tensor, actual: Tensor, chosen: Chosen
+    ) -> tuple[OutputMetrics, str]:
+        """Return the row of positions that differ, with their ties, and a note on these."""
+        if self.noise is not None and row.name in self.noise.moved:
+            chosen = msgspec.structs.replace(chosen, moved=self.noise.moved[row.name])
+        row, note = with_ties(row, chosen, golden, actual, self._tie_tolerance(chosen))
+        return row if self.noise is None else with_noise(row, golden, actual, self.noise), note
 
     def _hint(self, golden: Tensor, actual: Tensor, tolerance: Tolerance) -> str:
         if not self.hints_left:

@@ -16,6 +16,8 @@ from harness.core.tolerance import EXACT, UNIT_ROUNDOFF, Tolerance
 from harness.core.value import Map, Sequence, Tensor, Value
 
 _NAME_LIMIT = 60
+_ALL = 1e300
+"""From here on a size stands for an output that noise makes NaN, infinite or of another shape."""
 _NAMES_LIMIT = 3
 
 
@@ -158,15 +160,22 @@ def delivered(row: OutputMetrics, precision: str) -> str:
 
 def ill_conditioned(row: OutputMetrics, noise: Noise) -> str:
     """Describe an output of which rounding leaves nothing, whoever computes it."""
-    moved = f"rounding at {noise.precision} moves it by {noise.size:.2g} of its size"
-    return f"{output(row.name)} cannot be judged: {moved}"
+    return f"{output(row.name)} cannot be judged: rounding at {noise.precision} {_moves(row, noise)}"
 
 
 def nothing_left(row: OutputMetrics, noise: Noise, remedy: str) -> str:
     """Describe an output of which the rounding of a coarser precision leaves nothing."""
     coarse = noise.delivers or noise.precision
-    what = f"the EP computes in {coarse}, whose rounding moves it by {noise.size:.2g} of its size"
+    what = f"the EP computes in {coarse}, whose rounding {_moves(row, noise)}"
     return f"{output(row.name)}: {what}{_remedied(row, remedy)}"
+
+
+def _moves(row: OutputMetrics, noise: Noise) -> str:
+    """Return by how much noise moves an output, as a part of its size."""
+    size = noise.size or (row.relative_error or 0.0) / (noise.rms or 1.0)
+    return (
+        f"moves it by {size:.2g} of its size" if size < _ALL else "makes it NaN, infinite or of another shape"
+    )
 
 
 def precision_loss(row: OutputMetrics, delivered: str, least: float, remedy: str) -> str:
