@@ -54,8 +54,7 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Accuracy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An error, larger than rounding, that a document allows for some operators.
 
-    A cell with such an error fails all the same: a model may need better values. Triage tells that a document
-    allows it.
+    A cell with such an error is right, and marked ``approximate`` with the size of the error.
 
     Attributes:
         operators: Operators of ONNX's own domain.

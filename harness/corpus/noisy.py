@@ -3,7 +3,7 @@
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -46,7 +46,7 @@ EP may land on its other side, 8 draws at 1 and 16 at 8 miss one in some 10,000.
 """
 
 _COARSE = (1.0, 1.0)
-"""Amplitudes at coarser precisions, whose noise is far above that of float32.
+"""Amplitudes at coarser precisions and for allowed errors, whose noise is far above that of float32.
 
 Many elements lie within it beside the edge of a Relu, which amplified noise would not leave on their side.
 """
@@ -57,12 +57,29 @@ _SMALL = 1 << 20
 _AMPLITUDES = "amplitudes.json"
 
 
-def noisy_case(case: Case, precision: str) -> Case | Inapplicable:
+def with_allowed(precision: str, allowed: Iterable[tuple[str, float]]) -> str:
+    """Return what noise is drawn for: a precision, and errors that a document allows some operators.
+
+    These are pairs of an operator and the largest error of an element ``y``, as a part of ``1 + abs(y)``. The
+    text is also a part of a file's name: ``float32+Cos=0.00048828125``.
+    """
+    return "+".join((precision, *(f"{operator}={error!r}" for operator, error in sorted(allowed))))
+
+
+def parts_of(noise_at: str) -> tuple[str, dict[str, float]]:
+    """Return the precision and the allowed errors of a text by ``with_allowed``."""
+    precision, *pairs = noise_at.split("+")
+    return precision, {
+        operator: float(error) for operator, _, error in (pair.partition("=") for pair in pairs)
+    }
+
+
+def noisy_case(case: Case, noise_at: str) -> Case | Inapplicable:
     """Return a case, as it is run plainly, with a model that adds noise and that the CPU provider runs.
 
     Each data set becomes ``1 + N`` data sets: one without noise, and N with. The model is written to the
     folder ``noisy_entry`` of the cache, once. The roundings are those of a precision, a key of ``PRECISIONS``
-    in ``harness.core.noise``.
+    in ``harness.core.noise``; ``noise_at`` may also have errors, see ``with_allowed``.
 
     Raises:
         ModelError: The model is broken or missing.
@@ -70,13 +87,14 @@ def noisy_case(case: Case, precision: str) -> Case | Inapplicable:
     """
     if drawn := sorted(RANDOM_OPERATORS & case.facts.op_types.keys()):
         return Inapplicable(f"the model draws random numbers: {', '.join(drawn)}")
+    precision, _ = parts_of(noise_at)
     if precision == "bfloat16" and case.facts.opsets.get("ai.onnx", BFLOAT16_CASTS) < BFLOAT16_CASTS:
         return Inapplicable(f"the model is of an opset before {BFLOAT16_CASTS}, which has no bfloat16")
-    entry = noisy_entry(case, precision)
+    entry = noisy_entry(case, noise_at)
 
     def build(folder: Path) -> None:
         with blame(case.model_path):
-            amplitudes = _build(case, precision, folder)
+            amplitudes = _build(case, noise_at, folder)
         (folder / _AMPLITUDES).write_bytes(msgspec.json.encode(amplitudes))
 
     fill_once(entry, build)
@@ -101,18 +119,18 @@ def noisy_case(case: Case, precision: str) -> Case | Inapplicable:
             for data_set in case.data_sets
             for index, amplitude in enumerate(draws)
         ),
-        digest=digest_of("noise", precision, FORMAT, SAMPLES, amplitudes, case.digest),
+        digest=digest_of("noise", noise_at, FORMAT, SAMPLES, amplitudes, case.digest),
     )
 
 
-def noisy_entry(case: Case, precision: str) -> Path:
+def noisy_entry(case: Case, noise_at: str) -> Path:
     """Return the folder of the model with noise; once its results are known, it is no longer needed."""
-    return cache_root() / "noise" / f"{case.digest}-{precision}-v{FORMAT}"
+    return cache_root() / "noise" / f"{case.digest}-{noise_at}-v{FORMAT}"
 
 
-def discard_noisy(case: Case, precision: str) -> None:
+def discard_noisy(case: Case, noise_at: str) -> None:
     """Remove a model with noise that is no longer needed, unless it is small."""
-    entry = noisy_entry(case, precision)
+    entry = noisy_entry(case, noise_at)
     with contextlib.suppress(OSError):
         if (entry / MODEL).stat().st_size > _SMALL:
             shutil.rmtree(entry, ignore_errors=True)
@@ -156,12 +174,14 @@ def noisy_model(
     return (model, found) if found.sites else written(folded=False)
 
 
-def _build(case: Case, precision: str, folder: Path) -> str | tuple[float, ...]:
+def _build(case: Case, noise_at: str, folder: Path) -> str | tuple[float, ...]:
     """Write the model with noise. Return its amplitudes, or why it has none."""
     from harness.corpus.noise.flat import NotFlatError
 
+    precision, allowed = parts_of(noise_at)
+    inputs = case.data_sets[0].inputs
     try:
-        model, written = noisy_model(lambda: load_model(case.model_path), case.data_sets[0].inputs, precision)
+        model, written = noisy_model(lambda: load_model(case.model_path), inputs, precision, allowed=allowed)
     except NotFlatError as error:
         return str(error)
     (folder / MODEL).write_bytes(model.SerializeToString())
@@ -171,7 +191,7 @@ def _build(case: Case, precision: str, folder: Path) -> str | tuple[float, ...]:
         return ()
     if written.jumps:
         return JUMPING
-    return SMOOTH if precision == "float32" else _COARSE
+    return SMOOTH if precision == "float32" and not allowed else _COARSE
 
 
 def _set_sizes(model: "onnx.ModelProto", inputs: Mapping[str, Value]) -> None:

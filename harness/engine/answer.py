@@ -10,7 +10,7 @@ from harness.core.spread import spread_of
 from harness.core.tolerance import EXACT, Tolerance, ToleranceFor, computing_precision, default_tolerance
 from harness.core.verdict import Phase
 from harness.corpus.case import Case
-from harness.corpus.noisy import amplitudes_of, discard_noisy
+from harness.corpus.noisy import amplitudes_of, discard_noisy, parts_of
 from harness.corpus.precision import keep_declined, keep_failed, keep_made
 from harness.corpus.zeroed import discard_zeroed, operators_of
 from harness.engine.cases import Cases, Found, NoCase, why_not
@@ -122,15 +122,15 @@ def _keep_noise(
     case, golden = _plain(question, cases, references)
     if case is None or golden is None:
         return
-    precision = question.noise_at
+    noise_at = question.noise_at
     if answer.status == "ok":
         amplitudes = amplitudes_of(noisy)
-        spread = spread_of(golden.outputs, answer.outputs, amplitudes, precision)
-        references.keep_spread(case, precision, spread, amplitudes)
-        discard_noisy(case, precision)
-    elif references.spread(case, precision) is None:  # else another run has removed the model with noise
+        spread = spread_of(golden.outputs, answer.outputs, amplitudes, parts_of(noise_at)[0])
+        references.keep_spread(case, noise_at, spread, amplitudes)
+        discard_noisy(case, noise_at)
+    elif references.spread(case, noise_at) is None:  # else another run has removed the model with noise
         why = one_line(f"the model does not run with noise: {answer.message}")
-        references.keep_spread(case, precision, why)
+        references.keep_spread(case, noise_at, why)
 
 
 def _keep_zeroed(

@@ -1,20 +1,23 @@
 """What a cell is measured with: the answers of others, and the rule of the matrix."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from harness.core.cell import Cell
+from harness.core.noise import PRECISIONS
 from harness.core.policy import Policy
 from harness.core.precision import IN_MODEL
 from harness.core.spread import Spread
 from harness.core.tolerance import FLOORS, computing_precision
 from harness.corpus.case import Case
 from harness.corpus.generation import Generation
+from harness.corpus.noisy import with_allowed
 from harness.engine.task import Kind
 from harness.golden.golden import Golden
 from harness.plan.plan import Plan
 from harness.plan.runs_entry import RepeatSettings
+from harness.plan.target import Target
 from harness.plan.tolerance_entry import policy_of
 
 
@@ -56,16 +59,14 @@ class Wider(msgspec.Struct, frozen=True, kw_only=True):
     """What may explain an error beside the noise of a cell: see ``harness.core.output_metrics.Noise``.
 
     Attributes:
-        precision: The precision whose rounding makes the noise.
+        noise_at: What the noise is of: see ``harness.corpus.noisy.with_allowed``.
         delivers: The precision, in the provider's terms, that it may compute in by its own default.
         document: The document that allows larger errors.
-        allowed: These errors: operator -> error of an element ``y`` as a part of ``1 + abs(y)``.
     """
 
-    precision: str
+    noise_at: str
     delivers: str = ""
     document: str = ""
-    allowed: tuple[tuple[str, float], ...] = ()
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,7 +106,7 @@ def rule_of(plan: Plan, cell: Cell, case: Case) -> Rule:
     if own != precision:
         policy = msgspec.structs.replace(policy, own_precision=own)
     delivers = tuple(one for one in target.delivers(cell) if policy.is_coarser(one))
-    wider = _wider(policy, delivers)
+    wider = (*_coarser(policy, delivers), *_documented(policy, target, case))
     if wider:
         policy = msgspec.structs.replace(policy, remedy=target.remedy(cell, own))
     return Rule(
@@ -117,9 +118,20 @@ def rule_of(plan: Plan, cell: Cell, case: Case) -> Rule:
     )
 
 
-def _wider(policy: Policy, delivers: tuple[str, ...]) -> tuple[Wider, ...]:
-    """Return what may explain an error beside the noise that the policy asks for."""
-    # That the model's own precision leaves nothing shows that a coarser one is not to blame.
-    own = (Wider(precision=policy.own_precision),) if policy.is_coarser(policy.noise_at) else ()
-    default = (Wider(precision=FLOORS[one], delivers=one) for one in delivers)
-    return (*own, *default)
+def _coarser(policy: Policy, delivers: tuple[str, ...]) -> Iterator[Wider]:
+    """Yield the precisions that may explain an error beside the one that the policy asks for."""
+    if policy.is_coarser(policy.noise_at):
+        # That the model's own precision leaves nothing shows that the coarser one is not to blame.
+        yield Wider(noise_at=policy.own_precision)
+    yield from (Wider(noise_at=FLOORS[one], delivers=one) for one in delivers)
+
+
+def _documented(policy: Policy, target: Target, case: Case) -> Iterator[Wider]:
+    """Yield the errors that documents allow the provider for operators of the model."""
+    if policy.converted or policy.noise_at not in PRECISIONS:
+        return
+    used = [one for one in target.accuracy if not case.facts.op_types.keys().isdisjoint(one.operators)]
+    allowed = {name: one.error for one in used for name in one.operators if name in case.facts.op_types}
+    if allowed:
+        documents = ", ".join(dict.fromkeys(one.document for one in used))
+        yield Wider(noise_at=with_allowed(policy.noise_at, allowed.items()), document=documents)

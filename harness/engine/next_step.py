@@ -13,6 +13,7 @@ from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
 from harness.core.spread import Spread
 from harness.core.value import STRING, NamedValues, Tensor, Value
 from harness.corpus.case import Case
+from harness.corpus.noisy import parts_of
 from harness.corpus.revealed import hidden, read_by_partials
 from harness.corpus.undefined import undefined_outputs
 from harness.corpus.zeroed import may_be_zeroed
@@ -180,23 +181,24 @@ class NextStep(msgspec.Struct, frozen=True):
             own = own.for_golden(AS_IS)
         following = next(one for one in rule.wider if one not in evidence.wider)
         of = self.cases.of(own) if rule.policy.converted else case
-        noise = self._spread(own, of, following.precision)
+        noise = self._spread(own, of, following.noise_at)
         if isinstance(noise, Question):
             return noise
         known = {**evidence.wider, following: noise}
         answered = (Need.WIDER.value,) if len(known) == len(rule.wider) else ()
         return msgspec.structs.replace(evidence, wider=known, answered=(*evidence.answered, *answered))
 
-    def _spread(self, own: Question, case: Found, precision: str) -> Spread | str | Question:
+    def _spread(self, own: Question, case: Found, noise_at: str) -> Spread | str | Question:
         """Return the noise of a model, or why it has none."""
         if not isinstance(case, Case):
             return why_not(case)
-        spread = self.references.spread(case, precision)
+        spread = self.references.spread(case, noise_at)
         if spread is not None:
             return spread
+        precision, _ = parts_of(noise_at)
         if precision not in PRECISIONS:
             return f"the noise of {precision} is not known"
-        question = msgspec.structs.replace(own, kind=Kind.NOISE, noise_at=precision)
+        question = msgspec.structs.replace(own, kind=Kind.NOISE, noise_at=noise_at)
         noisy = self.cases.of(question)
         return question if isinstance(noisy, Case) else why_not(noisy)
 

@@ -119,33 +119,36 @@ class References:
             unkept = Golden(status="lost", message=f"the CPU EP's answer: {no_room}")
             self._others.put(_other(question, case), unkept, 0)
 
-    def spread(self, case: Case, precision: str) -> Spread | str | None:
-        """Return the noise of a model at a precision, or why it has none; None if it has to be asked."""
+    def spread(self, case: Case, noise_at: str) -> Spread | str | None:
+        """Return a noise of a model, or why it has none; None if it has to be asked.
+
+        For ``noise_at`` see ``harness.corpus.noisy.with_allowed``.
+        """
         if case.frozen is not None:
             return case.frozen.noise
-        key = (case.digest, precision)
+        key = (case.digest, noise_at)
         if (why := self._noiseless.get(key)) is not None:
             return why
         spread = self._spreads.get(key)
         if spread is None:
-            spread = load_spread(self._stores[Kind.ANSWER].entry(case), precision)
+            spread = load_spread(self._stores[Kind.ANSWER].entry(case), noise_at)
             if spread is not None:
                 self._spreads.put(key, spread, spread.nbytes)
         return spread
 
     def keep_spread(
-        self, case: Case, precision: str, spread: Spread | str, amplitudes: tuple[float, ...] = ()
+        self, case: Case, noise_at: str, spread: Spread | str, amplitudes: tuple[float, ...] = ()
     ) -> None:
-        """Keep the noise of a model, or why it has none; ``amplitudes`` are those of the noisy runs.
+        """Keep a noise of a model, or why it has none; ``amplitudes`` are those of the noisy runs.
 
         Raises:
             UsageError: The store cannot be written. The noise is known nevertheless.
         """
         if isinstance(spread, str):
-            self._noiseless.put((case.digest, precision), spread, 0)
+            self._noiseless.put((case.digest, noise_at), spread, 0)
             return
-        self._spreads.put((case.digest, precision), spread, spread.nbytes)
-        save_spread(self._stores[Kind.ANSWER].entry(case), spread, amplitudes)
+        self._spreads.put((case.digest, noise_at), spread, spread.nbytes)
+        save_spread(self._stores[Kind.ANSWER].entry(case), noise_at, spread, amplitudes)
 
     def unnoticed(self, case: Case) -> tuple[str, ...] | None:
         """Return operators of nodes that could compute zeros unnoticed; None if it has to be asked."""

@@ -70,7 +70,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         runtime: The runtime whose CPU provider answers.
         scenario: The scenario whose data the model gets, and what is done with the session.
         precision: The precision that the model is converted to; ``fp32`` leaves it as it is.
-        noise_at: For the kind ``NOISE`` the precision of the noise, else empty.
+        noise_at: For the kind ``NOISE`` what the noise is of, see ``harness.corpus.noisy.with_allowed``; else
+            empty.
     """
 
     suite: str

@@ -37,9 +37,12 @@ class _SpreadManifest(msgspec.Struct, frozen=True, kw_only=True):
     moved: tuple[dict[str, str], ...]
 
 
-def load_spread(entry: Path, precision: str) -> Spread | None:
-    """Return the spread at a precision in the entry of a golden, or None; a damaged one is removed."""
-    home = entry / f"spread_{precision}"
+def load_spread(entry: Path, noise_at: str) -> Spread | None:
+    """Return a spread in the entry of a golden, or None; a damaged one is removed.
+
+    For ``noise_at`` see ``harness.corpus.noisy.with_allowed``.
+    """
+    home = entry / f"spread_{noise_at}"
     if not home.is_dir():
         return None
     try:
@@ -47,7 +50,7 @@ def load_spread(entry: Path, precision: str) -> Spread | None:
         made_with = (manifest.format, manifest.noise_format, manifest.samples)
         if made_with == (FORMAT, noisy.FORMAT, noisy.SAMPLES):
             return Spread(
-                precision=precision,
+                precision=manifest.precision,
                 outputs=tuple(
                     {
                         leaf: _read(home / _file(number, index), digest)
@@ -70,7 +73,7 @@ def load_spread(entry: Path, precision: str) -> Spread | None:
     return None
 
 
-def save_spread(entry: Path, spread: Spread, amplitudes: tuple[float, ...]) -> None:
+def save_spread(entry: Path, noise_at: str, spread: Spread, amplitudes: tuple[float, ...]) -> None:
     """Store a spread in the entry of its golden; do nothing if the golden is not stored.
 
     For ``amplitudes`` see ``harness.corpus.noisy.amplitudes_of``.
@@ -104,7 +107,7 @@ def save_spread(entry: Path, spread: Spread, amplitudes: tuple[float, ...]) -> N
         )
         (folder / _MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
 
-    keep_beside(entry, f"spread_{spread.precision}", build)
+    keep_beside(entry, f"spread_{noise_at}", build)
 
 
 def load_unnoticed(entry: Path) -> tuple[str, ...] | None:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET
 
 from harness.catalog.option import PrecisionMode
+from harness.catalog.provider import Accuracy
 from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.core.precision import IN_MODEL
 from harness.core.structure import OPTION
@@ -94,6 +95,12 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         choosing = {key for mode in known.precision_modes for key in mode.options}
         choosing |= {option.key for option in known.options if option.changes_numerics}
         return () if choosing & self.options_at(cell).keys() else known.delivers
+
+    @property
+    def accuracy(self) -> tuple[Accuracy, ...]:
+        """Errors, larger than rounding, that documents allow the provider."""
+        known = known_provider(self.provider)
+        return () if known is None else known.accuracy
 
     def remedy(self, cell: Cell, precision: str) -> str:
         """Return what makes the provider compute in a precision, in words; empty if nothing is known."""

@@ -41,7 +41,7 @@ def spread() -> Spread:
 
 
 def test_a_spread_comes_back(entry: Path) -> None:
-    save_spread(entry, spread(), AMPLITUDES)
+    save_spread(entry, "float32", spread(), AMPLITUDES)
     found = load_spread(entry, "float32")
     assert found is not None
     assert found.precision == "float32"
@@ -60,14 +60,14 @@ def test_a_spread_comes_back(entry: Path) -> None:
 
 
 def test_its_parameters_stand_beside_it(entry: Path) -> None:
-    save_spread(entry, spread(), AMPLITUDES)
+    save_spread(entry, "float32", spread(), AMPLITUDES)
     text = (entry / "spread_float32" / "spread.json").read_text(encoding="utf-8")
     assert '"amplitudes": [\n    16.0\n  ]' in text
 
 
 def test_one_that_is_there_stays(entry: Path) -> None:
-    save_spread(entry, spread(), AMPLITUDES)
-    save_spread(entry, Spread(precision="float32", outputs=()), AMPLITUDES)
+    save_spread(entry, "float32", spread(), AMPLITUDES)
+    save_spread(entry, "float32", Spread(precision="float32", outputs=()), AMPLITUDES)
     found = load_spread(entry, "float32")
     assert found is not None
     assert len(found.outputs) == 2
@@ -75,7 +75,7 @@ def test_one_that_is_there_stays(entry: Path) -> None:
 
 @pytest.mark.parametrize("damage", ["torn", "values", "shape", "gone", "manifest", "pickle"])
 def test_a_damaged_spread_counts_as_none(entry: Path, damage: str) -> None:
-    save_spread(entry, spread(), AMPLITUDES)
+    save_spread(entry, "float32", spread(), AMPLITUDES)
     home = entry / "spread_float32"
     file = home / "test_data_set_0-output_0.npy"
     if damage == "torn":
@@ -89,22 +89,22 @@ def test_a_damaged_spread_counts_as_none(entry: Path, damage: str) -> None:
     else:
         np.save(file, np.ones(3 if damage == "values" else 4))
     assert load_spread(entry, "float32") is None
-    save_spread(entry, spread(), AMPLITUDES)
+    save_spread(entry, "float32", spread(), AMPLITUDES)
     assert load_spread(entry, "float32") is not None
 
 
 def test_another_method_makes_it_anew(entry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    save_spread(entry, spread(), AMPLITUDES)
+    save_spread(entry, "float32", spread(), AMPLITUDES)
     monkeypatch.setattr("harness.golden.spreads.FORMAT", 0)
     assert load_spread(entry, "float32") is None
 
 
 def test_no_spread_without_a_golden(tmp_path: Path) -> None:
-    save_spread(tmp_path / "nothing", spread(), AMPLITUDES)
+    save_spread(tmp_path / "nothing", "float32", spread(), AMPLITUDES)
     assert not (tmp_path / "nothing").exists()
 
 
 def test_it_goes_with_its_golden(entry: Path, tmp_path: Path) -> None:
-    save_spread(entry, spread(), AMPLITUDES)
+    save_spread(entry, "float32", spread(), AMPLITUDES)
     assert len(list(prune_goldens(older_than_s=-3600, root=tmp_path))) == 1
     assert load_spread(entry, "float32") is None
