@@ -1,0 +1,100 @@
+"""What explains an error beside rounding, and what is left of the answer: cells judged from end to end."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from harness.core.value import Array, Tensor
+from harness.core.verdict import Verdict
+from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.case import Case
+from harness.engine.task import Kind, Question
+from tests.engine.test_next_step import Court
+
+OPENVINO, WEBGPU = "OpenVINOExecutionProvider", "WebGpuExecutionProvider"
+
+# A product of two rows that all but cancel: one rounding to bfloat16 takes most of the difference.
+AMPLIFYING = """<ir_version: 9, opset_import: ["" : 17]>
+agraph (float[4, 64] x) => (float[4, 64] y) {
+    c = Constant<value_float = 1.0005>() a = Tanh(x) b = Mul(a, c) y = Sub(b, a) }"""
+
+# Logits that are all but equal, where one unit in the last place is 1,024: their softmax is anything.
+LEVEL = """<ir_version: 9, opset_import: ["" : 17]>
+agraph (float[4, 64] x) => (float[4, 64] y) {
+    big = Constant<value_float = 1e10>() s = Constant<value_float = 1e3>()
+    m = Mul(x, s) a = Add(m, big) l = Sqrt(a) q = Mul(l, l) y = Softmax(q) }"""
+
+WAVES = """<ir_version: 9, opset_import: ["" : 17]>
+agraph (float[4, 64] x) => (float[4, 64] y) { s = Constant<value_float = 20.0>() a = Mul(x, s) y = Sin(a) }"""
+
+
+@pytest.fixture(autouse=True)
+def _isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))
+
+
+def bfloat16(values: Array) -> Array:
+    return values.astype(ml_dtypes.bfloat16).astype(np.float32)
+
+
+def amplified(inputs: Mapping[str, Array], of: Callable[[Array], Array]) -> Array:
+    """What a provider makes of the amplifying model that rounds the result of every node."""
+    tanh = of(np.tanh(of(inputs["x"])))
+    return of(of(tanh * of(np.array(1.0005, np.float32))) - tanh)
+
+
+def inputs_of(court: Court) -> dict[str, Array]:
+    cell = court.cells[0]
+    case = court.pipeline.next_step.cases.of(Question(suite=cell.suite, model=cell.model))
+    assert isinstance(case, Case)
+    return {name: value.array for name, value in case.data_sets[0].inputs if isinstance(value, Tensor)}
+
+
+def test_a_precision_that_ruins_an_answer_is_a_loss_with_its_remedy(tmp_path: Path) -> None:
+    court = Court(tmp_path, AMPLIFYING, OPENVINO)
+    record = court.judge(lambda _: amplified(inputs_of(court), bfloat16))
+    assert record.verdict is Verdict.PRECISION_LOSS
+    assert "the EP computes in bfloat16" in record.reason
+    assert "INFERENCE_PRECISION_HINT f32 (precision ep:f32)" in record.reason
+    assert record.own_precision == ""
+    assert record.remedy
+
+
+def test_what_the_matrix_chooses_must_leave_as_much(tmp_path: Path) -> None:
+    court = Court(tmp_path, AMPLIFYING, OPENVINO, axes={"precision": ["ep:bf16"]})
+    record = court.judge(lambda _: amplified(inputs_of(court), bfloat16))
+    assert record.verdict is Verdict.PRECISION_LOSS
+    assert (record.precision, record.own_precision) == ("bfloat16", "float32")
+    enough = Court(tmp_path, AMPLIFYING, OPENVINO, tolerance=[{"bits": 0}])
+    assert enough.judge(lambda _: amplified(inputs_of(enough), bfloat16)).verdict is not Verdict.MISMATCH
+
+
+def test_a_wrong_answer_is_not_excused_by_a_coarse_precision(tmp_path: Path) -> None:
+    court = Court(tmp_path, provider=OPENVINO)
+    record = court.judge(lambda right: right * np.float32(1.2))
+    assert record.verdict is Verdict.MISMATCH
+    assert "the noise at bfloat16" in record.reason
+    assert record.unconfirmed == ""
+
+
+def test_an_answer_that_rounding_alone_decides_says_nothing(tmp_path: Path) -> None:
+    court = Court(tmp_path, LEVEL)
+    record = court.judge(lambda right: np.roll(right, 1, axis=-1))
+    assert record.verdict is Verdict.ILL_CONDITIONED
+    assert "rounding at float32 moves it by" in record.reason
+
+
+def test_what_a_document_allows_passes_with_a_mark(tmp_path: Path) -> None:
+    court = Court(tmp_path, WAVES, WEBGPU)
+    rng = np.random.default_rng(5)
+    record = court.judge(lambda right: right + rng.uniform(-3e-4, 3e-4, right.shape).astype(np.float32))
+    assert record.verdict is Verdict.PASS
+    assert record.approximate.endswith("which WGSL allows")
+    assert Kind.NOISE in court.asked
+    beyond = Court(tmp_path, WAVES, WEBGPU).judge(lambda right: right + np.float32(0.02))
+    assert beyond.verdict is Verdict.MISMATCH
+    other = Court(tmp_path, WAVES).judge(lambda right: right + np.float32(3e-4))
+    assert other.verdict is Verdict.MISMATCH
