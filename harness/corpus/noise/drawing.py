@@ -33,7 +33,7 @@ _FINDS_INFINITY = 10
 """Opset from which on there is IsInf; IsNaN is older."""
 
 _DRAWN_BY_DROPOUT = 22
-"""Opset from which on the CPU EP (of onnxruntime 1.31) has no kernel for RandomUniformLike.
+"""Opset from which on the CPU EP (of onnxruntime 1.31 and 1.32) has no kernel for RandomUniformLike.
 
 It has one for Dropout, which in training doubles an element or drops it: a random sign, about as fast.
 """
