@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from harness.catalog.option import MAY_BE_EMPTY, Option, PrecisionMode
-from harness.catalog.provider import Provider
+from harness.catalog.provider import Provider, Tried
 from harness.core.errors import Problem, valid_names
 from harness.core.structure import Place
 
@@ -18,6 +18,7 @@ def contradictions(provider: Provider, file: str) -> Iterator[Problem]:
     """Yield everything that contradicts itself or is unusable, in the order of the sections."""
     for key in ("listed_since", "deprecated_in", "removed_in"):
         yield from _in_version(getattr(provider, key), Place(file, key))
+    yield from _in_tried(provider.tried, Place(file, "tried"))
     if len(set(provider.true_false)) == 1:
         yield Place(file, "true_false").problem(f"true and false are both {provider.true_false[0]!r}")
     yield from _repeated_options(provider, file)
@@ -34,6 +35,12 @@ def contradictions(provider: Provider, file: str) -> Iterator[Problem]:
             here = Place(file, f"version[{index}].onnxruntime")
             hint = 'write a release such as "1.23", ">=1.24.4" or ">=1.15, <1.18"'
             yield here.problem(f"{rule.onnxruntime!r} is not a release", hint)
+
+
+def _in_tried(tried: Tried, here: Place) -> Iterator[Problem]:
+    for key in ("in_build", "plugin"):
+        for version in getattr(tried, key):
+            yield from _in_version(version, here.key(key))
 
 
 def _repeated_options(provider: Provider, file: str) -> Iterator[Problem]:

@@ -69,6 +69,20 @@ class Accuracy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     source: Sources
 
 
+class Tried(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Releases that an EP computed in, on a device or its simulator, when the shipped expectations were made.
+
+    ``doctor`` says when a newer one is installed.
+
+    Attributes:
+        in_build: Releases of onnxruntime whose build contains it; of the CPU EP: of the runtime itself.
+        plugin: Releases of its plugin package.
+    """
+
+    in_build: tuple[Text, ...] = ()
+    plugin: tuple[Text, ...] = ()
+
+
 class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Facts about one EP.
 
@@ -105,6 +119,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         operators: Documented operator support; None without a list.
         accuracy: Errors, larger than rounding, that its documents allow.
         versions: Needs of releases.
+        tried: Releases that the shipped expectations were made with.
         source: Public documents that the facts come from.
     """
 
@@ -139,6 +154,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     operators: OperatorSupport | None = None
     accuracy: tuple[Accuracy, ...] = ()
     versions: tuple[VersionRule, ...] = msgspec.field(default=(), name="version")
+    tried: Tried = Tried()
     source: Sources
 
     @property

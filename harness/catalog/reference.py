@@ -109,6 +109,14 @@ def _facts(provider: Provider) -> Iterator[tuple[str, str]]:
             f"{_codes(name for name, what in provider.libraries.items() if what == brings)}: {_plain(brings)}"
             for brings in dict.fromkeys(provider.libraries.values())
         ),
+        "Tried": "; ".join(
+            f"{how} {', '.join(releases)}"
+            for how, releases in (
+                ("in the build of onnxruntime", provider.tried.in_build),
+                ("as a plugin", provider.tried.plugin),
+            )
+            if releases
+        ),
         "`doctor` also tries": "; ".join(
             f"{_codes(f'{key}={value}' for key, value in {**probe.options, **probe.env}.items())} "
             f"({_plain(probe.meaning)})"

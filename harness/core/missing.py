@@ -145,6 +145,11 @@ def _fails_golden(known: _Known, among: Collection[Verdict] = WRONG_VALUES) -> b
     return known.facts.golden == "cpu" and known.verdict in among
 
 
+def _fails_expected(known: _Known) -> bool:
+    """Return whether expected data fail the EP where the CPU EP has no golden: ONNX may contradict them."""
+    return known.facts.golden == "expected" and known.verdict in WRONG_VALUES
+
+
 def _needs_own_cpu(known: _Known) -> bool:
     facts = known.facts
     if facts.ended is None:
@@ -170,7 +175,7 @@ _NEEDED: dict[Need, Callable[[_Known], bool]] = {
     Need.WIDER: _needs_wider,
     Need.PLAYED: _fails_golden,  # by a way that the model may not be made for
     Need.REVEALED: lambda known: _fails_golden(known, {Verdict.MISMATCH, Verdict.SHAPE_MISMATCH}),
-    Need.UNDEFINED: lambda known: known.is_in_question,
+    Need.UNDEFINED: lambda known: known.is_in_question or _fails_expected(known),
     Need.OWN_CPU: _needs_own_cpu,
     Need.REPEATED: lambda known: known.is_in_question,
     Need.ZEROED: _needs_zeroed,

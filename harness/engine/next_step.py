@@ -15,7 +15,7 @@ from harness.core.value import STRING, NamedValues, Tensor, Value
 from harness.corpus.case import Case
 from harness.corpus.noisy import parts_of
 from harness.corpus.revealed import hidden, read_by_partials
-from harness.corpus.undefined import undefined_outputs
+from harness.corpus.undefined import CONTESTED, undefined_outputs
 from harness.corpus.zeroed import may_be_zeroed
 from harness.engine.cases import Cases, Found, why_not
 from harness.engine.compare_sets import flat, numbered
@@ -223,7 +223,11 @@ class NextStep(msgspec.Struct, frozen=True):
             values = {**dict(data_set.inputs), **dict(inside[index] if inside else ())}
             undefined = undefined_outputs(case.facts.partials, values)
             defined = {name for name, _ in data_set.expected}  # by the suite
-            found |= {numbered(index, name): why for name, why in undefined.items() if name not in defined}
+            found |= {
+                numbered(index, name): why
+                for name, why in undefined.items()
+                if name not in defined or why in CONTESTED
+            }
         return found
 
     def _references(self, own: Question, cell: Cell, case: Case) -> dict[Kind, Golden] | Question:

@@ -21,6 +21,7 @@ from harness.studies.ask import Notify
 from harness.studies.drivers import browsers_here, driver_versions, seen_devices
 from harness.studies.plugins import installed_plugins
 from harness.studies.trial import Found, Trial, Way
+from harness.studies.untried import newer_than_tried
 
 HERE = "here/"
 MATRIX = "matrix/"
@@ -246,6 +247,8 @@ def _remarks(found: Found) -> Iterator[str]:
     owners = found.fingerprint.get("owners")
     if owners:
         yield f"{' and '.join(map(str, owners))} overwrite each other: only the one installed last works"
+    versions = _versions(found.fingerprint, packages=False)
+    yield from newer_than_tried(provider, versions, plugin=target.plugin is not None)
 
 
 def _versions(fingerprint: dict[str, Any], *, packages: bool = True) -> dict[str, str]:

@@ -74,6 +74,7 @@ def test_a_good_file_is_good(good: str, problems_of: Read) -> None:
         ('since = "1.22"', 'until = "v1"', "option[fast].until", "'v1' is not a release"),
         ('since = "1.22"', 'deprecated_in = "1.x"', "option[fast].deprecated_in", "'1.x' is not a release"),
         ('vendor = "V"', 'vendor = "V"\nlisted_since = "new"', "listed_since", "'new' is not a release"),
+        ('vendor = "V"', 'vendor = "V"\ntried.plugin = ["new"]', "tried.plugin", "'new' is not a release"),
         ('["True", "False"]', '["1", "1"]', "true_false", "true and false are both '1'"),
         ('name = "fp16"', 'name = "half precision"', "precision[half precision].name", "is not a valid name"),
         ('mode = "high"', 'moed = "high"', "precision[fp16].options", "has no option 'moed'"),

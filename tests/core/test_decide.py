@@ -368,6 +368,10 @@ def test_noise_is_asked_for_only_where_an_error_exceeds_what_any_model_allows() 
     assert missing(asked, Policy(), with_wider) is Need.WIDER
     assert missing(ran(outputs=(BAD,)), Policy(), every - {Need.NOISE, Need.PLAYED}) is Need.REVEALED
     assert missing(ran(outputs=(BAD,), answered=tuple(every)), Policy(), every) is None
+    # ONNX may contradict the expected data of a suite; nothing else is asked about them.
+    assert missing(ran(outputs=(BAD,), golden="expected"), Policy(), every) is Need.UNDEFINED
+    assert missing(ran(outputs=(BAD,), golden="expected"), Policy(), every - {Need.UNDEFINED}) is None
+    assert missing(ran(outputs=(GOOD,), golden="expected"), Policy(), every) is None
     # What only a usual policy would fail is asked about, unless the caller has enough of it.
     strict = msgspec.structs.replace(within, max_abs=5e-5, frontier=((0.0, 5e-5), (1e-5, 5e-5)))
     passing = ran(outputs=(strict,), answered=(Need.NOISE, Need.ZEROED))

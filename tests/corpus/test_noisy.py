@@ -257,7 +257,7 @@ def spread_at(case: Case, precision: str) -> tuple[NamedValues, Spread]:
 
 
 @pytest.mark.real_ep
-@pytest.mark.parametrize("opset", [10, 17, 22])
+@pytest.mark.parametrize("opset", [10, 17, 22, 28])
 def test_float64_lies_one_noise_away(write_model: Write, opset: int) -> None:
     weights = [normal(64, 32), normal(32, 8)]
     case = case_of(write_model, MLP, opset, w=weights[0], v=weights[1])
@@ -269,7 +269,7 @@ def test_float64_lies_one_noise_away(write_model: Write, opset: int) -> None:
 
 
 @pytest.mark.real_ep
-@pytest.mark.parametrize("opset", [17, 22])
+@pytest.mark.parametrize("opset", [17, 22, 28])
 def test_noise_in_a_body_reaches_the_result(write_model: Write, opset: int) -> None:
     """Of opset 22, a Dropout whose switch lies outside of its body would be optimized away."""
     graph = """

@@ -23,6 +23,7 @@ def floats(*values: float) -> Array:
 
 FLOATS, WHOLE = floats(1.5, 2.0, 3.0), np.array([0, 1, 2])
 CAST = "agraph (float[3] x) => (uint8[3] y) { y = Cast<to = 2>(x) }"
+TO_FLOAT4 = CAST.replace("uint8", "float4e2m1").replace("= 2", "= 23")
 POW = "agraph (float[3] x, float[3] p) => (float[3] y) { y = Pow(x, p) }"
 DIV = "agraph (int64[3] x, int64[3] p) => (int64[3] y) { y = Div(x, p) }"
 SCATTER = "agraph (float[3] x, int64[3] i, float[3] u) => (float[3] y) { y = ScatterElements(x, i, u) }"
@@ -39,6 +40,8 @@ TUPLES = "agraph (float[3] x, int64[3, 1] i, float[3] u) => (float[3] y) { y = S
         (CAST, {"x": floats(0, np.nan, 1)}, "Cast of NaN or infinity to uint8"),
         (CAST.replace("uint8", "int64").replace("= 2", "= 7"), {"x": -FLOATS}, ""),
         (CAST.replace("uint8", "bool").replace("= 2", "= 9"), {"x": -FLOATS}, ""),
+        (TO_FLOAT4, {"x": floats(7, np.inf, -np.inf)}, ""),
+        (TO_FLOAT4, {"x": floats(0, np.nan, 1)}, "Cast of NaN to float4e2m1, which has none"),
         (POW, {"x": -FLOATS, "p": floats(2, 3, 0)}, ""),
         (POW, {"x": FLOATS, "p": FLOATS}, ""),
         (POW, {"x": -FLOATS, "p": FLOATS}, "Pow of a negative base with a fraction as exponent"),
@@ -70,6 +73,14 @@ TUPLES = "agraph (float[3] x, int64[3, 1] i, float[3] u) => (float[3] y) { y = S
 def test_values_without_a_defined_result(graph: str, values: dict[str, Any], why: str) -> None:
     found = undefined(graph, **values)
     assert (why in found["y"]) if why else not found
+
+
+@pytest.mark.parametrize(("opset", "defined"), [(11, False), (26, False), (28, True)])
+def test_from_opset_28_on_wide_shifts_are_defined(opset: int, defined: bool) -> None:  # noqa: FBT001
+    graph = 'agraph (uint8[2] x, uint8[2] p) => (uint8[2] y) { y = BitShift<direction = "LEFT">(x, p) }'
+    model = onnx.parser.parse_model(f"{HEADER.replace('18', str(opset))} {graph}")
+    values: dict[str, Value] = {"p": tensor(np.array([8, 255], np.uint8))}
+    assert bool(undefined_outputs(partials_of(model), values)) is not defined
 
 
 def test_only_outputs_that_depend_on_it_are_undefined() -> None:

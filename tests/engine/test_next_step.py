@@ -427,6 +427,25 @@ def test_a_wrong_answer_to_undefined_values_is_not_the_fault_of_the_ep(
     assert court.asked == [*asked_before, Kind.ZEROED]  # a right answer needs no excuse
 
 
+@pytest.mark.parametrize("contested", [False, True])
+def test_expected_data_define_a_result_unless_onnx_contradicts_them(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    contested: bool,  # noqa: FBT001
+) -> None:
+    low = -3.0
+    data = tmp_path / "models" / "test_data_set_0"
+    data.mkdir(parents=True)
+    given = np.zeros((4, 64), np.float32)
+    expected = (given + low).astype(np.int8).view(np.uint8)
+    for name, value in (("input_0.pb", given), ("output_0.pb", expected)):
+        (data / name).write_bytes(onnx.numpy_helper.from_array(value).SerializeToString())
+    reason = f"Cast of {low:.6g} to uint8, which holds 0 to 255"
+    monkeypatch.setattr("harness.engine.next_step.CONTESTED", {reason} if contested else set())
+    record = Court(tmp_path, UNDEFINED_CAST.replace("LOW", str(low))).judge(lambda right: right + 1)
+    assert record.verdict is (Verdict.UNDEFINED_INPUT if contested else Verdict.MISMATCH)
+
+
 def test_a_right_answer_to_which_a_node_adds_nothing_has_a_weak_golden(tmp_path: Path) -> None:
     court = Court(tmp_path, INSENSITIVE)
     record = court.judge(lambda right: right)

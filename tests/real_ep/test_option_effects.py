@@ -25,9 +25,8 @@ OPENVINO = {
     "device": {"type": "CPU"},
 }
 QNN = {"provider": "QNNExecutionProvider", "plugin": "onnxruntime_qnn", "options": {"backend_type": "htp"}}
-HAS_BFLOAT16 = "amx_bf16" in (
-    Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").is_file() else ""
-)
+CPUINFO = Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").is_file() else ""
+HAS_BFLOAT16 = "amx_bf16" in CPUINFO or "avx512_bf16" in CPUINFO
 FLOAT32 = {"load_config": '{"CPU": {"INFERENCE_PRECISION_HINT": "f32"}}'}
 TARGETS = [
     {

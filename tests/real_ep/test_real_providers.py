@@ -54,9 +54,8 @@ MODELS = [
 ]
 Available = Callable[[str], dict[str, Record]]
 TARGETS = ["cpu", "openvino-default", "openvino-f32", "qnn-htp", "webgpu-swiftshader"]
-HAS_BFLOAT16 = "amx_bf16" in (
-    Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").is_file() else ""
-)
+CPUINFO = Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").is_file() else ""
+HAS_BFLOAT16 = "amx_bf16" in CPUINFO or "avx512_bf16" in CPUINFO
 
 
 def write_matmul(path: Path) -> None:

@@ -49,7 +49,7 @@ _GOLDEN_RATIO = (5.0**0.5 - 1) / 2
 """Its multiples modulo 1 keep apart."""
 
 _DRAWN_BY_DROPOUT = 22
-"""Opset from which on the CPU EP (of onnxruntime 1.31) has no kernel for RandomUniformLike.
+"""Opset from which on the CPU EP (of onnxruntime 1.31 and 1.32) has no kernel for RandomUniformLike.
 
 It has one for Dropout, which in training doubles an element or drops it: a random sign, about as fast.
 """

@@ -30,7 +30,7 @@ _OLDEST_OPSET = 13
 """As in ``draft``, which imports onnx."""
 
 _NEWEST_OPSET = 26
-"""The newest one of onnx 1.23 that is released: onnxruntime 1.31 runs no newer."""
+"""The newest one that onnxruntime 1.31 runs. 1.32 runs 28; then numbers would stand for other models."""
 
 _ROUNDED_BY_DEFAULT = "int4-"
 """Models with weights of four bits: onnxruntime rounds their other factors to 8 bits by default,
