@@ -80,6 +80,8 @@ def count_top5(scores: Scores, _: float | None) -> Counted:
         raise CannotAgreeError(f"{classes} classes have no top {TOP}")
     right, found = right.reshape(-1, classes), found.reshape(-1, classes)
     valid = ~np.isnan(right).any(-1)
+    if scores.actual is scores.golden:
+        return int(valid.sum()), int(valid.sum()), 0
     ours, theirs = (np.sort(np.argpartition(-side, TOP - 1, -1)[:, :TOP], -1) for side in (right, found))
     broken = np.isnan(found).any(-1)
     differs = valid & ((ours != theirs).any(-1) | broken)
@@ -178,7 +180,8 @@ def split_kind(kind: str) -> tuple[str, float | None]:
 
 
 def _numbers(scores: Scores) -> tuple[Array, Array]:
-    return _as_floats(scores.golden), _as_floats(scores.actual)
+    right = _as_floats(scores.golden)
+    return right, right if scores.actual is scores.golden else _as_floats(scores.actual)
 
 
 def _as_floats(one: Tensor) -> Array:
@@ -198,7 +201,8 @@ def _axis(array: Array, axis: int) -> int:
 
 def _choices(scores: Scores, right: Array, found: Array, axis: int) -> tuple[_Mask, _Mask, _Mask]:
     """Return where the largest value along an axis is another one, where that is tied, where one is there."""
-    ours, theirs = (np.expand_dims(side.argmax(axis), axis) for side in (right, found))
+    ours = np.expand_dims(right.argmax(axis), axis)
+    theirs = ours if found is right else np.expand_dims(found.argmax(axis), axis)
     # numpy's argmax finds a NaN, if there is one.
     best = np.take_along_axis(right, ours, axis)
     valid = ~np.isnan(best)

@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from harness.core.agreement import Agreement
 from harness.core.generated import Generation
 from harness.core.latency import Latency
 from harness.core.output_metrics import OutputMetrics
@@ -245,6 +246,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         answered: The questions that were asked before the verdict: see ``harness.core.missing.Need``.
         suspicious: Which output passes its tolerance with an error far above the model's noise, and how far;
             empty if none does.
+        agreement: How many answers of the model's task are the golden's; empty if no task is known.
     """
 
     schema: int
@@ -296,6 +298,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     answered: tuple[str, ...] = ()
     weak_golden: str = ""
     suspicious: str = ""
+    agreement: tuple[Agreement, ...] = ()
 
     @property
     def rests_on_weak_golden(self) -> bool:

@@ -90,6 +90,8 @@ class _Graph:
                 name = node.input[0]
             elif op in _ADDING and (left := self._summand(node)):
                 name = left
+            elif op == "Mul" and (left := self._scaled(node)):
+                name = left
             else:
                 return self._of(node, pooled=pooled)
         return ""
@@ -112,3 +114,13 @@ class _Graph:
         """Return what a bias is added to; empty if both summands are computed."""
         names = [name for name in node.input[:2] if name and name not in self.constants]
         return names[0] if len(names) == 1 else ""
+
+    def _scaled(self, node: "onnx.NodeProto") -> str:
+        """Return the integers that the scales of a dynamic quantization make floats of; empty without any."""
+        for name in node.input[:2]:
+            cast = self.makers.get(name)
+            if cast is not None and cast.op_type == "Cast" and cast.input:
+                layer = self.makers.get(cast.input[0])
+                if layer is not None and layer.op_type in {"MatMulInteger", "ConvInteger"}:
+                    return cast.input[0]
+        return ""

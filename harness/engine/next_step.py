@@ -16,6 +16,7 @@ from harness.corpus.case import Case
 from harness.corpus.revealed import hidden, read_by_partials
 from harness.corpus.undefined import undefined_outputs
 from harness.corpus.zeroed import may_be_zeroed
+from harness.engine.agreed import with_agreement
 from harness.engine.cases import Cases, Found, why_not
 from harness.engine.compare_sets import flat, numbered
 from harness.engine.evidence import Evidence, Rule, rule_of
@@ -60,6 +61,7 @@ class NextStep(msgspec.Struct, frozen=True):
             # A cell of many ways has many runs, which references repeat; they are asked if it fails.
             need = missing(facts, rule.policy, askable, by_usual=rule.generation is None)
             if need is None:
+                facts = with_agreement(facts, case, outcome, evidence, rule)
                 return with_generation(facts, case, outcome, evidence, rule)
             answer = self._ask(need, about, cell, case, rule)
             if isinstance(answer, Question):
