@@ -23,7 +23,7 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     output: str
     kind: str
-    same: float = 0
+    same: int | float = 0
     of: int = 0
     tied: int = 0
     failed: str = ""

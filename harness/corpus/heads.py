@@ -88,10 +88,8 @@ class _Graph:
             if moving and node.input:
                 pooled |= op in _POOLING
                 name = node.input[0]
-            elif op in _ADDING and (left := self._summand(node)):
-                name = left
-            elif op == "Mul" and (left := self._scaled(node)):
-                name = left
+            elif layer := self._behind(node):
+                name = layer
             else:
                 return self._of(node, pooled=pooled)
         return ""
@@ -110,8 +108,12 @@ class _Graph:
             return True
         return node.op_type in _LAYERS and any(name in self.constants for name in node.input if name)
 
-    def _summand(self, node: "onnx.NodeProto") -> str:
-        """Return what a bias is added to; empty if both summands are computed."""
+    def _behind(self, node: "onnx.NodeProto") -> str:
+        """Return what a bias is added to, or integers that are scaled; empty for any other node."""
+        if node.op_type == "Mul":
+            return self._scaled(node)
+        if node.op_type not in _ADDING:
+            return ""
         names = [name for name in node.input[:2] if name and name not in self.constants]
         return names[0] if len(names) == 1 else ""
 
@@ -122,5 +124,5 @@ class _Graph:
             if cast is not None and cast.op_type == "Cast" and cast.input:
                 layer = self.makers.get(cast.input[0])
                 if layer is not None and layer.op_type in {"MatMulInteger", "ConvInteger"}:
-                    return cast.input[0]
+                    return str(cast.input[0])
         return ""

@@ -16,7 +16,7 @@ from harness.corpus.case import Case
 from harness.corpus.revealed import hidden, read_by_partials
 from harness.corpus.undefined import undefined_outputs
 from harness.corpus.zeroed import may_be_zeroed
-from harness.engine.agreed import with_agreement
+from harness.engine.agreed import goldens_of, with_agreement
 from harness.engine.cases import Cases, Found, why_not
 from harness.engine.compare_sets import flat, numbered
 from harness.engine.evidence import Evidence, Rule, rule_of
@@ -69,6 +69,11 @@ class NextStep(msgspec.Struct, frozen=True):
             evidence = _with(evidence, need, answer)
             if need is Need.REFERENCES:
                 evidence = msgspec.structs.replace(evidence, doubts=self._doubts(about, case, rule))
+
+    def goldens(self, about: Question, cell: Cell, case: Case) -> Sequence[NamedValues]:
+        """Return the right outputs of each data set of a cell that has been measured; empty if unknown."""
+        evidence = self._goldens(about, case, rule_of(self.plan, cell, case))
+        return () if isinstance(evidence, Question) else goldens_of(case, evidence)
 
     def _goldens(self, about: Question, case: Case, rule: Rule) -> Evidence | Question:
         """Return the golden; of a converted model also that of the given model."""
