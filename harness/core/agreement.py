@@ -68,7 +68,7 @@ def agreement_words(one: Agreement) -> str:
     if not one.of:
         return f"{name} unknown: {one.failed}" if one.failed else f"{name}: no answer"
     if one.same != int(one.same):
-        told = f"{name} agrees to {100 * one.same / one.of:.4g} %"
+        told = f"{name} agrees to {100 * one.same / one.of:.4g}%"
     else:
         told = f"{name} the same in {int(one.same):,} of {one.of:,}"
     tied = f", {one.tied:,} tied" if one.tied else ""
@@ -83,11 +83,6 @@ def agreements_words(found: Iterable[Agreement]) -> str:
     return "; ".join(
         (f"{output}: " if output else "") + ", ".join(words) for output, words in by_output.items()
     )
-
-
-def worst_agreement(found: Iterable[Agreement]) -> Agreement | None:
-    """Return the figure with the least share; one that failed comes first; None without any."""
-    return min(found, key=lambda one: -1.0 if one.share is None else one.share, default=None)
 
 
 def summed(found: Iterable[Agreement]) -> tuple[Agreement, ...]:
@@ -108,6 +103,15 @@ def _sum(one: Agreement, other: Agreement) -> Agreement:
         tied=one.tied + other.tied,
         failed=one.failed or other.failed,
     )
+
+
+def answers_ratio(found: Iterable[Agreement]) -> str:
+    """Return the first figure alone: ``39/40``, or ``93%`` of a share; empty without one."""
+    one = next(iter(found), None)
+    if one is None or not one.of:
+        return "" if one is None else "?"
+    is_whole = one.same == int(one.same)
+    return f"{int(one.same):,}/{one.of:,}" if is_whole else f"{100 * one.same / one.of:.4g}%"
 
 
 def least_share(found: Iterable[Agreement]) -> float | None:
