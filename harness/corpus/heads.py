@@ -18,12 +18,15 @@ _LAYERS = operators("""
     Attention Conv ConvInteger ConvTranspose DeformConv DynamicQuantizeMatMul FusedConv FusedGemm FusedMatMul
     GRU Gemm GemmFloat8 GroupQueryAttention LSTM LinearClassifier MatMul MatMulBnb4 MatMulInteger
     MatMulIntegerToFloat MatMulNBits MultiHeadAttention QAttention QGemm QLinearConv QLinearMatMul RNN
-    SVMClassifier TreeEnsembleClassifier
+    LinearRegressor SVMClassifier SVMRegressor TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor
 """)
 """Operators that may be a layer: what they compute depends on weights."""
 
 _ALONE = operators("LinearClassifier SVMClassifier TreeEnsembleClassifier")
 """Classifiers of ai.onnx.ml, with the weights in attributes and the scores in the second output."""
+
+_WITHIN = _ALONE | operators("LinearRegressor SVMRegressor TreeEnsemble TreeEnsembleRegressor")
+"""Operators of ai.onnx.ml, all of which have their weights in attributes."""
 
 _PASSING = operators("""
     Cast DequantizeLinear Dropout Flatten Identity QuantizeLinear Reshape Slice Gather Squeeze Transpose
@@ -42,7 +45,7 @@ _HEADS: dict[str, Head] = {
     **dict.fromkeys(operators("Conv ConvTranspose FusedConv QLinearConv ConvInteger Resize"), "image"),
 }
 _LINEAR = (
-    frozenset(_LAYERS - _ALONE)
+    frozenset(_LAYERS - _WITHIN)
     - set(_HEADS)
     - operators("Attention DeformConv GRU GroupQueryAttention LSTM MultiHeadAttention QAttention RNN")
 )
@@ -106,7 +109,7 @@ class _Graph:
         return "linear" if op in _LINEAR and self._is_layer(node) else head
 
     def _is_layer(self, node: "onnx.NodeProto") -> bool:
-        if node.op_type in _ALONE:
+        if node.op_type in _WITHIN:
             return True
         return node.op_type in _LAYERS and any(name in self.constants for name in node.input if name)
 

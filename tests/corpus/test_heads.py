@@ -3,7 +3,7 @@
 import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 
 from harness.corpus.heads import heads_of
 from harness.corpus.suites import open_suite
@@ -49,6 +49,15 @@ def test_one_layer_alone_is_no_network(body: str) -> None:
 
 def test_one_layer_before_a_softmax_is_a_network() -> None:
     assert heads("m = MatMul(x, w) y = Softmax(m)") == {"y": "softmax"}
+
+
+def test_trees_have_their_weights_in_attributes() -> None:
+    nodes = [
+        helper.make_node("TreeEnsemble", ["x"], ["t"], domain="ai.onnx.ml"),
+        helper.make_node("Softmax", ["t"], ["y"]),
+    ]
+    graph = helper.make_graph(nodes, "g", [], [helper.make_tensor_value_info("y", 1, [2, 3])])
+    assert heads_of(helper.make_model(graph)) == {"y": "softmax"}
 
 
 def test_weights_may_be_constants_and_what_is_made_of_them() -> None:
