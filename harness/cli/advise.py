@@ -13,6 +13,7 @@ import msgspec
 
 from harness.cli.output import notify, print_result, wrapped
 from harness.cli.targets import Request, Tested, wanted_matrix
+from harness.core.agreement import agreements_words, answers_ratio
 from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, UsageError, one_line
 from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.generated import GenerationSpeed
@@ -174,6 +175,8 @@ def _page(found: Advice, suite: Suite, model: str, text: TextAdvice | None) -> I
         "" if winner is found.ranked[0] else " (as fast as the fastest within noise, and simpler or exacter)"
     )
     yield from wrapped(f"winner: {one_line(visible(winner.candidate.name), 300)}{why}")
+    if winner.record.agreement:
+        yield from wrapped(f"answers: {one_line(visible(agreements_words(winner.record.agreement)), 300)}")
     if text is not None:
         yield from _text_lines(text)
     yield ""
@@ -189,14 +192,18 @@ def _ranking(found: Advice, run: str) -> Iterator[str]:
     if not found.ranked:
         return
     front, fastest = found.front, found.ranked[0].p50_ms or 0.0
-    yield f"{'':>2} {'p50 ms':>9} {'times':>6} {'create ms':>9} {'bits':>5} {'nodes':>7} configuration"
+    has_answers = any(one.record.agreement for one in found.ranked)
+    answers = f"{'answers':>7} " if has_answers else ""
+    head = f"{'':>2} {'p50 ms':>9} {'times':>6} {'create ms':>9} {'bits':>5} "
+    yield f"{head}{answers}{'nodes':>7} configuration"
     for one in found.ranked[:SHOWN]:
         mark = "*" if one.candidate in front else ""
         p50_ms = one.p50_ms or 0.0
         bits = "exact" if one.bits == float("inf") else f"{one.bits:.1f}"
         create_ms = one.record.timings_ms.get("create", 0.0)
         times, nodes = p50_ms / fastest, _share(one.record)
-        line = f"{mark:>2} {p50_ms:>9.4g} {times:>6.2f} {create_ms:>9.4g} {bits:>5} {nodes:>7} "
+        answers = f"{answers_ratio(one.record.agreement):>7} " if has_answers else ""
+        line = f"{mark:>2} {p50_ms:>9.4g} {times:>6.2f} {create_ms:>9.4g} {bits:>5} {answers}{nodes:>7} "
         yield from wrapped(visible(one.candidate.name), line)
     yield from _rest(len(found.ranked))
     yield from wrapped(
@@ -204,6 +211,7 @@ def _ranking(found: Advice, run: str) -> Iterator[str]:
         "times: p50 / p50 of the fastest. create: creating the session. bits: precision of the worst output; "
         "float32 work has 20 and more, exact means equal to the CPU provider's result. "
         "nodes: run by the target / all compute nodes; the CPU ran the others."
+        + (" answers: those of the model's task that are the CPU provider's." if has_answers else "")
     )
     if any(one.record.latency.disturbed for one in found.ranked if one.record.latency):
         yield from wrapped("Other programs used the processors meanwhile: the times are unreliable.")
@@ -258,6 +266,7 @@ def _as_json(found: Advice, suite: Suite) -> dict[str, Any]:
                 "verdict": one.record.verdict,
                 "p50_ms": one.p50_ms,
                 "delivered_bits": None if one.bits == float("inf") else one.bits,
+                "answers": agreements_words(one.record.agreement),
                 "front": one.candidate in front,
                 "record": one.record,
             }

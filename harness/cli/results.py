@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict, Unpack
 
+import msgspec
+
 from harness.cli.gate_policy import GatePolicy, flake_reasons, load_gate_policy
 from harness.cli.output import print_lines, print_result
 from harness.cli.over_time import is_over_time, report_over_time
 from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, UsageError
 from harness.report.diff import Diff, compare, read_side
 from harness.report.diff_text import diff_github, diff_lines, diff_markdown, gate_github, gate_lines
-from harness.report.gate import judge
+from harness.report.gate import has_answers, judge
 from harness.report.history import History
 from harness.report.merge import MergedRun
 
@@ -64,16 +66,27 @@ def diff(old: Path, new: Path, *, style: str, as_json: bool) -> int:
     return EXIT_OK
 
 
-def gate(old: Path, new: Path, *, policy: Path | None, github: bool, as_json: bool) -> int:
+def gate(
+    old: Path, new: Path, *, policy: Path | None, min_agreement: float | None, github: bool, as_json: bool
+) -> int:
     """Print whether the new run may pass; with ``github``, or on GitHub's runners, annotations as well.
 
     Returns:
         0 where the run may pass, 1 where it may not.
     """
     chosen = GatePolicy() if policy is None else load_gate_policy(policy)
+    limits = chosen.limits
+    if min_agreement is not None:
+        if not 0 <= min_agreement <= 1:
+            raise UsageError.at("--min-agreement", f"got {min_agreement:g}", "valid: a share from 0 to 1")
+        limits = msgspec.structs.replace(limits, min_agreement=min_agreement)
     found, sides = _compared(old, new)
+    tested = [record for _, record in sides[1].records]
+    if limits.min_agreement is not msgspec.UNSET and not has_answers(tested):
+        what = "no cell of the new run has answers of a task"
+        raise UsageError.at("min_agreement", what, "name the task of a model: agree, in [[model]]")
     records = (record for side in sides for _, record in side.records)
-    judgement = judge(found, chosen.limits, flake_reasons(chosen, records))
+    judgement = judge(found, limits, flake_reasons(chosen, records), tested)
     told = {"judgement": judgement, "diff": found}
     print_result(told, gate_lines(found, judgement), as_json=as_json)
     if not as_json and (github or os.environ.get("GITHUB_ACTIONS") == "true"):

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from harness.core.agreement import Agreement
 from harness.core.generated import Generation
 from harness.core.latency import Latency
 from harness.core.output_metrics import OutputMetrics
@@ -49,6 +50,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     effect: OptionEffect | None = None
     answered: tuple[str, ...] = ()
     weak_golden: str = ""
+    agreement: tuple[Agreement, ...] = ()
 
     @property
     def is_cpu(self) -> bool:

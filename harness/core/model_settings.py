@@ -1,6 +1,6 @@
-"""Settings of one model that its file does not have: sizes of dimensions, and the values of inputs.
+"""Settings of one model that its file does not have: sizes of dimensions, values of inputs, and its task.
 
-The same two tables are valid in the matrix (``[[model]]``) and in a file beside the model (``<model>.toml``).
+The same keys are valid in the matrix (``[[model]]``) and in a file beside the model (``<model>.toml``).
 """
 
 from collections.abc import Iterator
@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from harness.core.agree_key import tasks_by_output
 from harness.core.errors import Problem
 from harness.core.structure import Place
 
@@ -42,11 +43,26 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
         dict[Name, Size], Meta(description="Symbolic dimension -> its length, in generated inputs.")
     ] = {}
     inputs: Annotated[dict[Name, InputSettings], Meta(description="Input -> what is generated for it.")] = {}
+    agree: Annotated[
+        Name | dict[Name, Name] | UnsetType,
+        Meta(
+            description="The task whose answers are compared beside the values: of the first output, or a "
+            "table output -> task. top1, top5, argmax, threshold, boxes, ctc, ids, none, or module:function."
+        ),
+    ] = UNSET
+
+    @property
+    def tasks(self) -> dict[str, str]:
+        """Output -> task; the first output is ``FIRST_OUTPUT``."""
+        return tasks_by_output(self.agree)
 
     def over(self, others: "ModelSettings") -> "ModelSettings":
-        """Return these settings, with those of others for each dimension and input that these leave out."""
+        """Return these settings, with those of others for what these leave out."""
+        tasks = self.tasks if isinstance(self.agree, str) else others.tasks | self.tasks
         return ModelSettings(
-            dimensions=others.dimensions | self.dimensions, inputs=others.inputs | self.inputs
+            dimensions=others.dimensions | self.dimensions,
+            inputs=others.inputs | self.inputs,
+            agree=tasks or UNSET,
         )
 
 

@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from harness.core.agreement import Agreement
 from harness.core.generated import Generation
 from harness.core.latency import Latency
 from harness.core.output_metrics import OutputMetrics
@@ -249,6 +250,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         approximate: Which right output has a larger error than the rounding of its model, what the EP
             documents that allows it, and how large it is; empty if none has.
         unconfirmed: Why float64 has not confirmed that values are wrong; empty if it has, or need not.
+        agreement: How many answers of the model's task are the golden's; empty if no task is known.
     """
 
     schema: int
@@ -303,6 +305,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     weak_golden: str = ""
     approximate: str = ""
     unconfirmed: str = ""
+    agreement: tuple[Agreement, ...] = ()
 
     @property
     def rests_on_weak_golden(self) -> bool:

@@ -60,9 +60,12 @@ def deviations(value: object, kind: inspect.Type, place: Place) -> Iterator[Prob
             yield from _in_mapping(value, kind, place)
         case inspect.ListType(), list():
             yield from _in_list(value, kind, place)
-        case inspect.UnionType(types=(*_, inspect.ListType() as a_list)), list():
-            # Checked as the union's list, so that messages name its bad items.
-            yield from _in_list(value, a_list, place)
+        case (inspect.UnionType(types=(*_, inspect.ListType() as inner)), list()) | (
+            inspect.UnionType(types=(*_, inspect.DictType() as inner)),
+            dict(),
+        ):
+            # Checked as this one of the union's types, so that messages name its bad items.
+            yield from deviations(value, inner, place)
         case inspect.UnionType(types=(inspect.StructType() as a_table, *_)), dict():
             yield from _in_table(value, a_table, place)
         case inspect.UnionType(types=(inspect.EnumType() as choice, *_)), str():

@@ -55,6 +55,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         recipe: What its inputs are generated from; None if it has test data.
         frozen: How it is judged, and its noise, if it is a case of a profile. Its golden is what its data
             sets expect.
+        tasks: Output -> task whose answers are compared beside the values; see ``harness.core.agree_key``.
     """
 
     model_path: Path
@@ -69,6 +70,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     facts: ModelFacts
     recipe: Recipe | None = None
     frozen: Frozen | None = None
+    tasks: dict[str, str] = {}
 
     @property
     def model_digest(self) -> str:
@@ -178,7 +180,7 @@ def _read(
         ports = tuple(Port(name=name, type=kind) for name, kind in declared.items() if name not in weights)
         facts = model_facts(proto)
         domains = domains_of(proto)
-    check_names(path, settings, ports)
+    check_names(path, settings, ports, outputs)
     home = suite.data_folder(model)
     tolerance = ExpectedTolerance()
     recipe = None
@@ -209,6 +211,7 @@ def _read(
         digest=digest.hexdigest(),
         facts=facts,
         recipe=recipe,
+        tasks=settings.tasks,
     )
     return case, external
 
@@ -240,6 +243,7 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
     digest: str
     facts: ModelFacts
     recipe: Recipe | None = None
+    tasks: dict[str, str] = {}
 
 
 _decoder = msgspec.msgpack.Decoder(_Kept)

@@ -51,8 +51,10 @@ def read_data_sets(path: Path, home: Path, signature: Signature) -> tuple[DataSe
     return tuple(_read_data_set(saved, signature) for saved in find_data_sets(path, home))
 
 
-def check_names(path: Path, settings: ModelSettings, ports: tuple[Port, ...]) -> None:
-    """Check that a model has the dimensions and inputs that its settings name.
+def check_names(
+    path: Path, settings: ModelSettings, ports: tuple[Port, ...], outputs: tuple[Port, ...]
+) -> None:
+    """Check that a model has the dimensions, inputs and outputs that its settings name.
 
     Raises:
         SettingsError: It lacks one of them.
@@ -61,6 +63,7 @@ def check_names(path: Path, settings: ModelSettings, ports: tuple[Port, ...]) ->
     inputs = [port.name for port in ports]
     named = [(name, "dimension", list(symbols)) for name in settings.dimensions]
     named += [(name, "input", inputs) for name in settings.inputs]
+    named += [(name, "output", [port.name for port in outputs]) for name in settings.tasks if name]
     for name, kind, known in named:
         if name not in known:
             what = f"its settings name the {kind} {name!r}, which it does not have"

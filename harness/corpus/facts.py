@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harness.corpus.element_types import ELEMENT_TYPES, is_floating
+from harness.corpus.heads import Heads, heads_of
 from harness.corpus.nodes import domain_of, named_opsets, operators, tensors_in
 from harness.corpus.origins import Origins, origins_of
 from harness.corpus.port import model_text
@@ -44,6 +45,7 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
         origins: The operators that graph outputs come from, where judging depends on them.
         partials: Nodes whose result ONNX leaves undefined for some values.
         operators: Operator -> versions of its schema; see ``harness.corpus.used_operators``.
+        heads: Output of a network -> what computes it; empty for any other model.
     """
 
     ir_version: int
@@ -55,6 +57,7 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     origins: Origins = Origins()
     partials: tuple[Partial, ...] = ()
     operators: Operators = {}
+    heads: Heads = {}
 
 
 def model_facts(model: "onnx.ModelProto") -> ModelFacts:
@@ -73,6 +76,7 @@ def model_facts(model: "onnx.ModelProto") -> ModelFacts:
         origins=origins_of(model),
         partials=partials_of(model),
         operators=used_operators(model),
+        heads=heads_of(model),
     )
 
 

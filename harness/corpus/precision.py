@@ -93,7 +93,8 @@ def _is_intact(entry: Path) -> bool:
 def _with_model(case: Case, path: Path) -> Case:
     with blame(path):
         content = path.read_bytes()
-        facts = model_facts(parse_model(content))
+        # A conversion keeps the outputs and their task; its own nodes may hide what computes them.
+        facts = msgspec.structs.replace(model_facts(parse_model(content)), heads=case.facts.heads)
     digest = hashlib.sha256(b"precision " + content)
     data_sets = tuple(DataSet(name=one.name, inputs=one.inputs) for one in case.data_sets)
     for data_set in data_sets:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from harness.core.agree_key import agree_problems
 from harness.core.errors import one_line
 from harness.core.model_settings import ModelSettings, contradicting_inputs
 from harness.core.structure import Place, deviations
@@ -36,6 +37,7 @@ def read_side_file(model: Path) -> ModelSettings:
     place = Place(path.name)
     problems = [*deviations(table, msgspec.inspect.type_info(ModelSettings), place)]
     problems += contradicting_inputs(table.get("inputs"), place.key("inputs"))
+    problems += agree_problems(table.get("agree"), place.key("agree"), None)
     if problems:
         # The error has the path; only the place within the file is missing.
         first = problems[0]

@@ -5,7 +5,7 @@ the options whose effect is in question.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -26,7 +26,7 @@ from harness.engine.cases import Found, NoCase, NoInput, why_not
 from harness.engine.early_end import ended, without_case
 from harness.engine.effects import (
     Baseline,
-    Doubt,
+    Compared,
     Effects,
     baseline_of,
     can_tell,
@@ -35,6 +35,7 @@ from harness.engine.effects import (
 )
 from harness.engine.events import Answered, Event, Finished, NotRun, Warned
 from harness.engine.evidence import rule_of
+from harness.engine.function_step import FunctionStep
 from harness.engine.measure import with_shapes
 from harness.engine.next_step import Judged, NextStep
 from harness.engine.open_questions import OpenQuestions
@@ -58,6 +59,7 @@ class CellPipeline:
         announce: Callable[[Event], None],
         *,
         gives_outputs: bool = False,
+        post: Callable[..., None] = lambda call, *arguments: call(*arguments),
     ) -> None:
         self.next_step = next_step
         self.effects = effects
@@ -66,9 +68,10 @@ class CellPipeline:
         self.gives_outputs = gives_outputs
         self.open = 0
         """Tasks that have not been concluded."""
-        self.compared: dict[Baseline, list[_Compared]] = {}
+        self.compared: dict[Baseline, list[Compared]] = {}
         self.questions = OpenQuestions(next_step.cases, next_step.references, self._put_question)
         """What is asked of the CPU provider."""
+        self.functions = FunctionStep(next_step, post, announce)
 
     def case(self, task: Task) -> Found:
         """Return the task's model with the data of its scenario, or what is wrong with it."""
@@ -233,7 +236,7 @@ class CellPipeline:
         if SCENARIOS[task.about.scenario].other_data and task.about.scenario != GENERATE:
             refused = self.next_step.cases.refused(cell.suite, cell.model, task.about.scenario)
             found = with_shapes(found, case, refused)
-        self._look_for_effect(task, found, outcome)
+        self.functions.then(task, case, found, outcome, self._look_for_effect, self.lose)
 
     def _policy(self, task: CellTask) -> Policy:
         case = self.case(task)
@@ -316,7 +319,7 @@ class CellPipeline:
             self.put(BaselineTask(cell=cell))
         if not self.gives_outputs:  # the baseline may be a cell of another target, and far behind
             outcome = msgspec.structs.replace(outcome, outputs=())
-        waiting = _Compared(task, facts, outcome, doubt, own)
+        waiting = Compared(task, facts, outcome, doubt, own)
         self.compared.setdefault(baseline, []).append(waiting)
 
     def _can_tell(self, task: CellTask, facts: Facts, outcome: Ran) -> bool:
@@ -337,13 +340,3 @@ class CellPipeline:
                 self._finish(waiting.task, facts, waiting.outcome)
             except Exception as error:  # noqa: BLE001 - it costs this cell alone
                 self.lose(waiting.task, error)
-
-
-class _Compared(NamedTuple):
-    """A cell that waits for its baseline, with the digest of its own outputs."""
-
-    task: CellTask
-    facts: Facts
-    outcome: Ran
-    doubt: Doubt
-    digest: str

@@ -52,7 +52,7 @@ class Dispatcher(msgspec.Struct, frozen=True, eq=False):
         # Reading a model for one queue may queue a question to another, so references come last. They are few
         # and do not count against the limit of processes. A question may add a queue.
         queues = tuple(self.queues.all)
-        is_behind = self.pipeline.questions.is_behind
+        is_behind = self.pipeline.questions.is_behind or self.pipeline.functions.is_behind
         for queue in queues:
             for worker in self.pool.serving(queue):
                 is_unwanted = worker.retiring or (worker.place is not None and worker.place.reason)
@@ -114,6 +114,7 @@ class Dispatcher(msgspec.Struct, frozen=True, eq=False):
             bool(worker.in_flight)
             or self.pipeline.questions.foresee(queue.tasks[0])
             or self.queues.has_questions
+            or self.pipeline.functions.waiting > 0
             or not self.pool.is_quiet(but_for=worker)
         )
 

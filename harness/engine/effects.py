@@ -6,6 +6,7 @@ outputs although the option should change the arithmetic.
 
 import hashlib
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import msgspec
 
@@ -20,6 +21,7 @@ from harness.core.value import Map, Sequence, Tensor, Value, to_wire
 from harness.core.verdict import Family, Verdict
 from harness.engine.configuration import Configuration, configuration
 from harness.engine.outcome import Outcome, Ran
+from harness.engine.task import CellTask
 from harness.plan.known_provider import EP, known_provider
 from harness.plan.plan import Plan
 from harness.plan.target import Target, fixed_axes
@@ -52,6 +54,16 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     session: _Axes
     suite: str
     model: str
+
+
+class Compared(NamedTuple):
+    """A cell that waits for its baseline, with the digest of its own outputs."""
+
+    task: CellTask
+    facts: Facts
+    outcome: Ran
+    doubt: Doubt
+    digest: str
 
 
 class Effects:

@@ -111,6 +111,7 @@ class Engine:
             self._queues.put,
             self._announce,
             gives_outputs=gives_outputs,
+            post=self._post,
         )
         self._listener = Listener(
             plan,
@@ -255,6 +256,7 @@ class Engine:
         except BaseException as broken:  # noqa: BLE001 - raised again for the consumer
             error = broken
         finally:
+            self._pipeline.functions.close()
             self._pool.close(gently=self._draining and not self._pipeline.open)
             self._outbox.put((_End(error), 0))
 

@@ -17,6 +17,7 @@ from harness.corpus.noisy import parts_of
 from harness.corpus.revealed import hidden, read_by_partials
 from harness.corpus.undefined import CONTESTED, undefined_outputs
 from harness.corpus.zeroed import may_be_zeroed
+from harness.engine.agreed import goldens_of, with_agreement
 from harness.engine.cases import Cases, Found, why_not
 from harness.engine.compare_sets import flat, numbered
 from harness.engine.evidence import Evidence, Rule, rule_of
@@ -61,6 +62,7 @@ class NextStep(msgspec.Struct, frozen=True):
             # A cell of many ways has many runs, which references repeat; they are asked if it fails.
             need = missing(facts, rule.policy, askable, by_usual=rule.generation is None)
             if need is None:
+                facts = with_agreement(facts, case, outcome, evidence, rule)
                 return with_generation(facts, case, outcome, evidence, rule)
             if need is Need.WIDER:
                 wider = self._with_wider(evidence, about.for_golden(), case, rule)
@@ -74,6 +76,11 @@ class NextStep(msgspec.Struct, frozen=True):
             evidence = _with(evidence, need, answer)
             if need is Need.REFERENCES:
                 evidence = msgspec.structs.replace(evidence, doubts=self._doubts(about, case, rule))
+
+    def goldens(self, about: Question, cell: Cell, case: Case) -> Sequence[NamedValues]:
+        """Return the right outputs of each data set of a cell that has been measured; empty if unknown."""
+        evidence = self._goldens(about, case, rule_of(self.plan, cell, case))
+        return () if isinstance(evidence, Question) else goldens_of(case, evidence)
 
     def _goldens(self, about: Question, case: Case, rule: Rule) -> Evidence | Question:
         """Return the golden; of a converted model also that of the given model."""

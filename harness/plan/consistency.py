@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.catalog.catalog import find_provider, load_catalog
+from harness.core.agree_key import agree_problems
 from harness.core.errors import Problem, valid_names
 from harness.core.facts import CPU_PROVIDER
 from harness.core.model_settings import contradicting_inputs
 from harness.core.structure import OPTION, Place
 from harness.plan.file_format import RuntimeTable
+from harness.plan.function_module import has_module
 from harness.plan.known_provider import known_provider
 from harness.plan.option_checks import option_problems, precision_problems
 from harness.plan.places import places_problems
@@ -32,7 +34,7 @@ def contradictions(table: dict[str, Any], place: Place, folder: Path) -> Iterato
     if isinstance(models, dict):
         yield from _in_models(models, place.key("models"), folder)
     for here, entry in _tables(table, place, "model"):
-        yield from _in_model(entry, here)
+        yield from _in_model(entry, here, folder)
     targets = _tables(table, place, "target")
     axes, axes_place = table.get("axes"), place.key("axes")
     yield from _in_axes(axes, axes_place, [target for _, target in targets])
@@ -73,11 +75,12 @@ def _in_models(models: dict[str, Any], place: Place, folder: Path) -> Iterator[P
         yield here.problem(f"the suite {name!r} is listed twice", hint)
 
 
-def _in_model(entry: dict[str, Any], place: Place) -> Iterator[Problem]:
-    if not entry.get("dimensions") and not entry.get("inputs"):
+def _in_model(entry: dict[str, Any], place: Place, folder: Path) -> Iterator[Problem]:
+    if not any(entry.get(key) for key in ("dimensions", "inputs", "agree")):
         hint = "add one of them, or remove the entry"
-        yield place.problem("this entry sets neither dimensions nor inputs", hint)
+        yield place.problem("this entry sets neither dimensions, inputs nor agree", hint)
     yield from contradicting_inputs(entry.get("inputs"), place.key("inputs"))
+    yield from agree_problems(entry.get("agree"), place.key("agree"), lambda name: has_module(name, folder))
 
 
 def _in_axes(axes: object, place: Place, targets: Sequence[dict[str, Any]]) -> Iterator[Problem]:

@@ -76,7 +76,7 @@ class ModelsTable(msgspec.Struct, kw_only=True):
 
 
 class ModelTable(ModelSettings, frozen=True, kw_only=True):
-    """Settings of the selected models; later entries win for each dimension and input."""
+    """Settings of the selected models; later entries win for each dimension, input and output."""
 
     model: Annotated[
         OneOrMore, Meta(description="Glob on suite/model; without a slash also on the model alone.")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from harness.core.agreement import changed_agreement
 from harness.core.errors import UsageError, one_line
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
@@ -253,6 +254,8 @@ def _facts(old: Record, new: Record, *, like: bool) -> Iterator[str]:
     if old.effect and new.effect and old.effect.seen != new.effect.seen:
         yield "options have an effect again" if new.effect.seen else "options without effect"
     yield from generation_changes(old.generation, new.generation)
+    if answers := changed_agreement(old.agreement, new.agreement):
+        yield one_line(answers, _REASON_CHARS)
     if not old.verdict.family is new.verdict.family is Family.PASSED:
         return
     bits = least_bits(old), least_bits(new)

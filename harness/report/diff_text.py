@@ -103,12 +103,20 @@ def gate_lines(diff: Diff, judgement: Judgement) -> Iterator[str]:
             yield f"    and {len(judgement.excused) - _SHOWN_CHANGES:,} more"
     for breach in judgement.breaches:
         yield _told(breach)
+        for line in breach.cells[:_SHOWN_CHANGES]:
+            yield from wrapped(plain(line), 4)
+        if len(breach.cells) > _SHOWN_CHANGES:
+            yield f"    and {len(breach.cells) - _SHOWN_CHANGES:,} more"
     yield "gate: passed" if judgement.passed else "gate: FAILED"
 
 
 def gate_github(judgement: Judgement) -> Iterator[str]:
     """Yield an annotation for each exceeded limit, then for the cells, as many as GitHub shows of a step."""
     lines = [annotation("error", "ep-harness gate", _told(breach)) for breach in judgement.breaches]
+    for breach in judgement.breaches:
+        for line in breach.cells:
+            cell, _, words = line.partition("]: ")
+            lines.append(annotation("error", f"agreement: {cell}]", plain(words)))
     cells: dict[str, Change] = {}
     for breach in judgement.breaches:
         cells |= {change.cell: change for change in breach.changes}
@@ -165,4 +173,6 @@ def _change_lines(changes: Sequence[Change]) -> Iterator[str]:
 
 
 def _told(breach: Breach) -> str:
+    if breach.least is not None:
+        return f"limits.{breach.limit}: {plural(breach.count, 'cell')} below {breach.least:g}"
     return f"limits.{breach.limit}: {plural(breach.count, breach.what)}, {breach.allowed:,} allowed"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from harness.core.agreement import agreements_words
 from harness.core.errors import one_line
 from harness.core.output_metrics import Noise, OutputMetrics, PrecisionError
 from harness.core.record import Record
@@ -17,7 +18,9 @@ _NEARER = {"golden": "the golden is nearer", "ep": "the provider is nearer", "eq
 
 
 def evidence(record: Record) -> Iterator[tuple[str, str]]:
-    """Yield ``(label, text)`` pairs: rounding noise that is missing, precision, adjudication, repeats."""
+    """Yield ``(label, text)`` pairs: answers, noise that is missing, precision, adjudication, repeats."""
+    if record.agreement:
+        yield "Answers", one_line(agreements_words(record.agreement), _CHARS)
     if record.no_spread:
         yield "Rounding noise", one_line(f"unknown: {record.no_spread}", _CHARS)
     costs = [

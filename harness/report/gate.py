@@ -1,11 +1,14 @@
 """The gate: whether a run passes, compared with an older one, under a policy."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Annotated
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from harness.core.agreement import agreements_words
+from harness.core.errors import one_line
+from harness.core.record import Record
 from harness.core.verdict import Family
 from harness.report.diff import Change, Diff, Kind
 
@@ -14,6 +17,9 @@ Flake = Callable[[Change], str]
 
 
 Count = Annotated[int, Meta(ge=0)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+
+_WORDS_CHARS = 300
 
 
 class Enter(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +52,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     slower: Annotated[
         Count, Meta(description="Cells whose latency grew by more than noise explains, on like machines.")
     ] = 0
+    min_agreement: Annotated[
+        Share | UnsetType,
+        Meta(
+            description="The least share of a task's answers that must not disagree with the golden's, in "
+            "every cell of the new run that has some."
+        ),
+    ] = UNSET
     expected_failures: Annotated[
         bool, Meta(description="Whether cells that fail as the new matrix expects count as well.")
     ] = True
@@ -60,7 +73,9 @@ class Breach(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         limit: Its key, such as ``regressed`` or ``enter.failed``.
         count: Number of cells; of targets for ``required_unavailable``.
-        changes: These cells; empty for ``not_run`` and ``required_unavailable``.
+        changes: These cells; empty for ``not_run``, ``required_unavailable`` and ``min_agreement``.
+        cells: Of ``min_agreement``, the cells with what disagrees: ``cell: top-1 the same in 39 of 40``.
+        least: Of ``min_agreement``, the limit.
     """
 
     limit: str
@@ -68,6 +83,8 @@ class Breach(msgspec.Struct, frozen=True, kw_only=True):
     allowed: int
     changes: tuple[Change, ...]
     what: str = "cell"
+    cells: tuple[str, ...] = ()
+    least: float | None = None
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,8 +99,11 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     excused: tuple[tuple[Change, str], ...]
 
 
-def judge(diff: Diff, limits: Limits, flake: Flake) -> Judgement:
-    """Compare a difference with the limits; changes for which ``flake`` returns a reason do not count."""
+def judge(diff: Diff, limits: Limits, flake: Flake, records: Iterable[Record] = ()) -> Judgement:
+    """Compare a difference with the limits; changes for which ``flake`` returns a reason do not count.
+
+    ``records`` are those of the new run, for ``min_agreement``.
+    """
     counting: list[Change] = []
     excused: list[tuple[Change, str]] = []
     for change in diff.changes:
@@ -92,8 +112,33 @@ def judge(diff: Diff, limits: Limits, flake: Flake) -> Judgement:
             excused.append((change, reason))
         elif limits.expected_failures or not _declared(change):
             counting.append(change)
-    breaches = tuple(breach for breach in _all(diff, counting, limits) if breach.count > breach.allowed)
+    found = [*_all(diff, counting, limits), *_disagreements(records, limits)]
+    breaches = tuple(breach for breach in found if breach.count > breach.allowed)
     return Judgement(passed=not breaches, breaches=breaches, excused=tuple(excused))
+
+
+def has_answers(records: Iterable[Record]) -> bool:
+    """Return whether any cell has answers of a task, or should have."""
+    return any(record.agreement for record in records)
+
+
+def _disagreements(records: Iterable[Record], limits: Limits) -> Iterator[Breach]:
+    """Yield the cells below the least agreement. A figure that failed is none, so its cell is below."""
+    least = limits.min_agreement
+    if least is UNSET:
+        return
+    cells = []
+    for record in records:
+        if record.expected and record.verdict.family is Family.FAILED and not limits.expected_failures:
+            continue
+        below = [
+            one for one in record.agreement if one.failed or (one.share is not None and one.share < least)
+        ]
+        if below:
+            cells.append(f"{record.cell}: {one_line(agreements_words(below), _WORDS_CHARS)}")
+    yield Breach(
+        limit="min_agreement", count=len(cells), allowed=0, changes=(), cells=tuple(cells), least=least
+    )
 
 
 def _declared(change: Change) -> bool:

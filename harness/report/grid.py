@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 from markupsafe import Markup
 
+from harness.core.agreement import agreements_words, answers_ratio, task_name
 from harness.core.cell import AXIS_DEFAULTS
 from harness.core.errors import one_line
 from harness.core.record import Record, encode_record
@@ -28,6 +29,7 @@ _MAX_CHARS = 2_000_000
 """About how large one file may be, with the records behind its squares."""
 
 _TITLE_CHARS = 120
+_TAG_CHARS = 24
 _LEVEL = 4
 """Of compression: a tenth larger than by the default, in half the time."""
 
@@ -37,12 +39,14 @@ class GridCell(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         text: Delivered bits of a pass, if there are any; else the verdict, and whether it is flaky.
-        title: Text under the pointer; empty if there are details, and for a plain pass.
+        tag: Of a pass, the answers that are the golden's, if some are others: ``top-1 39/40``.
+        title: Text under the pointer; empty if there are details, and for a pass without answers.
     """
 
     tone: str
     symbol: str
     text: str
+    tag: str
     title: str
     href: str
     expected: bool
@@ -183,7 +187,9 @@ def _parts(suites: Sequence[GridSuite]) -> Iterator[GridPart]:
 
 def _chars(row: GridRow) -> int:
     """Return about how much of the page a row takes: its markup, and its compressed records."""
-    squares = sum(40 + len(cell.title) + len(cell.text) + len(cell.href) for cell in row.cells if cell)
+    squares = sum(
+        40 + len(cell.title) + len(cell.text) + len(cell.tag) + len(cell.href) for cell in row.cells if cell
+    )
     outputs = sum(len(record.outputs) for record in row.records)
     runs = sum(record.latency.runs for record in row.records if record.latency is not None)
     return 40 + len(row.model) + squares + 90 * len(row.records) + 90 * outputs + 8 * runs
@@ -227,8 +233,9 @@ def _square(cell: ReportCell) -> GridCell:
         tone=look,
         symbol=SYMBOLS[look],
         text=_text(record),
+        tag=_tag(record),
         # The details that the link leads to have the same text; a second copy would double the page.
-        title="" if cell.href or look == "passed" else _title(record),
+        title="" if cell.href else _title(record, is_plain=look == "passed"),
         href=cell.href,
         expected=record.expected,
     )
@@ -241,6 +248,19 @@ def _text(record: Record) -> str:
     return "" if bits is None else f"{bits:.1f}"
 
 
-def _title(record: Record) -> str:
-    parts = (record.cause.replace("_", " "), record.reason, record.weak_golden)
+def _tag(record: Record) -> str:
+    """Return the first task of a right answer of which some answers are others."""
+    if record.verdict.family is not Family.PASSED:
+        return ""
+    one = next((one for one in record.agreement if one.share != 1.0 or one.failed), None)
+    if one is None:
+        return ""
+    return f"{one_line(task_name(one.kind), _TAG_CHARS)} {answers_ratio((one,))}"
+
+
+def _title(record: Record, *, is_plain: bool) -> str:
+    parts: tuple[str, ...] = (record.cause.replace("_", " "), record.reason, record.weak_golden)
+    if is_plain:
+        parts = ()
+    parts = (*parts, agreements_words(record.agreement))
     return one_line(" · ".join(part for part in parts if part), _TITLE_CHARS)

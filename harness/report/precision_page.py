@@ -7,6 +7,7 @@ import msgspec
 
 from harness.core.noise import DEFAULT_LIMITS
 from harness.core.output_metrics import Noise
+from harness.report.agreement import ColumnAgreement, column_agreements
 from harness.report.cell import ReportCell
 from harness.report.effect import ColumnEffect, report_effects
 from harness.report.headroom import BANDS, ColumnHeadroom, closest, column_headroom
@@ -29,6 +30,7 @@ class PrecisionPage(msgspec.Struct, frozen=True, kw_only=True):
     far: tuple[tuple[Noise, ReportCell], ...]
     without_noise: tuple[tuple[str, int], ...]
     effects: tuple[ColumnEffect, ...]
+    agreements: tuple[ColumnAgreement, ...]
 
     bands: ClassVar = BANDS
     limits: ClassVar = DEFAULT_LIMITS
@@ -44,4 +46,5 @@ def precision_view(report: Report) -> Iterator[PrecisionPage]:
         far=farthest(report.cells),
         without_noise=without_noise(record for _, record in report.run.records),
         effects=tuple(report_effects(report)),
+        agreements=tuple(column_agreements(report)),
     )

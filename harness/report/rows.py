@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from harness.core.agreement import agreements_words, least_share
 from harness.core.record import Record
 from harness.core.verdict import Family, Phase, Verdict
 from harness.report.column import column_of
@@ -110,6 +111,9 @@ class CellRow(RecordRow, frozen=True, kw_only=True):
         weak_golden: Why a wrong answer could go unnoticed; empty if it could not.
         approximate: Which output passes by what the EP documents; may be empty.
         unconfirmed: Why float64 has not confirmed that values are wrong; may be empty.
+        agreement: The least part of a task's answers that do not disagree with the golden's; null if no task
+            is known, or no figure.
+        answers: The same in words, for each output and task; may be empty.
         results: Different results of repeated runs, bit for bit; null if no repeats were requested.
         mismatched: Elements outside the tolerance, of all outputs.
         elements: Elements compared.
@@ -143,6 +147,8 @@ class CellRow(RecordRow, frozen=True, kw_only=True):
     weak_golden: str
     approximate: str
     unconfirmed: str
+    agreement: float | None
+    answers: str
     results: int | None
     mismatched: int
     elements: int
@@ -233,6 +239,8 @@ def _row(record: Record, columns: Mapping[str, Any]) -> CellRow:
         error_ratio=error.ratio if error else None,
         error_unknown=error.unknown if error else "",
         nearer=record.adjudication[0].nearer if record.adjudication else "",
+        agreement=least_share(record.agreement),
+        answers=agreements_words(record.agreement),
         results=record.repeats.distinct if record.repeats else None,
         mismatched=sum(output.mismatched for output in record.outputs),
         elements=sum(output.elements for output in record.outputs),

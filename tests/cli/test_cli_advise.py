@@ -6,9 +6,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import onnx
 import pytest
 
 from harness.cli import main
+from harness.core.agreement import Agreement
 from harness.core.generated import Generation, GenerationSpeed
 from harness.core.latency import latency_of
 from harness.corpus.decoders.roster import write_decoder
@@ -19,6 +22,8 @@ from tests.latencies import told_latency
 from tests.records import bare_record
 
 CPU = "CPUExecutionProvider"
+TINY = """<ir_version: 9, opset_import: ["" : 17]>
+agraph (float[2] x) => (float[2] y) { y = Relu(x) }"""
 SPEED = GenerationSpeed(
     first_token_ms={1: 0.5, 40: 12.25}, tokens_per_s={1: 512.4, 4: 2048.9}, cache_mib=0.125
 )
@@ -109,3 +114,32 @@ def test_a_broken_configuration_gets_two_lines(folder: Path, capsys: pytest.Capt
     first, second = capsys.readouterr().err.splitlines()
     assert first.startswith(f"ep-harness: {folder / 'genai_config.json'}: model: ")
     assert "Model Builder" in second
+
+
+def test_answers_stand_beside_the_time_of_each_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = Agreement(output="scores", kind="top1", same=39, of=40)
+    first = winner()
+    record = msgspec.structs.replace(first.record, generation=None, agreement=(found,))
+    ranked = (Tried(candidate=first.candidate, record=record),)
+
+    def search(*_: object, **__: Any) -> Advice:
+        return Advice(
+            ranked=ranked,
+            fell_out=(),
+            not_tried=(),
+            targets={"cpu": Target(name="cpu", provider=(CPU,))},
+            fingerprints={},
+            stopped_by="end",
+            elapsed_s=1.0,
+        )
+
+    monkeypatch.setattr("harness.cli.advise.advise", search)
+    model = tmp_path / "m.onnx"
+    onnx.save(onnx.parser.parse_model(TINY), model)
+    assert main(["advise", str(model), CPU]) == 0
+    told = capsys.readouterr().out
+    assert " answers " in told
+    assert " 39/40 " in told
+    assert "answers: scores: top-1 the same in 39 of 40" in told

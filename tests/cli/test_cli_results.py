@@ -150,6 +150,8 @@ def test_policies(text: str, code: int, nights: tuple[str, str], capsys: pytest.
     ("text", "message"),
     [
         ("[limits]\nregresed = 1", "did you mean 'regressed'?"),
+        ("[limits]\nmin_agreement = 1.5", "expected a finite number from 0 to 1, got 1.5"),
+        ("[limits]\nmin_agreement = 0.9", "no cell of the new run has answers of a task"),
         ("[limits]\ngone = -1", "an integer of at least 0, got -1"),
         ("[limits.enter]\npassed = 1", "limits.enter.passed: unknown key"),
         ('[[flaky]]\nmodel = "a"\nverdict = "mismatch"', "the key 'reason' is missing"),
@@ -178,6 +180,8 @@ def test_wrong_policies(
         (("diff", "old", "nwe"), "nwe: there is no such run folder"),
         (("diff", "old", "empty"), "empty: no run"),
         (("gate", "old", "new", "--policy", "gat.toml"), "gat.toml: no such file"),
+        (("gate", "old", "new", "--min-agreement", "98"), "--min-agreement: got 98"),
+        (("gate", "old", "new", "--min-agreement", "nan"), "valid: a share from 0 to 1"),
         (("report", "old", "--out", "r", "--format", "htlm"), "did you mean 'html'?"),
         (("report", "old", "--out", "r", "--format", "html,"), "there is no format ''"),
         (("report", "old", "nwe", "--out", "r"), "nwe: there is no such run folder"),

@@ -78,7 +78,13 @@ def test_an_entry_that_matches_no_model_is_an_error_with_the_nearest() -> None:
         ("inputs = { x = {} }", "inputs.x", "the table is empty"),
         ("inputs = { x = { shape = 3 } }", "inputs.x.shape", "expected a list of integers of at least 0"),
         ("dimension = { b = 1 }", "dimension", "did you mean 'dimensions'?"),
-        ("", "", "this entry sets neither dimensions nor inputs"),
+        ("", "", "this entry sets neither dimensions, inputs nor agree"),
+        ('agree = "topp1"', "agree", "did you mean 'top1'?"),
+        ('agree = { logits = "argmx" }', "agree.logits", "did you mean 'argmax'?"),
+        ('agree = "no_such_module:f"', "agree", "there is no module 'no_such_module'"),
+        ("agree = {}", "agree", "the table is empty"),
+        ("agree = 3", "agree", "expected non-empty text or a table, got 3"),
+        ("agree = { y = 3 }", "agree.y", "expected non-empty text, got 3"),
     ],
 )
 def test_invalid_entries_are_refused(entry: str, place: str, what: str) -> None:

@@ -32,6 +32,13 @@ def add_results(commands: declare.Commands) -> None:
     )
     declare.json(how, declare.ONE_OBJECT)
     declare.path(gate, "--policy", "FILE", "TOML; default: nothing may get worse")
+    declare.value(
+        gate,
+        "--min-agreement",
+        "SHARE",
+        "least share of a task's answers that agree, such as 0.98, in every cell that has some",
+        type=float,
+    )
     how = gate.add_mutually_exclusive_group()
     declare.flag(how, "--github", "print annotations, as on GitHub's runners by default")
     declare.json(how, declare.ONE_OBJECT)

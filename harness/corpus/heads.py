@@ -1,0 +1,133 @@
+"""What computes the outputs of a network: its heads. They tell scores of classes from other numbers."""
+
+from typing import TYPE_CHECKING, Literal
+
+from harness.corpus.nodes import domain_of, operators, weight_names
+from harness.corpus.port import model_text
+
+if TYPE_CHECKING:
+    import onnx
+
+Head = Literal["", "softmax", "log_softmax", "sigmoid", "linear", "image"]
+"""``linear`` is a layer with weights, ``image`` one for each pixel; empty is anything else."""
+
+Heads = dict[str, Head]
+"""Output -> its head."""
+
+_LAYERS = operators("""
+    Attention Conv ConvInteger ConvTranspose DeformConv DynamicQuantizeMatMul FusedConv FusedGemm FusedMatMul
+    GRU Gemm GemmFloat8 GroupQueryAttention LSTM LinearClassifier MatMul MatMulBnb4 MatMulInteger
+    MatMulIntegerToFloat MatMulNBits MultiHeadAttention QAttention QGemm QLinearConv QLinearMatMul RNN
+    LinearRegressor SVMClassifier SVMRegressor TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor
+""")
+"""Operators that may be a layer: what they compute depends on weights."""
+
+_ALONE = operators("LinearClassifier SVMClassifier TreeEnsembleClassifier")
+"""Classifiers of ai.onnx.ml, with the weights in attributes and the scores in the second output."""
+
+_WITHIN = _ALONE | operators("LinearRegressor SVMRegressor TreeEnsemble TreeEnsembleRegressor")
+"""Operators of ai.onnx.ml, all of which have their weights in attributes."""
+
+_PASSING = operators("""
+    Cast DequantizeLinear Dropout Flatten Identity QuantizeLinear Reshape Slice Gather Squeeze Transpose
+    Unsqueeze
+""")
+"""Operators that move or store scores, and compute none."""
+
+_POOLING = operators("GlobalAveragePool ReduceMean AveragePool Relu")
+"""What some image classifiers have behind their last layer, such as SqueezeNet."""
+
+_HEADS: dict[str, Head] = {
+    **dict.fromkeys(("Softmax", "QLinearSoftmax"), "softmax"),
+    "LogSoftmax": "log_softmax",
+    **dict.fromkeys(("Sigmoid", "HardSigmoid", "QLinearSigmoid"), "sigmoid"),
+    **dict.fromkeys(_ALONE, "softmax"),
+    **dict.fromkeys(operators("Conv ConvTranspose FusedConv QLinearConv ConvInteger Resize"), "image"),
+}
+_LINEAR = (
+    frozenset(_LAYERS - _WITHIN)
+    - set(_HEADS)
+    - operators("Attention DeformConv GRU GroupQueryAttention LSTM MultiHeadAttention QAttention RNN")
+)
+_ADDING = operators("Add BiasAdd QLinearAdd")
+_PROBABILITIES: tuple[Head, ...] = ("softmax", "log_softmax", "sigmoid")
+
+
+def heads_of(model: "onnx.ModelProto") -> Heads:
+    """Return the head of each output of a network; nothing of any other model.
+
+    A network computes from weights in two layers at least, or in one before a softmax or a sigmoid. A model
+    of one operator, whatever that is, has no task.
+    """
+    if len(model.graph.node) < 2 or not any(node.op_type in _LAYERS for node in model.graph.node):  # noqa: PLR2004
+        return {}  # most tests of operators
+    graph = _Graph(model.graph)
+    heads: Heads = {model_text(port.name): graph.head(port.name) for port in model.graph.output}
+    enough = 1 if any(head in _PROBABILITIES for head in heads.values()) else 2
+    return heads if graph.layers >= enough else {}
+
+
+class _Graph:
+    """The main graph of a model by its tensors, and which of them depend on no input."""
+
+    def __init__(self, graph: "onnx.GraphProto") -> None:
+        self.makers = {name: node for node in graph.node for name in node.output if name}
+        self.constants = weight_names(graph)
+        self.layers = 0
+        for node in graph.node:  # in topological order, as ONNX asks for
+            given = [name for name in node.input if name]
+            if all(name in self.constants for name in given):
+                self.constants.update(node.output)
+            elif self._is_layer(node):
+                self.layers += 1
+
+    def head(self, output: str) -> Head:
+        """Return what computes an output, behind what moves or stores it."""
+        name, seen = output, set[str]()  # a broken model may have a loop
+        pooled = False
+        while name in self.makers and name not in seen:
+            seen.add(name)
+            node = self.makers[name]
+            op = node.op_type
+            moving = not domain_of(node) and op in _PASSING | _POOLING
+            if moving and node.input:
+                pooled |= op in _POOLING
+                name = node.input[0]
+            elif layer := self._behind(node):
+                name = layer
+            else:
+                return self._of(node, pooled=pooled)
+        return ""
+
+    def _of(self, node: "onnx.NodeProto", *, pooled: bool) -> Head:
+        op = node.op_type
+        head = _HEADS.get(op, "")
+        if pooled:
+            return "linear" if head == "image" else ""
+        if head == "image" and op != "Resize" and not self._is_layer(node):
+            return ""
+        return "linear" if op in _LINEAR and self._is_layer(node) else head
+
+    def _is_layer(self, node: "onnx.NodeProto") -> bool:
+        if node.op_type in _WITHIN:
+            return True
+        return node.op_type in _LAYERS and any(name in self.constants for name in node.input if name)
+
+    def _behind(self, node: "onnx.NodeProto") -> str:
+        """Return what a bias is added to, or integers that are scaled; empty for any other node."""
+        if node.op_type == "Mul":
+            return self._scaled(node)
+        if node.op_type not in _ADDING:
+            return ""
+        names = [name for name in node.input[:2] if name and name not in self.constants]
+        return names[0] if len(names) == 1 else ""
+
+    def _scaled(self, node: "onnx.NodeProto") -> str:
+        """Return the integers that the scales of a dynamic quantization make floats of; empty without any."""
+        for name in node.input[:2]:
+            cast = self.makers.get(name)
+            if cast is not None and cast.op_type == "Cast" and cast.input:
+                layer = self.makers.get(cast.input[0])
+                if layer is not None and layer.op_type in {"MatMulInteger", "ConvInteger"}:
+                    return str(cast.input[0])
+        return ""

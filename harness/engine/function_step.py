@@ -1,0 +1,76 @@
+"""The step of a cell between its facts and its record: the matrix's own functions compare its answers."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from harness.core.agreement import Agreement
+from harness.core.errors import UsageError
+from harness.core.facts import Facts
+from harness.core.scenario import GENERATE
+from harness.corpus.case import Case
+from harness.engine.agreed import functions_of
+from harness.engine.events import Event, Warned
+from harness.engine.next_step import Judged, NextStep
+from harness.engine.outcome import Ran
+from harness.engine.own_agreement import MOST_WAITING, Call, OwnFunctions
+from harness.engine.task import CellTask
+
+GoOn = Callable[[CellTask, Facts, Judged], None]
+Lose = Callable[[CellTask, Exception], None]
+
+
+class FunctionStep:
+    """Holds cells until the functions that the matrix names for their models have been called."""
+
+    def __init__(
+        self, next_step: NextStep, post: Callable[..., None], announce: Callable[[Event], None]
+    ) -> None:
+        self._next_step = next_step
+        folder = Path(next_step.plan.matrix.path).absolute().parent
+        self._functions = OwnFunctions(folder, post, lambda text: announce(Warned(message=text)))
+
+    @property
+    def waiting(self) -> int:
+        """How many cells wait for a function."""
+        return self._functions.waiting
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether so many cells wait that there should be no more: they hold their outputs."""
+        return self.waiting >= MOST_WAITING
+
+    def close(self) -> None:
+        """Kill what runs."""
+        self._functions.close()
+
+    def then(
+        self, task: CellTask, case: Case, facts: Facts, outcome: Judged, go_on: GoOn, lose: Lose
+    ) -> None:
+        """Call ``go_on`` with the facts of a cell: at once, or when its functions have been called."""
+        calls = self._calls(task, case, outcome)
+        if not calls:
+            go_on(task, facts, outcome)
+            return
+
+        def on_end(figures: tuple[Agreement, ...]) -> None:
+            try:
+                told = msgspec.structs.replace(facts, agreement=(*facts.agreement, *figures))
+                go_on(task, told, outcome)
+            except UsageError:
+                raise
+            except Exception as error:  # noqa: BLE001 - it costs this cell alone
+                lose(task, error)
+
+        self._functions.ask(calls, on_end)
+
+    def _calls(self, task: CellTask, case: Case, outcome: Judged) -> tuple[Call, ...]:
+        """Return the calls for a cell that ran; none for a case of a profile, nor for generated text."""
+        names = () if case.frozen is not None else tuple(functions_of(case))
+        if not names or not isinstance(outcome, Ran) or task.about.scenario == GENERATE:
+            return ()
+        answers = self._next_step.goldens(task.about, task.cell, case)
+        if not answers:
+            return ()
+        return tuple(Call(function=name, golden=answers, actual=outcome.outputs) for _, name in names)

@@ -1,0 +1,14 @@
+"""The module of a function that a matrix names: beside the matrix, or where the harness finds its own."""
+
+import importlib.util
+from pathlib import Path
+
+
+def has_module(name: str, folder: Path) -> bool:
+    """Return whether there is a module or package of that name; nothing of it is run."""
+    if (folder / f"{name}.py").is_file() or (folder / name).is_dir():
+        return True
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
