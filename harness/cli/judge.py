@@ -86,6 +86,7 @@ def judged_again(record: Record, policy: Policy) -> Record:
         again=decision.again,
         adjudication=decision.adjudication,
         suspicious=decision.suspicious,
+        policy=decision.policy,
         latency=record.latency if verdict.family is Family.PASSED else None,
     )
 

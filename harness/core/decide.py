@@ -11,6 +11,7 @@ from harness.core.facts import Facts
 from harness.core.judging import WRONG_VALUES, judging_of
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
+from harness.core.policy_terms import PolicyTerm, policy_terms
 from harness.core.record import OptionEffect
 from harness.core.reference import Adjudication
 from harness.core.rules import RULES
@@ -29,6 +30,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
         again: The same of the second run.
         adjudication: Of the outputs that failed.
         suspicious: Why a right answer is marked; else empty.
+        policy: What judged it, as a record keeps it; empty for a cell that did not run to its end.
     """
 
     verdict: Verdict
@@ -37,6 +39,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     again: tuple[OutputMetrics, ...] = ()
     adjudication: tuple[Adjudication, ...] = ()
     suspicious: str = ""
+    policy: dict[str, PolicyTerm] = {}
 
 
 def decide(facts: Facts, policy: Policy) -> Decision:
@@ -53,6 +56,7 @@ def decide(facts: Facts, policy: Policy) -> Decision:
         again=tuple(one.row for one in judging.again),
         adjudication=failed_only(adjudication, rows),
         suspicious="" if wrong else "; ".join(one.suspicious for one in judging.outputs if one.suspicious),
+        policy=policy_terms(judging.policy) if facts.ended is None else {},
     )
 
 

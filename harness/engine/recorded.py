@@ -67,6 +67,7 @@ def record_of(
         reason=reason,
         adjudication=decision.adjudication,
         suspicious=decision.suspicious,
+        policy=decision.policy,
         started=attempt.started,
         attempt=attempt.number,
         process=attempt.process,

@@ -12,7 +12,8 @@ from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.report.figures import brief, plural
 from harness.report.latency_change import latency_change
-from harness.report.likeness import Likeness, Unlike, other_measure
+from harness.report.likeness import Likeness, Unlike
+from harness.report.measure import PARTS, MeasureChange, Part, measure_change
 from harness.report.merge import MergedRun, merge
 from harness.report.read import read_run, run_folders
 from harness.report.ways import generation_changes
@@ -33,6 +34,8 @@ class Kind(StrEnum):
     FIXED = "fixed"
     CHANGED = "changed"
     OTHER_MEASURE = "other_measure"
+    GOLDEN_MOVED = "golden_moved"
+    OTHER_MODEL = "other_model"
     NEW = "new"
     GONE = "gone"
 
@@ -46,13 +49,37 @@ _MEANINGS = {
     Kind.REGRESSED: "a worse result than before",
     Kind.FIXED: "a right answer by the EP, and a worse result before",
     Kind.CHANGED: "another verdict that is neither, or other facts of note",
-    Kind.OTHER_MEASURE: "another verdict, but judged by another tolerance, golden or model",
+    Kind.OTHER_MEASURE: "another verdict, but the policy changed: another tolerance may explain it",
+    Kind.GOLDEN_MOVED: "another verdict, but the golden is another one, which may explain it",
+    Kind.OTHER_MODEL: "another verdict, but of another model: other weights, graph or test data",
     Kind.NEW: "has a result, and had none before",
     Kind.GONE: "had a result, and has none now",
 }
 
+_EXPLAINED: dict[Part, Kind] = {
+    "model": Kind.OTHER_MODEL,
+    "golden": Kind.GOLDEN_MOVED,
+    "policy": Kind.OTHER_MEASURE,
+}
+
 _RANKS = {Family.FAILED: 0, Family.UNSUPPORTED: 1, Family.UNTESTED: 2, Family.PASSED: 3}
 """Higher is better. Families without a rank are no result."""
+
+_GONE = {
+    None: "no longer planned",
+    Family.SKIPPED: "no longer tested: skipped as {}",
+    Family.EXCLUDED: "no longer judged: excluded as {}",
+    Family.MISSING: "no result now: {}",
+}
+"""Family in the new run -> why a cell has no result there; None for a cell that it does not plan."""
+
+_NEW = {
+    None: "not planned before",
+    Family.SKIPPED: "not tested before: skipped as {}",
+    Family.EXCLUDED: "not judged before: excluded as {}",
+    Family.MISSING: "no result before: {}",
+}
+"""The same of the old run."""
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +93,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         flaky: Whether retries gave another verdict, in either run.
         slower: Whether its latency grew by more than noise explains.
         facts: Other differences, such as ``delivered bits 20.3 -> 10.6``; one line each.
+        beside: What else changed for its target, such as ``runtime changed`` or ``device changed``.
         reason: The reason in the new run; one line.
     """
 
@@ -81,6 +109,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     slower: bool
     facts: tuple[str, ...]
     reason: str
+    beside: tuple[str, ...] = ()
 
     @property
     def arrow(self) -> str:
@@ -114,6 +143,8 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
         flows: The families, in their order.
         changes: By kind, then by cell.
         unlike: Targets whose environment or settings differ.
+        measures: Cells of both runs whose ``model``, ``golden`` or ``policy`` is another one, whatever their
+            verdicts; a part without such cells is left out.
     """
 
     schema: int
@@ -128,6 +159,7 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
     flows: tuple[Flow, ...]
     changes: tuple[Change, ...]
     unlike: tuple[Unlike, ...]
+    measures: dict[Part, int] = {}
 
     def of(self, kind: Kind) -> tuple[Change, ...]:
         """Return the changes of one kind."""
@@ -159,11 +191,13 @@ def compare(old: MergedRun, new: MergedRun, *, names: tuple[str, str]) -> Diff:
     after = {record.cell: record for _, record in new.records}
     likeness = Likeness(old, new)
     order = list(Kind)
+    measures = {cell: measure_change(record, after[cell]) for cell, record in before.items() if cell in after}
     found = [
         change
         for cell in sorted(before.keys() | after.keys())
-        if (change := _change(before.get(cell), after.get(cell), likeness))
+        if (change := _change(before.get(cell), after.get(cell), measures.get(cell), likeness))
     ]
+    others = Counter(part for measure in measures.values() for part in PARTS if getattr(measure, part))
     compared = sum(_ranked(record) and _ranked(after.get(cell)) for cell, record in before.items())
     changed = sum(_ranked(before.get(one.cell)) and _ranked(after.get(one.cell)) for one in found)
     kinds = Counter(change.kind for change in found)
@@ -181,22 +215,25 @@ def compare(old: MergedRun, new: MergedRun, *, names: tuple[str, str]) -> Diff:
         flows=tuple(_flows(before, after)),
         changes=tuple(sorted(found, key=lambda change: order.index(change.kind))),
         unlike=likeness.unlike_targets(),
+        measures={part: others[part] for part in PARTS if others[part]},
     )
 
 
-def _change(old: Record | None, new: Record | None, likeness: Likeness) -> Change | None:
+def _change(
+    old: Record | None, new: Record | None, measure: MeasureChange | None, likeness: Likeness
+) -> Change | None:
     """Return how one cell changed; None if it did not."""
     one = new or old
     if one is None:
         return None
     slower = False
     facts: tuple[str, ...] = ()
-    if old and new:
-        measure = tuple(other_measure(old, new))
+    if old and new and measure:
         slow = _latency(old, new, likeness)
         slower = slow.startswith("slower")
-        facts = (*measure, *_facts(old, new, like=not measure), *([slow] if slow else []))
+        facts = (*_facts(old, new, like=not measure.told), *([slow] if slow else []))
         kind = _kind(old, new, measure, facts)
+        facts = (*_told(old, new, measure), *facts)
     elif not _ranked(one):
         # Planned in one run, and not tried there: neither run has a result.
         return None
@@ -215,25 +252,40 @@ def _change(old: Record | None, new: Record | None, likeness: Likeness) -> Chang
         expected=new is None or new.expected,
         flaky=any(record is not None and record.flaky for record in (old, new)),
         slower=slower,
-        facts=facts,
+        facts=(*_why_without(kind, old, new), *facts),
         reason=one_line(new.reason, _REASON_CHARS) if new else "",
+        beside=likeness.words(one.target),
     )
 
 
-def _kind(old: Record, new: Record, measure: tuple[str, ...], facts: tuple[str, ...]) -> Kind | None:
+def _kind(old: Record, new: Record, measure: MeasureChange, facts: tuple[str, ...]) -> Kind | None:
     if _ranked(old) != _ranked(new):
         return Kind.NEW if _ranked(new) else Kind.GONE
     if old.verdict is new.verdict:
         # Another measure alone is no change of the cell.
-        return Kind.CHANGED if len(facts) > len(measure) else None
+        return Kind.CHANGED if facts else None
     if not _ranked(new):
         return Kind.CHANGED
-    if measure:
-        return Kind.OTHER_MEASURE
+    if (part := measure.explains(old.verdict, new.verdict)) is not None:
+        return _EXPLAINED[part]
     if _rank(new) < _rank(old):
         return Kind.REGRESSED
     better = _rank(new) > _rank(old)
     return Kind.FIXED if better and new.verdict.family is Family.PASSED else Kind.CHANGED
+
+
+def _told(old: Record, new: Record, measure: MeasureChange) -> tuple[str, ...]:
+    """Return how the measure differs; also that it is unknown, where that leaves a change open."""
+    is_open = measure.is_open(old.verdict, new.verdict)
+    return (*measure.told, *([measure.unknown] if is_open else []))
+
+
+def _why_without(kind: Kind, old: Record | None, new: Record | None) -> Iterator[str]:
+    """Yield why a cell has no result on one side."""
+    if kind is Kind.GONE:
+        yield _GONE[new.verdict.family if new else None].format(new.verdict.value if new else "")
+    elif kind is Kind.NEW:
+        yield _NEW[old.verdict.family if old else None].format(old.verdict.value if old else "")
 
 
 def _ranked(record: Record | None) -> bool:

@@ -219,6 +219,7 @@ class _Compact:
             axes=self._shared(b"a", record.axes),
             placement=self._shared(b"p", record.placement),
             content=self._shared(b"c", record.content),
+            policy=self._shared(b"m", record.policy),
             outputs=tuple(msgspec.structs.replace(output, frontier=()) for output in record.outputs),
         )
 
