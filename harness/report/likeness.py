@@ -78,10 +78,10 @@ class Likeness:
         if target not in self._words:
             old, new = (sides.get(target) for sides in self._environments)
             settings = _rows(*(sides.get(target, {}) for sides in self._settings))
-            both = old is not None and new is not None
-            self._words[target] = (
-                change_words(_rows(old, new) if old and new else (), settings) if both else ()
-            )
+            if old is None or new is None:
+                self._words[target] = ()
+            else:
+                self._words[target] = change_words(_rows(old, new), settings)
         return self._words[target]
 
 

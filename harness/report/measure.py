@@ -1,7 +1,7 @@
 """Whether two records of a cell were judged by one measure: the same model, golden and policy.
 
-The measure is the policy, never the rule of it that happened to decide: under one policy, one record may pass by
-the table and the other fail by noise.
+The measure is the policy, never the rule of it that happened to decide: under one policy, one record may pass
+by the table and the other fail by noise.
 """
 
 from typing import Literal
@@ -65,15 +65,16 @@ class MeasureChange(msgspec.Struct, frozen=True, kw_only=True):
         return "policy" if self.policy and _turns(before, after, _BY_POLICY) else None
 
     def is_open(self, before: Verdict, after: Verdict) -> bool:
-        """Return whether another policy might explain another verdict, and nothing shows whether there was one."""
+        """Return whether another policy might explain another verdict, and nothing shows if there was one."""
         return bool(self.unknown) and _turns(before, after, _BY_POLICY)
 
 
 def measure_change(old: Record, new: Record) -> MeasureChange:
     """Compare the measures of two records of a cell.
 
-    A model or golden that either record does not name counts as the same. For a policy that an older version did
-    not record, the tolerances that decided stand in, where both records were judged by the same kind of rule.
+    A model or golden that either record does not name counts as the same. For a policy that an older version
+    did not record, the tolerances that decided stand in, where both records were judged by the same kind of
+    rule.
     """
     if old.policy and new.policy:
         return MeasureChange(

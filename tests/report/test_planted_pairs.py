@@ -224,12 +224,14 @@ def decided(record: Record, rule: str) -> Record:
     pairs=st.lists(
         st.tuples(st.sampled_from(Verdict), st.sampled_from(Verdict), RULES, RULES), min_size=1, max_size=8
     ),
-    known=st.booleans(),
+    fields=st.sampled_from([SAME, BEFORE_POLICIES, OLD_DATA]),
 )
 def test_another_verdict_is_always_a_change(
-    pairs: list[tuple[Verdict, Verdict, str, str]], known: bool, record: MakeRecord, run_of: MakeRun
+    pairs: list[tuple[Verdict, Verdict, str, str]],
+    fields: dict[str, Any],
+    record: MakeRecord,
+    run_of: MakeRun,
 ) -> None:
-    fields = SAME if known else BEFORE_POLICIES
     old, new = (
         [
             decided(record(f"m{at}", verdict=verdicts[side], bits=12.0, **fields), rules[side])
