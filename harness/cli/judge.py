@@ -19,7 +19,7 @@ from harness.core.run_info import RunInfo
 from harness.core.verdict import Family
 from harness.core.writing import writing
 from harness.data_files import data_root
-from harness.plan.expectation import is_expected
+from harness.plan.expectation import is_expected, open_condition
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.tolerance_policy import cell_of, load_policy, policy_rule
@@ -44,6 +44,7 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
     rule = policy_rule(entries, data.records)
     matrix = matrix_of(data.info, run)
     plan = Plan(matrix=matrix, cells=())
+    open_conditions: dict[tuple[str, str], None] = {}
     after: list[Record] = []
     lacks: Counter[Need] = Counter()
     for record in data.records:
@@ -55,12 +56,17 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
             lacks.update([need] if need is not None else [])
             judged = record if need is Need.NOISE else judged_again(record, allowed)
         if judged.verdict is not record.verdict:
-            expected = is_expected(plan.expectation(cell_of(judged)), judged.verdict)
+            environment = data.info.environment_of(judged.target, judged.place)
+            expectation, conditions = plan.expectation_at(cell_of(judged), environment, judged.outputs)
+            open_conditions |= {(judged.target, condition): None for condition in conditions}
+            expected = is_expected(expectation, judged.verdict)
             judged = msgspec.structs.replace(judged, expected=expected)
         after.append(judged)
     if lacks[Need.NOISE] and not any(output.noise for record in data.records for output in record.outputs):
         what = "the policy needs the rounding noise of the models, and no record has it"
         raise UsageError.at(run, what, "run the matrix again: this version records it")
+    for target, condition in open_conditions:
+        notify(open_condition(target, condition))
     for line in data.damaged:
         notify(f"{line}; it is left out")
     info = msgspec.structs.replace(data.info, complete=data.info.complete and not data.damaged)
