@@ -8,7 +8,9 @@ from typing import Any
 import msgspec
 
 _CLAUSE = re.compile(r"(>=|<=|==|!=|>|<)\s*(\d+(?:\.\d+)*)(\.\*)?")
-_NUMBERS = re.compile(r"\d+(?:\.\d+)*")
+_NUMBERS = tuple(map(re.compile, (r"(?<![\w.])\d+(?:\.\d+)+", r"\d+(?:\.\d+)+", r"\d+")))
+"""Where a version is in a text, by preference: NVIDIA's names ``x86_64`` before it."""
+
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
     "<=": operator.le,
@@ -36,10 +38,10 @@ class VersionRange(msgspec.Struct, frozen=True):
     def holds(self, version: str) -> bool | None:
         """Return whether a version is in the range; None if it has no number.
 
-        The first number with its dots counts, so that ``NVRM version: 550.54.15`` can be compared. What
-        follows the numbers does not count: 1.32.0rc1 and 1.32.0+cu12 are 1.32.0. Missing numbers are zeros.
+        The first number with dots counts, so that ``NVRM version: 550.54.15`` can be compared. What follows
+        the numbers does not count: 1.32.0rc1 and 1.32.0+cu12 are 1.32.0. Missing numbers are zeros.
         """
-        found = _NUMBERS.search(version)
+        found = next(filter(None, (numbers.search(version) for numbers in _NUMBERS)), None)
         if found is None:
             return None
         numbers = _numbers(found[0])
