@@ -12,8 +12,10 @@ from harness.cli.output import notify, print_lines
 from harness.core.decide import decide
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED, UsageError
 from harness.core.facts import facts_of
+from harness.core.later_words import what_is_wrong
 from harness.core.missing import Need, missing
 from harness.core.policy import Policy
+from harness.core.policy_terms import policy_text
 from harness.core.record import Record, encode_record
 from harness.core.run_info import RunInfo
 from harness.core.verdict import Family
@@ -23,10 +25,12 @@ from harness.plan.expectation import is_expected, open_condition
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.tolerance_policy import cell_of, load_policy, policy_rule
+from harness.report.figures import plural
 from harness.report.read import read_run
 from harness.run.run_folder import PLAN, RECORDS
 
 _SHOWN = 20
+_SHOWN_RULES = 5
 _ASKED_IN_A_RUN = frozenset({Need.NOISE, Need.REFERENCES})
 """Facts that another policy may need, and that a run finds out when they are needed."""
 
@@ -67,8 +71,10 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
         raise UsageError.at(run, what, "run the matrix again: this version records it")
     for target, condition in open_conditions:
         notify(open_condition(target, condition))
-    for line in data.damaged:
+    for line in data.damaged[:_SHOWN]:
         notify(f"{line}; it is left out")
+    if len(data.damaged) > _SHOWN:
+        notify(f"{len(data.damaged) - _SHOWN:,} more lines are left out")
     info = msgspec.structs.replace(data.info, complete=data.info.complete and not data.damaged)
     if out is not None:
         matrix = msgspec.structs.replace(matrix, tolerance=matrix.tolerance + entries)
@@ -114,7 +120,7 @@ def matrix_of(info: RunInfo, run: Path) -> Matrix:
     try:
         return msgspec.convert(info.matrix, Matrix)
     except msgspec.ValidationError as error:
-        raise UsageError.at(run / "run.json", f"its matrix is invalid: {error}") from error
+        raise UsageError.at(run / "run.json", f"its matrix is invalid: {what_is_wrong(error)}") from error
 
 
 def _write(out: Path, run: Path, info: RunInfo, records: Sequence[Record]) -> None:
@@ -129,11 +135,21 @@ def _write(out: Path, run: Path, info: RunInfo, records: Sequence[Record]) -> No
         os.replace(fresh, out / "run.json")  # noqa: PTH105 - replaces on Windows too
 
 
+def _rule(old: Record, new: Record) -> str:
+    """Return the policy that judged a record again; empty if none did."""
+    return policy_text(new.policy) if new is not old else ""
+
+
 def _changes(
     before: Sequence[Record], after: Sequence[Record], lacks: Counter[Need], out: Path | None
 ) -> Iterator[str]:
     changed = [(old, new) for old, new in zip(before, after, strict=True) if old.verdict is not new.verdict]
     yield f"{len(after):,} records judged again; {len(changed):,} have another verdict"
+    rules = Counter(text for old, new in zip(before, after, strict=True) if (text := _rule(old, new)))
+    for text, count in rules.most_common(_SHOWN_RULES):
+        yield f"judged by  {text}: {plural(count, 'record')}"
+    if len(rules) > _SHOWN_RULES:
+        yield f"judged by  {len(rules) - _SHOWN_RULES:,} other policies"
     turns = Counter((old.verdict.value, new.verdict.value) for old, new in changed)
     yield from (f"  {count:6,}  {old} -> {new}" for (old, new), count in turns.most_common())
     for old, new in changed[:_SHOWN]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from harness.cli.gate_policy import GatePolicy, flake_reasons, load_gate_policy
-from harness.cli.output import print_lines, print_result
+from harness.cli.output import notify, print_lines, print_result
 from harness.cli.over_time import is_over_time, report_over_time
 from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, UsageError
 from harness.report.diff import Diff, compare, read_side
@@ -83,4 +83,7 @@ def gate(old: Path, new: Path, *, policy: Path | None, github: bool, as_json: bo
 
 def _compared(old: Path, new: Path) -> tuple[Diff, tuple[MergedRun, MergedRun]]:
     sides = read_side(old), read_side(new)
+    for path, side in zip((old, new), sides, strict=True):
+        for notice in side.notices:  # such as records that this version cannot read
+            notify(f"{path}: {notice}")
     return compare(*sides, names=(str(old), str(new))), sides

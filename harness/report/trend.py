@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import msgspec
 
 from harness.core.errors import UsageError, valid_names
+from harness.core.later_words import unknown_word
 from harness.core.verdict import Family, Verdict
 from harness.report.likeness import differences
 from harness.report.trend_points import CellPoint, Failing, Rising, RunPoint, Series, TrendPoint, Trends
@@ -173,7 +174,7 @@ class _Book:
             points = [
                 CellPoint(
                     run=self.runs[run],
-                    verdict=Verdict(verdict),
+                    verdict=_verdict(verdict),
                     expected=bool(expected),
                     headroom=headroom,
                     bits=bits,
@@ -182,6 +183,18 @@ class _Book:
                 for *_, run, verdict, expected, headroom, bits, p50_ms in rows
             ]
             yield *names[:3], tuple(sorted(points, key=lambda point: self._order[point.run.id]))
+
+
+def _verdict(word: str) -> Verdict:
+    """Return a verdict of the database.
+
+    Raises:
+        UsageError: A later version has written it.
+    """
+    try:
+        return Verdict(word)
+    except ValueError:
+        raise UsageError.at("history", unknown_word(f"the verdict {word!r}", "")) from None
 
 
 def _wanted(book: _Book, glob: str | None) -> Callable[[str], bool]:
