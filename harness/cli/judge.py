@@ -10,7 +10,7 @@ import msgspec
 
 from harness.cli.output import notify, print_lines
 from harness.core.decide import decide
-from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED, UsageError
+from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError
 from harness.core.facts import facts_of
 from harness.core.later_words import what_is_wrong
 from harness.core.missing import Need, missing
@@ -48,7 +48,7 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
     rule = policy_rule(entries, data.records)
     matrix = matrix_of(data.info, run)
     plan = Plan(matrix=matrix, cells=())
-    open_conditions: dict[tuple[str, str], None] = {}
+    open_conditions: dict[str, None] = {}
     after: list[Record] = []
     lacks: Counter[Need] = Counter()
     for record in data.records:
@@ -60,21 +60,13 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
             lacks.update([need] if need is not None else [])
             judged = record if need is Need.NOISE else judged_again(record, allowed)
         if judged.verdict is not record.verdict:
-            environment = data.info.environment_of(judged.target, judged.place)
-            expectation, conditions = plan.expectation_at(cell_of(judged), environment, judged.outputs)
-            open_conditions |= {(judged.target, condition): None for condition in conditions}
-            expected = is_expected(expectation, judged.verdict)
-            judged = msgspec.structs.replace(judged, expected=expected)
+            judged, conditions = _expected_anew(judged, plan, data.info)
+            open_conditions |= dict.fromkeys(conditions)
         after.append(judged)
     if lacks[Need.NOISE] and not any(output.noise for record in data.records for output in record.outputs):
         what = "the policy needs the rounding noise of the models, and no record has it"
         raise UsageError.at(run, what, "run the matrix again: this version records it")
-    for target, condition in open_conditions:
-        notify(open_condition(target, condition))
-    for line in data.damaged[:_SHOWN]:
-        notify(f"{line}; it is left out")
-    if len(data.damaged) > _SHOWN:
-        notify(f"{len(data.damaged) - _SHOWN:,} more lines are left out")
+    _tell(list(open_conditions), data.damaged)
     info = msgspec.structs.replace(data.info, complete=data.info.complete and not data.damaged)
     if out is not None:
         matrix = msgspec.structs.replace(matrix, tolerance=matrix.tolerance + entries)
@@ -83,6 +75,23 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
     if not info.complete:
         return EXIT_INCOMPLETE
     return EXIT_OK if all(record.expected for record in after) else EXIT_UNEXPECTED
+
+
+def _expected_anew(record: Record, plan: Plan, info: RunInfo) -> tuple[Record, list[str]]:
+    """Return a record with another verdict, held against the matrix, and lines about open conditions."""
+    environment = info.environment_of(record.target, record.place)
+    expectation, conditions = plan.expectation_at(cell_of(record), environment, record.outputs)
+    expected = is_expected(expectation, record.verdict)
+    told = [open_condition(record.target, condition) for condition in conditions]
+    return msgspec.structs.replace(record, expected=expected), told
+
+
+def _tell(lines: Sequence[str], damaged: Sequence[Problem]) -> None:
+    """Print lines about conditions, and those of damaged lines that are shown."""
+    for line in (*lines, *(f"{line}; it is left out" for line in damaged[:_SHOWN])):
+        notify(line)
+    if len(damaged) > _SHOWN:
+        notify(f"{len(damaged) - _SHOWN:,} more lines are left out")
 
 
 def judged_again(record: Record, policy: Policy) -> Record:

@@ -1,4 +1,4 @@
-"""Runs that another version has written: an older one is read, judged again and compared; a later one is told."""
+"""Runs of other versions: an older one is read, judged again and compared; a later one is told."""
 
 import json
 import shutil
