@@ -15,6 +15,7 @@ from harness.report.latency_change import latency_change
 from harness.report.likeness import Likeness, Unlike
 from harness.report.measure import PARTS, MeasureChange, Part, measure_change
 from harness.report.merge import MergedRun, merge
+from harness.report.ranks import is_result, rank, why_gone, why_new
 from harness.report.read import read_run, run_folders
 from harness.report.ways import generation_changes
 from harness.report.worst import HEADROOM_WARNING, least_bits, most_headroom
@@ -61,25 +62,6 @@ _EXPLAINED: dict[Part, Kind] = {
     "golden": Kind.GOLDEN_MOVED,
     "policy": Kind.OTHER_MEASURE,
 }
-
-_RANKS = {Family.FAILED: 0, Family.UNSUPPORTED: 1, Family.UNTESTED: 2, Family.PASSED: 3}
-"""Higher is better. Families without a rank are no result."""
-
-_GONE = {
-    None: "no longer planned",
-    Family.SKIPPED: "no longer tested: skipped as {}",
-    Family.EXCLUDED: "no longer judged: excluded as {}",
-    Family.MISSING: "no result now: {}",
-}
-"""Family in the new run -> why a cell has no result there; None for a cell that it does not plan."""
-
-_NEW = {
-    None: "not planned before",
-    Family.SKIPPED: "not tested before: skipped as {}",
-    Family.EXCLUDED: "not judged before: excluded as {}",
-    Family.MISSING: "no result before: {}",
-}
-"""The same of the old run."""
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -198,8 +180,8 @@ def compare(old: MergedRun, new: MergedRun, *, names: tuple[str, str]) -> Diff:
         if (change := _change(before.get(cell), after.get(cell), measures.get(cell), likeness))
     ]
     others = Counter(part for measure in measures.values() for part in PARTS if getattr(measure, part))
-    compared = sum(_ranked(record) and _ranked(after.get(cell)) for cell, record in before.items())
-    changed = sum(_ranked(before.get(one.cell)) and _ranked(after.get(one.cell)) for one in found)
+    compared = sum(_have_results(record, after.get(cell)) for cell, record in before.items())
+    changed = sum(_have_results(before.get(one.cell), after.get(one.cell)) for one in found)
     kinds = Counter(change.kind for change in found)
     unavailable = {record.target for _, record in new.records if record.verdict is Verdict.UNAVAILABLE}
     return Diff(
@@ -232,68 +214,61 @@ def _change(
         slow = _latency(old, new, likeness)
         slower = slow.startswith("slower")
         facts = (*_facts(old, new, like=not measure.told), *([slow] if slow else []))
-        kind = _kind(old, new, measure, facts)
+        kind = kind_between(old.verdict, new.verdict, measure, has_facts=bool(facts))
         facts = (*_told(old, new, measure), *facts)
-    elif not _ranked(one):
+    elif not is_result(one.verdict):
         # Planned in one run, and not tried there: neither run has a result.
         return None
     else:
         kind = Kind.NEW if new else Kind.GONE
     if kind is None:
         return None
+    verdicts = old.verdict if old else None, new.verdict if new else None
+    without = {Kind.GONE: why_gone(verdicts[1]), Kind.NEW: why_new(verdicts[0])}.get(kind, ())
     return Change(
         kind=kind,
         cell=one.cell,
         suite=one.suite,
         model=one.model,
         target=one.target,
-        before=old.verdict if old else None,
-        after=new.verdict if new else None,
+        before=verdicts[0],
+        after=verdicts[1],
         expected=new is None or new.expected,
         flaky=any(record is not None and record.flaky for record in (old, new)),
         slower=slower,
-        facts=(*_why_without(kind, old, new), *facts),
+        facts=(*without, *facts),
         reason=one_line(new.reason, _REASON_CHARS) if new else "",
         beside=likeness.words(one.target),
     )
 
 
-def _kind(old: Record, new: Record, measure: MeasureChange, facts: tuple[str, ...]) -> Kind | None:
-    if _ranked(old) != _ranked(new):
-        return Kind.NEW if _ranked(new) else Kind.GONE
-    if old.verdict is new.verdict:
+def kind_between(
+    before: Verdict, after: Verdict, measure: MeasureChange, *, has_facts: bool = False
+) -> Kind | None:
+    """Return how a cell changed from one verdict to another; ``has_facts`` if other facts of note did."""
+    if is_result(before) != is_result(after):
+        return Kind.NEW if is_result(after) else Kind.GONE
+    if before is after:
         # Another measure alone is no change of the cell.
-        return Kind.CHANGED if facts else None
-    if not _ranked(new):
+        return Kind.CHANGED if has_facts else None
+    if not is_result(after):
         return Kind.CHANGED
-    if (part := measure.explains(old.verdict, new.verdict)) is not None:
+    if (part := measure.explains(before, after)) is not None:
         return _EXPLAINED[part]
-    if _rank(new) < _rank(old):
+    if rank(after) < rank(before):
         return Kind.REGRESSED
-    better = _rank(new) > _rank(old)
-    return Kind.FIXED if better and new.verdict.family is Family.PASSED else Kind.CHANGED
+    better = rank(after) > rank(before)
+    return Kind.FIXED if better and after.family is Family.PASSED else Kind.CHANGED
+
+
+def _have_results(old: Record | None, new: Record | None) -> bool:
+    return old is not None and new is not None and is_result(old.verdict) and is_result(new.verdict)
 
 
 def _told(old: Record, new: Record, measure: MeasureChange) -> tuple[str, ...]:
     """Return how the measure differs; also that it is unknown, where that leaves a change open."""
     is_open = measure.is_open(old.verdict, new.verdict)
     return (*measure.told, *([measure.unknown] if is_open else []))
-
-
-def _why_without(kind: Kind, old: Record | None, new: Record | None) -> Iterator[str]:
-    """Yield why a cell has no result on one side."""
-    if kind is Kind.GONE:
-        yield _GONE[new.verdict.family if new else None].format(new.verdict.value if new else "")
-    elif kind is Kind.NEW:
-        yield _NEW[old.verdict.family if old else None].format(old.verdict.value if old else "")
-
-
-def _ranked(record: Record | None) -> bool:
-    return record is not None and record.verdict.family in _RANKS
-
-
-def _rank(record: Record) -> tuple[int, bool]:
-    return _RANKS[record.verdict.family], record.verdict is Verdict.PASS
 
 
 def _facts(old: Record, new: Record, *, like: bool) -> Iterator[str]:
