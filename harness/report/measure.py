@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from harness.core.output_metrics import OutputMetrics
-from harness.core.policy_terms import changed_terms
+from harness.core.policy_terms import PolicyTerm, changed_terms
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.report.figures import brief
@@ -23,6 +23,8 @@ _BY_GOLDEN = _BY_POLICY | {"shape_mismatch", "dtype_mismatch"}
 _RIGHT = (Family.PASSED, Family.UNTESTED)
 _SHOWN_DIGITS = 8
 
+_UNKNOWN = "measure unknown: an older version did not record by which policy"
+
 _SHAPE = ("precision", "converted")
 """Settings of the policy that every record has."""
 
@@ -30,6 +32,15 @@ Part = Literal["model", "golden", "policy"]
 """A part of the measure, in the order in which they explain a change: the first that differs explains all."""
 
 PARTS: tuple[Part, ...] = ("model", "golden", "policy")
+
+
+class Measure(msgspec.Struct, frozen=True, kw_only=True):
+    """What judged a cell, as far as its record names it; fields as in ``harness.core.record.Record``."""
+
+    model_digest: str = ""
+    golden: str = ""
+    golden_digest: str = ""
+    policy: dict[str, PolicyTerm] = {}
 
 
 class MeasureChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,28 +80,43 @@ class MeasureChange(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.unknown) and _turns(before, after, _BY_POLICY)
 
 
-def measure_change(old: Record, new: Record) -> MeasureChange:
-    """Compare the measures of two records of a cell.
+def measure_of(record: Record) -> Measure:
+    """Return the measure of a record."""
+    return Measure(**{name: getattr(record, name) for name in Measure.__struct_fields__})
 
-    A model or golden that either record does not name counts as the same. For a policy that an older version
-    did not record, the tolerances that decided stand in, where both records were judged by the same kind of
-    rule.
-    """
-    if old.policy and new.policy:
-        return MeasureChange(
-            model=_model(old, new),
-            golden=_golden(old, new),
-            policy=_policy("; ".join(changed_terms(old.policy, new.policy))),
-        )
-    settings = {name: (getattr(old, name), getattr(new, name)) for name in _SHAPE}
-    changed = "; ".join(f"{name} {a} -> {b}" for name, (a, b) in settings.items() if a != b)
-    tolerance, unknown = _by_what_was_done(old, new)
+
+def policy_json(policy: dict[str, PolicyTerm]) -> str:
+    """Return a policy as the databases of runs keep it; empty if it is not known."""
+    return msgspec.json.encode(policy, order="deterministic").decode() if policy else ""
+
+
+def between(old: Measure, new: Measure) -> MeasureChange:
+    """Compare two measures of a cell; a model or golden that either does not name counts as the same."""
+    known = bool(old.policy and new.policy)
     return MeasureChange(
         model=_model(old, new),
         golden=_golden(old, new),
-        policy=_policy(changed or tolerance),
-        unknown=unknown,
+        policy=_policy("; ".join(changed_terms(old.policy, new.policy))) if known else "",
+        unknown="" if known else _UNKNOWN,
     )
+
+
+def measure_change(old: Record, new: Record) -> MeasureChange:
+    """Compare the measures of two records of a cell.
+
+    For a policy that an older version did not record, the tolerances that decided stand in, where both
+    records were judged by the same kind of rule.
+    """
+    change = between(measure_of(old), measure_of(new))
+    if not change.model and not (old.model_digest and new.model_digest):
+        other = old.content and new.content and old.content != new.content
+        change = msgspec.structs.replace(change, model="the model is another one" if other else "")
+    if not change.unknown:
+        return change
+    settings = {name: (getattr(old, name), getattr(new, name)) for name in _SHAPE}
+    changed = "; ".join(f"{name} {a} -> {b}" for name, (a, b) in settings.items() if a != b)
+    tolerance, unknown = _by_what_was_done(old, new)
+    return msgspec.structs.replace(change, policy=_policy(changed or tolerance), unknown=unknown)
 
 
 def _turns(before: Verdict, after: Verdict, wrong: frozenset[str]) -> bool:
@@ -105,24 +131,20 @@ def _policy(changed: str) -> str:
     return f"the tolerance changed: {changed}" if changed else ""
 
 
-def _model(old: Record, new: Record) -> str:
-    if old.model_digest and new.model_digest:
-        if old.model_digest == new.model_digest:
-            return ""
-        digests = (each.model_digest[:_SHOWN_DIGITS] for each in (old, new))
-        return f"the model, its weights or its data are others: {' -> '.join(digests)}"
-    if old.content and new.content and old.content != new.content:
-        return "the model is another one"
-    return ""
+def _model(old: Measure, new: Measure) -> str:
+    digests = [each.model_digest[:_SHOWN_DIGITS] for each in (old, new)]
+    if not all(digests) or old.model_digest == new.model_digest:
+        return ""
+    return f"the model, its weights or its data are others: {' -> '.join(digests)}"
 
 
-def _golden(old: Record, new: Record) -> str:
+def _golden(old: Measure, new: Measure) -> str:
     if old.golden and new.golden and old.golden != new.golden:
         return f"the golden moved: judged by {old.golden} -> {new.golden}"
-    if old.golden_digest and new.golden_digest and old.golden_digest != new.golden_digest:
-        digests = (each.golden_digest[:_SHOWN_DIGITS] for each in (old, new))
-        return f"the golden moved: {' -> '.join(digests)}"
-    return ""
+    digests = [each.golden_digest[:_SHOWN_DIGITS] for each in (old, new)]
+    if not all(digests) or old.golden_digest == new.golden_digest:
+        return ""
+    return f"the golden moved: {' -> '.join(digests)}"
 
 
 def _by_what_was_done(old: Record, new: Record) -> tuple[str, str]:
@@ -134,7 +156,7 @@ def _by_what_was_done(old: Record, new: Record) -> tuple[str, str]:
             # An exact output has no noise, so its limits are unknown.
             if 0.0 in (then.max_abs, now.max_abs):
                 continue
-            return "", "measure unknown: an older version did not record by which policy"
+            return "", _UNKNOWN
         if _tolerance(then) != _tolerance(now):
             return f"{_tolerance(then)} -> {_tolerance(now)}", ""
     return "", ""

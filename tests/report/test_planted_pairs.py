@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from harness.cli.history import turned_lines
 from harness.core.output_metrics import Noise
 from harness.core.policy import Policy
 from harness.core.policy_terms import policy_terms
@@ -18,8 +19,11 @@ from harness.core.verdict import Family, Verdict
 from harness.report.diff import Diff, Kind, compare
 from harness.report.diff_text import diff_lines, diff_markdown, gate_lines
 from harness.report.gate import Limits, judge
+from harness.report.history import History
 from harness.report.merge import merge
+from harness.report.publish import publish
 from harness.report.read import RunData
+from harness.report.trend import trends
 
 MakeRecord = Callable[..., Record]
 MakeRun = Callable[..., RunData]
@@ -204,6 +208,34 @@ def test_a_limit_of_its_own_or_that_of_all_measures(record: MakeRecord, run_of: 
     assert limits_of(other_measure=1) == set()
     assert limits_of(other_measure=1, other_model=0) == {"other_model"}
     assert limits_of(other_model=1) == set()
+
+
+@pytest.mark.parametrize(("name", "old", "new", "kind"), PAIRS, ids=[pair[0] for pair in PAIRS])
+def test_a_history_and_a_report_tell_the_same_word(
+    name: str,
+    old: Any,
+    new: Any,
+    kind: Kind | None,
+    record: MakeRecord,
+    write_run: WriteRun,
+    tmp_path: Path,
+) -> None:
+    times = ("2026-11-01T02:00:00Z", "2026-11-02T02:00:00Z")
+    for folder, (verdict, fields), started in zip(("old", "new"), (old, new), times, strict=True):
+        write_run(folder, [record("a", verdict=verdict, started=started, **fields)])
+    with History(tmp_path / "h.sqlite", create=True) as history:
+        assert history.add(tmp_path / "old")
+        assert trends(history).turned == ()
+        assert history.add(tmp_path / "new")
+        turned = trends(history).turned
+    changed = old[0] is not new[0]
+    assert [one.kind for one in turned] == ([kind] if kind and changed else [])
+    lines = " ".join(" ".join(turned_lines(turned)).split())
+    assert not changed or f"since the run before: 1 {(kind or K.CHANGED).value.replace('_', ' ')}" in lines
+    (page,) = publish([tmp_path / "new"], tmp_path / "out", ["html"], baseline=tmp_path / "old")
+    text = (page.parent / "changes.html").read_text("utf-8")
+    word = (kind or K.CHANGED).value.replace("_", " ").capitalize()
+    assert (f'{word} <span class="count">1</span>' in text) is (kind is not None), name
 
 
 RULES = st.sampled_from(["table", "noise", "exact"])
