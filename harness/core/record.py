@@ -210,7 +210,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             several; empty if all gave the same bits.
         golden: The source of the golden: ``cpu`` or, where the CPU EP has no kernel, ``expected`` (the
             suite's data); ``profile`` for a case of a profile.
-        golden_digest: The first 16 hexadecimal digits of SHA-256 over the golden's values; empty without one.
+        golden_digest: Digest of the golden's values; for a converted model also of the CPU EP's own answer.
         policy: The settings that judged it, by their dotted names in ``harness.core.policy.Policy``, such as
             ``limits.rms``; empty if it did not run to its end, or an older version judged it.
         timings_ms: ``create``, ``first_run``, ``teardown`` in milliseconds, measured inside the agent.

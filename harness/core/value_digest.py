@@ -1,9 +1,14 @@
-"""A digest of values, bit by bit: equal digests, equal values."""
+"""Digests of values, bit by bit: equal digests, equal values."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
 
-from harness.core.value import Map, NamedValues, Sequence, Tensor, Value, to_wire
+import numpy as np
+
+from harness.core.value import BITS, STRING, Array, Map, NamedValues, Sequence, Tensor, Value, pack
+
+SHORT_DIGITS = 16
+"""Digits of a short digest: enough to tell the goldens of one model apart."""
 
 
 def values_digest(sets: Iterable[NamedValues]) -> str:
@@ -17,13 +22,16 @@ def values_digest(sets: Iterable[NamedValues]) -> str:
     return digest.hexdigest()
 
 
-def _parts(value: Value) -> Iterator[bytes]:
+def short_digest(sets: Iterable[NamedValues]) -> str:
+    """Return the first ``SHORT_DIGITS`` of ``values_digest``, for a record."""
+    return values_digest(sets)[:SHORT_DIGITS]
+
+
+def _parts(value: Value) -> Iterator[bytes | memoryview]:
     match value:
         case Tensor():
-            wire = to_wire(value)
-            data = wire["data"]
-            yield repr((wire["dtype"], wire["shape"])).encode()
-            yield repr(data).encode("utf-8", "backslashreplace") if isinstance(data, list) else data
+            yield repr((value.dtype, list(value.array.shape))).encode()
+            yield _data(value)
         case Sequence():
             yield b"sequence %d" % len(value.items)
             for item in value.items:
@@ -34,3 +42,14 @@ def _parts(value: Value) -> Iterator[bytes]:
             yield from _parts(value.values)
         case None:
             yield b"none"
+
+
+def _data(value: Tensor) -> bytes | memoryview:
+    """Return the elements; large tensors are not copied."""
+    if value.dtype == STRING:
+        texts = list(map(str, value.array.reshape(-1).tolist()))
+        return repr(texts).encode("utf-8", "backslashreplace")
+    if value.dtype in BITS:
+        return pack(value)
+    elements: Array = np.ascontiguousarray(value.array).reshape(-1).view(np.uint8)
+    return elements.data

@@ -18,7 +18,7 @@ from harness.core.precise import judge_precision
 from harness.core.record import OwnCpu, Placement, Repeats
 from harness.core.spread import Spread
 from harness.core.value import NamedValues, leaves_of
-from harness.core.value_digest import values_digest
+from harness.core.value_digest import short_digest
 from harness.core.verdict import Phase
 from harness.core.weak_golden import why_weak
 from harness.corpus.case import Case
@@ -30,9 +30,6 @@ from harness.engine.outcome import Outcome, Ran
 from harness.engine.output_kinds import draws, output_kinds_of
 from harness.engine.reference_check import check_references
 from harness.golden.golden import Golden
-
-_DIGITS = 16
-"""Hexadecimal digits of a golden's digest that a record keeps: they tell two goldens of a model apart."""
 
 
 def measure(outcome: Outcome, case: Case, evidence: Evidence, rule: Rule, provider: str) -> Facts:
@@ -109,7 +106,9 @@ def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Rul
     again: tuple[OutputMetrics, ...] = ()
     if outcome.second is not None:
         again = compare(answers[:1], (outcome.second,), kinds=kinds[:1]).outputs
-    facts = msgspec.structs.replace(facts, golden_digest=_digest(answers))
+    facts = msgspec.structs.replace(
+        facts, golden_digest=golden.digest if golden.status == "ok" else short_digest(answers)
+    )
     has_others = outcome.other and golden.other
     known = functools.partial(compare, only_known=True)
     return msgspec.structs.replace(
@@ -146,7 +145,7 @@ def _converted(outcome: Ran, case: Case, full: Golden, own: Golden, evidence: Ev
     return msgspec.structs.replace(
         facts,
         golden="cpu",
-        golden_digest=_digest((*full.outputs, *(owns or ()))),
+        golden_digest=full.digest + own.digest,
         dispute=full.disputed or own.disputed,
         weak_golden=why_weak(full.outputs, policy.tolerance_for),
         outputs=compared.outputs,
@@ -156,10 +155,6 @@ def _converted(outcome: Ran, case: Case, full: Golden, own: Golden, evidence: Ev
         ),
         repeats=_repeats(outcome, rule, draws_numbers=draws(case, kinds)),
     )
-
-
-def _digest(answers: Sequence[NamedValues]) -> str:
-    return values_digest(answers)[:_DIGITS]
 
 
 def _common(outcome: Ran, case: Case) -> Facts:

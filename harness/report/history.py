@@ -27,7 +27,7 @@ _APPLICATION = 0x45504831
 
 _BUSY_S = 60.0
 _DIGITS = 16
-"""Digits of a digest that are kept."""
+"""Digits of a model's digest that are kept."""
 
 
 _TABLES = """
@@ -244,7 +244,7 @@ def _digest(folders: tuple[Path, ...]) -> str:
 
 def _measure(record: Record) -> tuple[str, str, str, str]:
     policy = policy_json(record.policy)
-    return record.model_digest[:_DIGITS], record.golden, record.golden_digest[:_DIGITS], policy
+    return record.model_digest[:_DIGITS], record.golden, record.golden_digest, policy
 
 
 def _result(record: Record) -> tuple[object, ...]:
