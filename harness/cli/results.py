@@ -83,7 +83,7 @@ def gate(old: Path, new: Path, *, policy: Path | None, github: bool, as_json: bo
 
 def _compared(old: Path, new: Path) -> tuple[Diff, tuple[MergedRun, MergedRun]]:
     sides = read_side(old), read_side(new)
-    for path, side in zip((old, new), sides, strict=True):
+    for side in sides:
         for notice in side.notices:  # such as records that this version cannot read
-            notify(f"{path}: {notice}")
+            notify(notice)
     return compare(*sides, names=(str(old), str(new))), sides
