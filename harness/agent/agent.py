@@ -28,7 +28,7 @@ from harness.agent.native_stack.start import start_if_asked
 from harness.agent.plain import plain
 from harness.agent.runtime import describe_packages, describe_runtime, diagnose, import_onnxruntime
 from harness.agent.system import PARENT, die_with, elapsed_ms, limit_memory, resident_mib
-from harness.agent.target import Target
+from harness.agent.target import CPU, Target
 from harness.agent.tensor_files import TensorFiles
 from harness.agent.text import clean, finite, sendable
 
@@ -63,10 +63,7 @@ def main(channel: Any) -> None:
             return
         limit_memory(config.get("memory_limit_mb"))
         target = Target(ort, config, fingerprint)
-        if config.get("identify"):
-            from harness.agent.identity import identity
-
-            fingerprint.update(identity(ort, (fingerprint.get("plugin") or {}).get("library", "")))
+        _describe_identity(ort, target, whole=bool(config.get("identify")))
         target.check_options()
     except UnavailableError as error:
         printed = capture.take()
@@ -89,6 +86,19 @@ def main(channel: Any) -> None:
         if message[0] == "stop" or not _serve(channel, target, capture, message[1], message[2]):
             return
         del message  # frees the inputs before the next job needs memory
+
+
+def _describe_identity(ort: Any, target: Target, *, whole: bool) -> None:
+    """Add the versions of drivers to the fingerprint, if the target may use one; ``whole``: digests, too."""
+    if not whole and target.chain == [CPU]:
+        return
+    from harness.agent.identity import drivers, identity
+
+    fingerprint = target.fingerprint
+    if whole:
+        fingerprint.update(identity(ort, (fingerprint.get("plugin") or {}).get("library", "")))
+    elif found := drivers():
+        fingerprint["drivers"] = found
 
 
 def _serve(channel: Any, target: Target, capture: Capture, job_id: int, job: dict[str, Any]) -> bool:

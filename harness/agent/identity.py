@@ -30,15 +30,20 @@ def identity(ort: Any, plugin: str) -> dict[str, Any]:
     for path in [plugin] if plugin else sorted(itertools.chain(*built)):
         with contextlib.suppress(OSError):
             digests[os.path.basename(path)] = sha256_of(path)
-    drivers = {
+    return {"sha256": digests, "drivers": drivers()}
+
+
+def drivers() -> dict[str, str]:
+    """Return the versions of drivers of accelerators, by the name of their kernel module."""
+    found = {
         path.split("/")[-2]: _text(path)
         for path in sorted(glob.glob(DRIVERS))
         if path.split("/")[-2] in ACCELERATORS
     }
     nvidia = _text(NVIDIA)
     if nvidia:
-        drivers["nvidia"] = nvidia
-    return {"sha256": digests, "drivers": drivers}
+        found["nvidia"] = nvidia
+    return found
 
 
 def _text(path: str) -> str:

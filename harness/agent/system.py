@@ -19,6 +19,27 @@ except OSError:  # no Linux
     STATM = None
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
+FEATURES = (
+    *("amx_tile", "amx_bf16", "amx_fp16", "amx_int8", "avx512_bf16", "avx512_fp16", "avx512_vnni", "avx512f"),
+    *("avx_vnni", "avx2", "fma", "f16c"),
+    *("asimd", "asimdhp", "asimddp", "bf16", "i8mm", "sve", "sve2", "svebf16", "sme"),
+)
+"""Features of processors by which a library chooses another arithmetic, as Linux names them."""
+
+_MACOS_FEATURES = {
+    "asimd": (b"hw.optional.AdvSIMD", b"hw.optional.neon"),
+    "asimdhp": (b"hw.optional.arm.FEAT_FP16",),
+    "asimddp": (b"hw.optional.arm.FEAT_DotProd",),
+    "bf16": (b"hw.optional.arm.FEAT_BF16",),
+    "i8mm": (b"hw.optional.arm.FEAT_I8MM",),
+    "sme": (b"hw.optional.arm.FEAT_SME",),
+    "avx2": (b"hw.optional.avx2_0",),
+    "avx512f": (b"hw.optional.avx512f",),
+    "fma": (b"hw.optional.fma",),
+    "f16c": (b"hw.optional.f16c",),
+}
+"""Feature -> what macOS calls it."""
+
 
 def die_with(parent: str) -> None:
     """Have Linux kill this process when its parent dies, whatever it is doing.
@@ -106,7 +127,42 @@ def processor(cpuinfo: str = "/proc/cpuinfo") -> dict[str, Any]:
         # Linux has no model names of Arm processors.
         with contextlib.suppress(OSError), open(cpuinfo, encoding="utf-8", errors="replace") as file:
             model = next((line.partition(":")[2] for line in file if line.startswith("model name")), "")
-    return {"model": model.strip(), "count": usable_processors()}
+    known = features(cpuinfo)
+    found: dict[str, Any] = {"model": model.strip(), "count": usable_processors()}
+    return found if known is None else {**found, "features": known}
+
+
+def features(cpuinfo: str = "/proc/cpuinfo") -> list[str] | None:
+    """Return the features of the processor that change numerics, as Linux names them; None if unknown.
+
+    Windows has no list of them.
+    """
+    if sys.platform == "win32":
+        return None
+    if sys.platform == "darwin":
+        return _features_of_macos()
+    with contextlib.suppress(OSError), open(cpuinfo, encoding="utf-8", errors="replace") as file:
+        for line in file:
+            key, _, listed = line.partition(":")
+            if key.strip() in ("flags", "Features"):
+                has = frozenset(listed.split())
+                return [name for name in FEATURES if name in has]
+    return None
+
+
+def _features_of_macos() -> list[str] | None:
+    """Ask macOS for the features that it knows; None if it answers no question."""
+    found, answered = [], False
+    for name, keys in _MACOS_FEATURES.items():
+        for key in keys:
+            value, size = ctypes.c_int64(0), ctypes.c_size_t(8)
+            with contextlib.suppress(OSError, AttributeError):
+                ask = ctypes.CDLL(None).sysctlbyname
+                if ask(key, ctypes.byref(value), ctypes.byref(size), None, ctypes.c_size_t(0)) == 0:
+                    answered = True
+                    if value.value and name not in found:
+                        found.append(name)
+    return found if answered else None
 
 
 def usable_processors() -> int:

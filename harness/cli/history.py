@@ -1,16 +1,18 @@
 """`ep-harness history`: keep runs in a database, and show how results develop."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.cli.output import notify, print_lines, print_result
 from harness.cli.query import note_unreadable
 from harness.core.errors import EXIT_OK
+from harness.report.diff import Kind
 from harness.report.figures import brief, plural
 from harness.report.history import History
 from harness.report.inert import plain
 from harness.report.trend import Results, cell_points, trends
-from harness.report.trend_points import CellPoint, Failing, Trends
+from harness.report.trend_points import CellPoint, Failing, Trends, Turned
 from harness.store.store import open_store
 
 SHOWN = 20
@@ -79,6 +81,7 @@ def _lines(found: Trends) -> Iterator[str]:
             if point.not_run:
                 yield f"        INCOMPLETE: {point.not_run:,} of {point.cells:,} not run"
             yield from (f"        environment: {plain(change, 60)}" for change in point.changed)
+    yield from turned_lines(found.turned)
     if found.rising:
         yield ""
         yield f"WARNING: the error comes close to its limit in {plural(len(found.rising), 'cell')}"
@@ -92,6 +95,22 @@ def _lines(found: Trends) -> Iterator[str]:
         for failing in found.failing[:SHOWN]:
             yield from _failing_lines(failing)
         yield from _more(len(found.failing))
+
+
+def turned_lines(turned: Sequence[Turned]) -> Iterator[str]:
+    """Yield the lines about cells with another verdict than in the run before."""
+    if not turned:
+        return
+    counts = Counter(one.kind for one in turned)
+    listed = ", ".join(f"{counts[kind]:,} {kind.value.replace('_', ' ')}" for kind in Kind if counts[kind])
+    yield ""
+    yield f"since the run before: {listed}"
+    for one in turned[:SHOWN]:
+        before, after = (verdict.value if verdict else "not planned" for verdict in (one.before, one.after))
+        yield f"    {plain(one.cell)}"
+        yield f"        {one.kind.value.replace('_', ' ')}: {before} -> {after}"
+        yield from (f"        {plain(fact)}" for fact in one.facts)
+    yield from _more(len(turned))
 
 
 def _failing_lines(failing: Failing) -> Iterator[str]:

@@ -10,23 +10,27 @@ import msgspec
 
 from harness.cli.output import notify, print_lines
 from harness.core.decide import decide
-from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED, UsageError
+from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError
 from harness.core.facts import facts_of
+from harness.core.later_words import what_is_wrong
 from harness.core.missing import Need, missing
 from harness.core.policy import Policy
+from harness.core.policy_terms import policy_text
 from harness.core.record import Record, encode_record
 from harness.core.run_info import RunInfo
 from harness.core.verdict import Family
 from harness.core.writing import writing
 from harness.data_files import data_root
-from harness.plan.expectation import is_expected
+from harness.plan.expectation import is_expected, open_condition
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.tolerance_policy import cell_of, load_policy, policy_rule
+from harness.report.figures import plural
 from harness.report.read import read_run
 from harness.run.run_folder import PLAN, RECORDS
 
 _SHOWN = 20
+_SHOWN_RULES = 5
 _ASKED_IN_A_RUN = frozenset({Need.NOISE, Need.REFERENCES})
 """Facts that another policy may need, and that a run finds out when they are needed."""
 
@@ -44,6 +48,7 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
     rule = policy_rule(entries, data.records)
     matrix = matrix_of(data.info, run)
     plan = Plan(matrix=matrix, cells=())
+    open_conditions: dict[str, None] = {}
     after: list[Record] = []
     lacks: Counter[Need] = Counter()
     for record in data.records:
@@ -55,14 +60,13 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
             lacks.update([need] if need is not None else [])
             judged = record if need is Need.NOISE else judged_again(record, allowed)
         if judged.verdict is not record.verdict:
-            expected = is_expected(plan.expectation(cell_of(judged)), judged.verdict)
-            judged = msgspec.structs.replace(judged, expected=expected)
+            judged, conditions = _expected_anew(judged, plan, data.info)
+            open_conditions |= dict.fromkeys(conditions)
         after.append(judged)
     if lacks[Need.NOISE] and not any(output.noise for record in data.records for output in record.outputs):
         what = "the policy needs the rounding noise of the models, and no record has it"
         raise UsageError.at(run, what, "run the matrix again: this version records it")
-    for line in data.damaged:
-        notify(f"{line}; it is left out")
+    _tell(list(open_conditions), data.damaged)
     info = msgspec.structs.replace(data.info, complete=data.info.complete and not data.damaged)
     if out is not None:
         matrix = msgspec.structs.replace(matrix, tolerance=matrix.tolerance + entries)
@@ -71,6 +75,23 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
     if not info.complete:
         return EXIT_INCOMPLETE
     return EXIT_OK if all(record.expected for record in after) else EXIT_UNEXPECTED
+
+
+def _expected_anew(record: Record, plan: Plan, info: RunInfo) -> tuple[Record, list[str]]:
+    """Return a record with another verdict, held against the matrix, and lines about open conditions."""
+    environment = info.environment_of(record.target, record.place)
+    expectation, conditions = plan.expectation_at(cell_of(record), environment, record.outputs)
+    expected = is_expected(expectation, record.verdict)
+    told = [open_condition(record.target, condition) for condition in conditions]
+    return msgspec.structs.replace(record, expected=expected), told
+
+
+def _tell(lines: Sequence[str], damaged: Sequence[Problem]) -> None:
+    """Print lines about conditions, and those of damaged lines that are shown."""
+    for line in (*lines, *(f"{line}; it is left out" for line in damaged[:_SHOWN])):
+        notify(line)
+    if len(damaged) > _SHOWN:
+        notify(f"{len(damaged) - _SHOWN:,} more lines are left out")
 
 
 def judged_again(record: Record, policy: Policy) -> Record:
@@ -87,6 +108,7 @@ def judged_again(record: Record, policy: Policy) -> Record:
         adjudication=decision.adjudication,
         approximate=decision.approximate,
         unconfirmed=decision.unconfirmed,
+        policy=decision.policy,
         latency=record.latency if verdict.family is Family.PASSED else None,
     )
 
@@ -108,7 +130,7 @@ def matrix_of(info: RunInfo, run: Path) -> Matrix:
     try:
         return msgspec.convert(info.matrix, Matrix)
     except msgspec.ValidationError as error:
-        raise UsageError.at(run / "run.json", f"its matrix is invalid: {error}") from error
+        raise UsageError.at(run / "run.json", f"its matrix is invalid: {what_is_wrong(error)}") from error
 
 
 def _write(out: Path, run: Path, info: RunInfo, records: Sequence[Record]) -> None:
@@ -123,11 +145,21 @@ def _write(out: Path, run: Path, info: RunInfo, records: Sequence[Record]) -> No
         os.replace(fresh, out / "run.json")  # noqa: PTH105 - replaces on Windows too
 
 
+def _rule(old: Record, new: Record) -> str:
+    """Return the policy that judged a record again; empty if none did."""
+    return policy_text(new.policy) if new is not old else ""
+
+
 def _changes(
     before: Sequence[Record], after: Sequence[Record], lacks: Counter[Need], out: Path | None
 ) -> Iterator[str]:
     changed = [(old, new) for old, new in zip(before, after, strict=True) if old.verdict is not new.verdict]
     yield f"{len(after):,} records judged again; {len(changed):,} have another verdict"
+    rules = Counter(text for old, new in zip(before, after, strict=True) if (text := _rule(old, new)))
+    for text, count in rules.most_common(_SHOWN_RULES):
+        yield f"judged by  {text}: {plural(count, 'record')}"
+    if len(rules) > _SHOWN_RULES:
+        yield f"judged by  {len(rules) - _SHOWN_RULES:,} other policies"
     turns = Counter((old.verdict.value, new.verdict.value) for old, new in changed)
     yield from (f"  {count:6,}  {old} -> {new}" for (old, new), count in turns.most_common())
     for old, new in changed[:_SHOWN]:

@@ -9,7 +9,7 @@ from typing import TypedDict, Unpack
 import msgspec
 
 from harness.cli.gate_policy import GatePolicy, flake_reasons, load_gate_policy
-from harness.cli.output import print_lines, print_result
+from harness.cli.output import notify, print_lines, print_result
 from harness.cli.over_time import is_over_time, report_over_time
 from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, UsageError
 from harness.report.diff import Diff, compare, read_side
@@ -96,4 +96,7 @@ def gate(
 
 def _compared(old: Path, new: Path) -> tuple[Diff, tuple[MergedRun, MergedRun]]:
     sides = read_side(old), read_side(new)
+    for side in sides:
+        for notice in side.notices:  # such as records that this version cannot read
+            notify(notice)
     return compare(*sides, names=(str(old), str(new))), sides

@@ -11,6 +11,7 @@ from harness.core.facts import Facts
 from harness.core.judging import WRONG_VALUES, judging_of
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
+from harness.core.policy_terms import PolicyTerm, policy_terms
 from harness.core.record import OptionEffect
 from harness.core.reference import Adjudication
 from harness.core.rules import RULES
@@ -30,6 +31,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
         adjudication: Of the outputs that failed.
         approximate: What the EP documents that allows the error of a right answer; else empty.
         unconfirmed: Why float64 has not confirmed a wrong answer; else empty.
+        policy: What judged it, as a record keeps it; empty for a cell that did not run to its end.
     """
 
     verdict: Verdict
@@ -39,6 +41,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     adjudication: tuple[Adjudication, ...] = ()
     approximate: str = ""
     unconfirmed: str = ""
+    policy: dict[str, PolicyTerm] = {}
 
 
 def decide(facts: Facts, policy: Policy) -> Decision:
@@ -56,6 +59,7 @@ def decide(facts: Facts, policy: Policy) -> Decision:
         adjudication=failed_only(adjudication, rows),
         approximate="" if wrong else "; ".join(one.approximate for one in judging.outputs if one.approximate),
         unconfirmed=judging.unconfirmed if verdict in WRONG_VALUES else "",
+        policy=policy_terms(judging.policy) if facts.ended is None else {},
     )
 
 

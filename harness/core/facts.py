@@ -35,6 +35,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     again: tuple[OutputMetrics, ...] = ()
     other: tuple[OutputMetrics, ...] = ()
     golden: str = ""
+    golden_digest: str = ""
     no_golden: str = ""
     dispute: str = ""
     undefined: dict[str, str] = {}

@@ -8,6 +8,7 @@ from harness.core.agreement import Agreement
 from harness.core.generated import Generation
 from harness.core.latency import Latency
 from harness.core.output_metrics import OutputMetrics
+from harness.core.policy_terms import PolicyTerm
 from harness.core.reference import Adjudication, ReferenceCheck
 from harness.core.scenario import Observations
 from harness.core.verdict import Family, Phase, Verdict
@@ -210,6 +211,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             several; empty if all gave the same bits.
         golden: The source of the golden: ``cpu`` or, where the CPU EP has no kernel, ``expected`` (the
             suite's data); ``profile`` for a case of a profile.
+        golden_digest: Digest of the golden's values; for a converted model also of the CPU EP's own answer.
+        policy: The settings that judged it, by their dotted names in ``harness.core.policy.Policy``, such as
+            ``limits.rms``; empty if it did not run to its end, or an older version judged it.
         timings_ms: ``create``, ``first_run``, ``teardown`` in milliseconds, measured inside the agent.
         started: UTC time in ISO 8601.
         attempt: 1, or more if a process killed from outside made further attempts necessary.
@@ -271,6 +275,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     again: tuple[OutputMetrics, ...] = ()
     other: tuple[OutputMetrics, ...] = ()
     golden: str = ""
+    golden_digest: str = ""
+    policy: dict[str, PolicyTerm] = {}
     timings_ms: dict[str, float] = {}
     started: str = ""
     attempt: int = 0

@@ -54,3 +54,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     complete: bool
     shard: ShardInfo | None = None
     places: dict[str, dict[str, PlaceInfo]] = {}
+
+    def environment_of(self, target: str, place: str) -> dict[str, object]:
+        """Return the fingerprint of a target at one of its places; that of the target if it has none."""
+        there = self.places.get(target, {}).get(place)
+        return there.environment if there is not None else self.targets.get(target, {})

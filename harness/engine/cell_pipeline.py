@@ -33,6 +33,7 @@ from harness.engine.effects import (
     outputs_digest,
     with_effect,
 )
+from harness.engine.environments import Environments
 from harness.engine.events import Answered, Event, Finished, NotRun, Warned
 from harness.engine.evidence import rule_of
 from harness.engine.function_step import FunctionStep
@@ -69,6 +70,7 @@ class CellPipeline:
         self.open = 0
         """Tasks that have not been concluded."""
         self.compared: dict[Baseline, list[Compared]] = {}
+        self.environments = Environments(next_step.plan, announce)
         self.questions = OpenQuestions(next_step.cases, next_step.references, self._put_question)
         """What is asked of the CPU provider."""
         self.functions = FunctionStep(next_step, post, announce)
@@ -250,15 +252,12 @@ class CellPipeline:
         case = self._shown(task, decision.verdict.family if task.first is None else Family.FAILED)
         given = self.next_step.cases.of(msgspec.structs.replace(task.about, kind=Kind.MADE)) if case else None
         given = given.case if isinstance(given, NoInput) else given
-        record = record_of(
-            self.next_step.plan,
-            task.cell,
-            facts,
-            decision,
-            Attempt(task.attempt, task.started, getattr(outcome, "process", None), task.place),
-            case=case,
-            given=given if isinstance(given, Case) else None,
-        )
+        given = given if isinstance(given, Case) else None
+        expectation = self.environments.expectation(task.cell, task.place, decision.outputs)
+        process = getattr(outcome, "process", None)
+        attempt = Attempt(task.attempt, task.started, process, task.place, expectation)
+        plan = self.next_step.plan
+        record = record_of(plan, task.cell, facts, decision, attempt, case=case, given=given)
         is_check = bool(task.only or task.avoid)
         if task.first is None:
             finished = Finished(

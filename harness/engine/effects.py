@@ -4,8 +4,6 @@ A provider can accept an option and ignore it, or compute so anyway. Only the re
 outputs although the option should change the arithmetic.
 """
 
-import hashlib
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -17,7 +15,7 @@ from harness.core.facts import Facts
 from harness.core.lru_cache import LruCache
 from harness.core.precision import COMPUTE_HEAVY
 from harness.core.record import OptionEffect
-from harness.core.value import Map, Sequence, Tensor, Value, to_wire
+from harness.core.value_digest import values_digest
 from harness.core.verdict import Family, Verdict
 from harness.engine.configuration import Configuration, configuration
 from harness.engine.outcome import Outcome, Ran
@@ -154,32 +152,7 @@ def with_effect(facts: Facts, doubt: Doubt, digest: str, without: str) -> Facts:
 
 def outputs_digest(outcome: Ran) -> str:
     """Return SHA-256 over all outputs of all data sets, bit by bit."""
-    digest = hashlib.sha256()
-    for outputs in outcome.outputs:
-        for name, value in outputs:
-            digest.update(repr(name).encode("utf-8", "backslashreplace"))
-            for part in _parts(value):
-                digest.update(part)
-    return digest.hexdigest()
-
-
-def _parts(value: Value) -> Iterator[bytes]:
-    match value:
-        case Tensor():
-            wire = to_wire(value)
-            data = wire["data"]
-            yield repr((wire["dtype"], wire["shape"])).encode()
-            yield repr(data).encode("utf-8", "backslashreplace") if isinstance(data, list) else data
-        case Sequence():
-            yield b"sequence %d" % len(value.items)
-            for item in value.items:
-                yield from _parts(item)
-        case Map():
-            yield b"map"
-            yield from _parts(value.keys)
-            yield from _parts(value.values)
-        case None:
-            yield b"none"
+    return values_digest(outcome.outputs)
 
 
 def _doubt(target: Target, cell: Cell) -> Doubt | None:

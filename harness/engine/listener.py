@@ -135,6 +135,9 @@ class Listener:
             if worker.place is not None and not worker.queue.is_reference:
                 self.pool.fleet.at(worker.place).on_ready(worker.place, message.fingerprint)
             worker.on_ready(at)
+            if not worker.queue.is_reference:
+                place = "" if worker.place is None else worker.place.name
+                self.pipeline.environments.note(worker.queue.name, place, message.fingerprint)
             self._announce_target(worker.queue, message.fingerprint)
         else:
             worker.stopping = True

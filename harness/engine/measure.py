@@ -18,6 +18,7 @@ from harness.core.precise import judge_precision
 from harness.core.record import OwnCpu, Placement, Repeats
 from harness.core.spread import Spread
 from harness.core.value import NamedValues, leaves_of
+from harness.core.value_digest import short_digest
 from harness.core.verdict import Phase
 from harness.core.weak_golden import why_weak
 from harness.corpus.case import Case
@@ -107,6 +108,9 @@ def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Rul
     again: tuple[OutputMetrics, ...] = ()
     if outcome.second is not None:
         again = compare(answers[:1], (outcome.second,), kinds=kinds[:1]).outputs
+    facts = msgspec.structs.replace(
+        facts, golden_digest=golden.digest if golden.status == "ok" else short_digest(answers)
+    )
     has_others = outcome.other and golden.other
     known = functools.partial(compare, only_known=True)
     return msgspec.structs.replace(
@@ -143,6 +147,7 @@ def _converted(outcome: Ran, case: Case, full: Golden, own: Golden, evidence: Ev
     return msgspec.structs.replace(
         facts,
         golden="cpu",
+        golden_digest=full.digest + own.digest,
         dispute=full.disputed or own.disputed,
         weak_golden=why_weak(full.outputs, policy.tolerance_for),
         outputs=compared.outputs,

@@ -206,6 +206,7 @@ class Processor(msgspec.Struct, frozen=True):
 
     model: Text
     count: Count
+    features: Names | None = None
 
 
 class Plugin(msgspec.Struct, frozen=True):

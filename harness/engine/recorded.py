@@ -15,17 +15,21 @@ from harness.core.verdict import Family, Verdict
 from harness.corpus.case import Case
 from harness.corpus.port import ValueType
 from harness.corpus.recipe import Recipe
-from harness.plan.expectation import is_expected
+from harness.plan.expectation import Expectation, is_expected
 from harness.plan.plan import Plan
 
 
 class Attempt(NamedTuple):
-    """One attempt at a cell, 0 for the first; ``started`` is UTC time, ISO 8601."""
+    """One attempt at a cell, 0 for the first; ``started`` is UTC time, ISO 8601.
+
+    ``expectation`` is the ``[[expect]]`` entry that applies where it ran.
+    """
 
     number: int
     started: str
     process: ProcessState | None = None
     place: str = ""
+    expectation: Expectation | None = None
 
 
 def record_of(
@@ -39,7 +43,7 @@ def record_of(
     given: Case | None = None,
 ) -> Record:
     """Return the record of a cell."""
-    expectation = plan.expectation(cell)
+    expectation = attempt.expectation
     verdict, reason = decision.verdict, decision.reason
     expected = is_expected(expectation, verdict)
     if expectation is not None and not expected:
@@ -68,6 +72,7 @@ def record_of(
         adjudication=decision.adjudication,
         approximate=decision.approximate,
         unconfirmed=decision.unconfirmed,
+        policy=decision.policy,
         started=attempt.started,
         attempt=attempt.number,
         process=attempt.process,

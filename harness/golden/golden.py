@@ -1,14 +1,16 @@
 """A golden: the CPU provider's outputs for one model and its inputs, or why there are none."""
 
+from functools import cached_property
 from typing import Literal
 
 import msgspec
 
 from harness.core.value import NamedValues, value_bytes
+from harness.core.value_digest import short_digest
 
 
-class Golden(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer of the CPU provider of one runtime.
+class Golden(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """The answer of the CPU provider of one runtime. The option ``dict`` allows cached properties.
 
     Attributes:
         status: ``ok``: it computed outputs; ``refused``: it raised an error; ``lost``: it crashed, hung or
@@ -34,6 +36,11 @@ class Golden(msgspec.Struct, frozen=True, kw_only=True):
     disputed: str = ""
     died: bool = False
     provenance: dict[str, str] = {}
+
+    @cached_property
+    def digest(self) -> str:
+        """A short digest of the outputs; empty without any."""
+        return short_digest(self.outputs) if self.status == "ok" else ""
 
     @property
     def nbytes(self) -> int:

@@ -20,6 +20,7 @@ from harness.plan.runs_entry import repeat_problems
 from harness.plan.scenarios import Scenarios
 from harness.plan.selector import TRUE_FALSE, SelectorTable, one_or_more, text
 from harness.plan.tolerance_entry import tolerance_problems
+from harness.plan.where import where_problems
 
 _Where = TypeVar("_Where")
 
@@ -53,6 +54,12 @@ def contradictions(table: dict[str, Any], place: Place, folder: Path) -> Iterato
         yield from tolerance_problems(entry, here)
     for here, entry in _tables(table, place, "repeat"):
         yield from repeat_problems(entry, here)
+    yield from _in_selecting(table, place)
+
+
+def _in_selecting(table: dict[str, Any], place: Place) -> Iterator[Problem]:
+    for here, entry in _tables(table, place, "expect"):
+        yield from where_problems(entry.get("where"), here.key("where"))
     for section in ("exclude", "expect"):
         for here, entry in _tables(table, place, section):
             if not any(key in SelectorTable.__struct_fields__ or key.startswith(OPTION) for key in entry):

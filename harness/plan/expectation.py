@@ -1,12 +1,15 @@
 """``[[expect]]`` entries: the verdicts that cells are known to have."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from harness.core.verdict import Family, Verdict
 from harness.plan.selector import Selector, SelectorTable, Text, one_or_more, selector_from
+from harness.plan.surroundings import Surroundings
+from harness.plan.where import Where, WhereTable, holds, where_from
 
 
 class ExpectTable(SelectorTable, kw_only=True):
@@ -18,24 +21,62 @@ class ExpectTable(SelectorTable, kw_only=True):
     ]
     reason: Annotated[Text, Meta(description="Why, or a link to it.")]
     fault: Annotated[str, Meta(description="Id of the fault, if `ep-harness triage` has found it.")] = ""
+    where: Annotated[
+        WhereTable | UnsetType,
+        Meta(description="Only where the fingerprint of the target that ran meets these conditions."),
+    ] = UNSET
 
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry in its normal form: any of the ``verdicts`` is expected."""
+    """An entry in its normal form: any of the ``verdicts`` is expected, ``where`` its conditions hold."""
 
     selector: Selector
     verdicts: tuple[Verdict, ...]
     reason: str
     fault: str = ""
+    where: Where | UnsetType = UNSET
 
 
 def expectation_from(entry: dict[str, Any]) -> Expectation:
     """Return a checked entry in its normal form."""
     return Expectation(
-        selector=selector_from(entry, not_keys=("verdict", "reason", "fault")),
+        selector=selector_from(entry, not_keys=("verdict", "reason", "fault", "where")),
         verdicts=tuple(map(Verdict, one_or_more(entry["verdict"]))),
         reason=entry["reason"],
         fault=entry.get("fault", ""),
+        where=where_from(entry["where"]) if "where" in entry else UNSET,
+    )
+
+
+def applying(
+    entries: Iterable[Expectation], seen: Surroundings, delivered: str
+) -> tuple[Expectation | None, tuple[str, ...]]:
+    """Return the first of the entries whose conditions hold, or None, and the conditions that are open.
+
+    Args:
+        entries: Those that select a cell, the one that counts most first.
+        seen: The target where the cell ran.
+        delivered: The precision that the provider delivered in the cell; empty if none is known.
+
+    Returns:
+        Keys of ``where`` that ask for something unknown come second: their entries do not apply.
+    """
+    unknown: dict[str, None] = {}
+    for entry in entries:
+        if entry.where is UNSET:
+            return entry, tuple(unknown)
+        applies, open_keys = holds(entry.where, seen, delivered)
+        unknown |= dict.fromkeys(open_keys)
+        if applies:
+            return entry, tuple(unknown)
+    return None, tuple(unknown)
+
+
+def open_condition(target: str, condition: str) -> str:
+    """Return a line about a condition that asks for what the fingerprint of a target does not have."""
+    return (
+        f"target {target}: its fingerprint does not tell `{condition}`, so [[expect]] entries whose `where` "
+        "asks for it do not apply"
     )
 
 

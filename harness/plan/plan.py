@@ -1,16 +1,20 @@
 """A plan: the cells of a matrix in their order, and what the matrix sets for each."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from harness.core.cell import Cell
+from harness.core.delivered import delivered_precision
 from harness.core.errors import Problem, UsageError
 from harness.core.model_settings import ModelSettings
+from harness.core.output_metrics import OutputMetrics
 from harness.core.run_info import ShardInfo
-from harness.plan.expectation import Expectation
+from harness.plan.expectation import Expectation, applying
 from harness.plan.matrix import Matrix
 from harness.plan.runs_entry import (
     LatencySettings,
@@ -21,6 +25,7 @@ from harness.plan.runs_entry import (
     own_repeat,
 )
 from harness.plan.selector import LastMatch, glob_matcher, model_matcher
+from harness.plan.surroundings import surroundings_of
 from harness.plan.target import Target
 from harness.plan.tolerance_entry import ToleranceEntry
 from harness.plan.unmatched import nearest_names
@@ -67,9 +72,31 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
         """Return the last tolerance entry that matches, or None: the built-in tolerances apply."""
         return self._tolerances.find(cell)
 
+    def expectations(self, cell: Cell) -> Iterator[Expectation]:
+        """Yield the expect entries that match, the last one first; the first whose ``where`` holds counts."""
+        return self._expectations.all(cell)
+
     def expectation(self, cell: Cell) -> Expectation | None:
-        """Return the last expect entry that matches, or None."""
-        return self._expectations.find(cell)
+        """Return the last expect entry that matches and has no ``where``, or None."""
+        return next((entry for entry in self.expectations(cell) if entry.where is UNSET), None)
+
+    def expectation_at(
+        self, cell: Cell, environment: Mapping[str, Any], outputs: Sequence[OutputMetrics]
+    ) -> tuple[Expectation | None, tuple[str, ...]]:
+        """Return the expect entry that applies to a cell, or None, and the open conditions of others.
+
+        Args:
+            cell: The cell.
+            environment: The fingerprint of the target where it ran; empty if there is none.
+            outputs: The rows of its record, which show what precision was delivered.
+        """
+        entries = self.expectations(cell)
+        first = next(entries, None)
+        if first is None or first.where is UNSET:
+            return first, ()
+        target = self.target(cell.target)
+        seen = surroundings_of(environment, target.provider, target.device)
+        return applying((first, *entries), seen, delivered_precision(outputs))
 
     def latency(self, cell: Cell) -> LatencySettings | None:
         """Return how a cell's latency is measured, by the last latency entry that matches, or None."""

@@ -2,7 +2,7 @@
 
 import fnmatch
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -181,6 +181,13 @@ class LastMatch(Generic[_Entry]):
         """Return the last entry that matches a cell, or None."""
         last = self.index.matching(cell).bit_length()
         return self._entries[last - 1] if last else None
+
+    def all(self, cell: Cell) -> Iterator[_Entry]:
+        """Yield every entry that matches a cell, the last one first."""
+        mask = self.index.matching(cell)
+        while last := mask.bit_length():
+            yield self._entries[last - 1]
+            mask ^= 1 << (last - 1)
 
 
 def _mask(answers: Iterable[bool]) -> int:

@@ -36,7 +36,9 @@ def outcome_of(record: Record, cell: Cell, plan: Plan) -> Outcome:
     if record.family is Family.PASSED:
         return Outcome("passed")
     if record.family is Family.FAILED:
-        expectation = plan.expectation(cell)
+        # That of conditions that hold is among them: else the failure were not expected.
+        entries = (entry for entry in plan.expectations(cell) if record.verdict in entry.verdicts)
+        expectation = next(entries, None)
         why = record.reason if expectation is None else expectation.reason
         return Outcome("xfailed", visible(f"{record.verdict}, expected: {why}"))
     return Outcome("skipped", summary(record))

@@ -13,8 +13,10 @@ from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.report.figures import brief, plural
 from harness.report.latency_change import latency_change
-from harness.report.likeness import Likeness, Unlike, other_measure
+from harness.report.likeness import Likeness, Unlike
+from harness.report.measure import PARTS, MeasureChange, Part, measure_change
 from harness.report.merge import MergedRun, merge
+from harness.report.ranks import is_result, rank, why_gone, why_new
 from harness.report.read import read_run, run_folders
 from harness.report.ways import generation_changes
 from harness.report.worst import HEADROOM_WARNING, least_bits, most_headroom
@@ -34,6 +36,8 @@ class Kind(StrEnum):
     FIXED = "fixed"
     CHANGED = "changed"
     OTHER_MEASURE = "other_measure"
+    GOLDEN_MOVED = "golden_moved"
+    OTHER_MODEL = "other_model"
     NEW = "new"
     GONE = "gone"
 
@@ -47,13 +51,18 @@ _MEANINGS = {
     Kind.REGRESSED: "a worse result than before",
     Kind.FIXED: "a right answer by the EP, and a worse result before",
     Kind.CHANGED: "another verdict that is neither, or other facts of note",
-    Kind.OTHER_MEASURE: "another verdict, but judged by another tolerance, golden or model",
+    Kind.OTHER_MEASURE: "another verdict, but the policy changed: another tolerance may explain it",
+    Kind.GOLDEN_MOVED: "another verdict, but the golden is another one, which may explain it",
+    Kind.OTHER_MODEL: "another verdict, but of another model: other weights, graph or test data",
     Kind.NEW: "has a result, and had none before",
     Kind.GONE: "had a result, and has none now",
 }
 
-_RANKS = {Family.FAILED: 0, Family.UNSUPPORTED: 1, Family.UNTESTED: 2, Family.PASSED: 3}
-"""Higher is better. Families without a rank are no result."""
+_EXPLAINED: dict[Part, Kind] = {
+    "model": Kind.OTHER_MODEL,
+    "golden": Kind.GOLDEN_MOVED,
+    "policy": Kind.OTHER_MEASURE,
+}
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +76,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         flaky: Whether retries gave another verdict, in either run.
         slower: Whether its latency grew by more than noise explains.
         facts: Other differences, such as ``delivered bits 20.3 -> 10.6``; one line each.
+        beside: What else changed for its target, such as ``runtime changed`` or ``device changed``.
         reason: The reason in the new run; one line.
     """
 
@@ -82,6 +92,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     slower: bool
     facts: tuple[str, ...]
     reason: str
+    beside: tuple[str, ...] = ()
 
     @property
     def arrow(self) -> str:
@@ -115,6 +126,8 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
         flows: The families, in their order.
         changes: By kind, then by cell.
         unlike: Targets whose environment or settings differ.
+        measures: Cells of both runs whose ``model``, ``golden`` or ``policy`` is another one, whatever their
+            verdicts; a part without such cells is left out.
     """
 
     schema: int
@@ -129,6 +142,7 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
     flows: tuple[Flow, ...]
     changes: tuple[Change, ...]
     unlike: tuple[Unlike, ...]
+    measures: dict[Part, int] = {}
 
     def of(self, kind: Kind) -> tuple[Change, ...]:
         """Return the changes of one kind."""
@@ -160,13 +174,15 @@ def compare(old: MergedRun, new: MergedRun, *, names: tuple[str, str]) -> Diff:
     after = {record.cell: record for _, record in new.records}
     likeness = Likeness(old, new)
     order = list(Kind)
+    measures = {cell: measure_change(record, after[cell]) for cell, record in before.items() if cell in after}
     found = [
         change
         for cell in sorted(before.keys() | after.keys())
-        if (change := _change(before.get(cell), after.get(cell), likeness))
+        if (change := _change(before.get(cell), after.get(cell), measures.get(cell), likeness))
     ]
-    compared = sum(_ranked(record) and _ranked(after.get(cell)) for cell, record in before.items())
-    changed = sum(_ranked(before.get(one.cell)) and _ranked(after.get(one.cell)) for one in found)
+    others = Counter(part for measure in measures.values() for part in PARTS if getattr(measure, part))
+    compared = sum(_have_results(record, after.get(cell)) for cell, record in before.items())
+    changed = sum(_have_results(before.get(one.cell), after.get(one.cell)) for one in found)
     kinds = Counter(change.kind for change in found)
     unavailable = {record.target for _, record in new.records if record.verdict is Verdict.UNAVAILABLE}
     return Diff(
@@ -182,67 +198,78 @@ def compare(old: MergedRun, new: MergedRun, *, names: tuple[str, str]) -> Diff:
         flows=tuple(_flows(before, after)),
         changes=tuple(sorted(found, key=lambda change: order.index(change.kind))),
         unlike=likeness.unlike_targets(),
+        measures={part: others[part] for part in PARTS if others[part]},
     )
 
 
-def _change(old: Record | None, new: Record | None, likeness: Likeness) -> Change | None:
+def _change(
+    old: Record | None, new: Record | None, measure: MeasureChange | None, likeness: Likeness
+) -> Change | None:
     """Return how one cell changed; None if it did not."""
     one = new or old
     if one is None:
         return None
     slower = False
     facts: tuple[str, ...] = ()
-    if old and new:
-        measure = tuple(other_measure(old, new))
+    if old and new and measure:
         slow = _latency(old, new, likeness)
         slower = slow.startswith("slower")
-        facts = (*measure, *_facts(old, new, like=not measure), *([slow] if slow else []))
-        kind = _kind(old, new, measure, facts)
-    elif not _ranked(one):
+        facts = (*_facts(old, new, like=not measure.told), *([slow] if slow else []))
+        kind = kind_between(old.verdict, new.verdict, measure, has_facts=bool(facts))
+        facts = (*_told(old, new, measure), *facts)
+    elif not is_result(one.verdict):
         # Planned in one run, and not tried there: neither run has a result.
         return None
     else:
         kind = Kind.NEW if new else Kind.GONE
     if kind is None:
         return None
+    verdicts = old.verdict if old else None, new.verdict if new else None
+    without = {Kind.GONE: why_gone(verdicts[1]), Kind.NEW: why_new(verdicts[0])}.get(kind, ())
     return Change(
         kind=kind,
         cell=one.cell,
         suite=one.suite,
         model=one.model,
         target=one.target,
-        before=old.verdict if old else None,
-        after=new.verdict if new else None,
+        before=verdicts[0],
+        after=verdicts[1],
         expected=new is None or new.expected,
         flaky=any(record is not None and record.flaky for record in (old, new)),
         slower=slower,
-        facts=facts,
+        facts=(*without, *facts),
         reason=one_line(new.reason, _REASON_CHARS) if new else "",
+        beside=likeness.words(one.target),
     )
 
 
-def _kind(old: Record, new: Record, measure: tuple[str, ...], facts: tuple[str, ...]) -> Kind | None:
-    if _ranked(old) != _ranked(new):
-        return Kind.NEW if _ranked(new) else Kind.GONE
-    if old.verdict is new.verdict:
+def kind_between(
+    before: Verdict, after: Verdict, measure: MeasureChange, *, has_facts: bool = False
+) -> Kind | None:
+    """Return how a cell changed from one verdict to another; ``has_facts`` if other facts of note did."""
+    if is_result(before) != is_result(after):
+        return Kind.NEW if is_result(after) else Kind.GONE
+    if before is after:
         # Another measure alone is no change of the cell.
-        return Kind.CHANGED if len(facts) > len(measure) else None
-    if not _ranked(new):
+        return Kind.CHANGED if has_facts else None
+    if not is_result(after):
         return Kind.CHANGED
-    if measure:
-        return Kind.OTHER_MEASURE
-    if _rank(new) < _rank(old):
+    if (part := measure.explains(before, after)) is not None:
+        return _EXPLAINED[part]
+    if rank(after) < rank(before):
         return Kind.REGRESSED
-    better = _rank(new) > _rank(old)
-    return Kind.FIXED if better and new.verdict.family is Family.PASSED else Kind.CHANGED
+    better = rank(after) > rank(before)
+    return Kind.FIXED if better and after.family is Family.PASSED else Kind.CHANGED
 
 
-def _ranked(record: Record | None) -> bool:
-    return record is not None and record.verdict.family in _RANKS
+def _have_results(old: Record | None, new: Record | None) -> bool:
+    return old is not None and new is not None and is_result(old.verdict) and is_result(new.verdict)
 
 
-def _rank(record: Record) -> tuple[int, bool]:
-    return _RANKS[record.verdict.family], record.verdict is Verdict.PASS
+def _told(old: Record, new: Record, measure: MeasureChange) -> tuple[str, ...]:
+    """Return how the measure differs; also that it is unknown, where that leaves a change open."""
+    is_open = measure.is_open(old.verdict, new.verdict)
+    return (*measure.told, *([measure.unknown] if is_open else []))
 
 
 def _facts(old: Record, new: Record, *, like: bool) -> Iterator[str]:

@@ -19,6 +19,8 @@ MAX_ANNOTATIONS = 10
 _SHOWN_IN_MARKDOWN = 200
 """How many in Markdown: of all kinds some 300 KB, and GitHub shows up to 1 MiB."""
 
+_WARNED = (Kind.OTHER_MEASURE, Kind.GOLDEN_MOVED, Kind.OTHER_MODEL, Kind.CHANGED)
+
 
 def headline(diff: Diff) -> str:
     """Return one line with all counts; nothing is netted."""
@@ -33,6 +35,8 @@ def diff_lines(diff: Diff) -> Iterator[str]:
     for target, what, items in _unlike(diff):
         yield f"not alike: {what} of target {plain(target)}"
         yield from (f"    {plain(item)}" for item in items)
+    if diff.measures:
+        yield f"not alike: {measures_text(diff)}"
     yield ""
     yield from _flow_lines(diff.flows)
     for kind in Kind:
@@ -62,6 +66,9 @@ def diff_markdown(diff: Diff) -> Iterator[str]:
         yield from heading("### Not alike")
         for target, what, items in _unlike(diff):
             yield f"* {code(target)}, {what}: {', '.join(map(code, items))}"
+    if diff.measures:
+        yield from heading("### Other measures")
+        yield f"{measures_text(diff)}."
     for kind in Kind:
         changes = diff.of(kind)
         if changes:
@@ -83,7 +90,7 @@ def diff_markdown(diff: Diff) -> Iterator[str]:
 def diff_github(diff: Diff) -> Iterator[str]:
     """Yield annotations of a GitHub workflow, as many as GitHub shows of a step; the worst kinds first."""
     yield annotation("notice", "ep-harness diff", headline(diff))
-    levels = {"error": (Kind.REGRESSED, Kind.GONE), "warning": (Kind.OTHER_MEASURE, Kind.CHANGED)}
+    levels = {"error": (Kind.REGRESSED, Kind.GONE), "warning": _WARNED}
     for level, kinds in levels.items():
         changes = [change for kind in kinds for change in diff.of(kind)]
         for change in changes[:MAX_ANNOTATIONS]:
@@ -136,7 +143,13 @@ def change_line(change: Change) -> str:
 def _why(change: Change) -> str:
     flaky = ("flaky",) if change.flaky else ()
     unchanged = change.before is change.after
-    return "; ".join(part for part in (*change.facts, *flaky, "" if unchanged else change.reason) if part)
+    parts = (*change.facts, *flaky, *change.beside, "" if unchanged else change.reason)
+    return "; ".join(part for part in parts if part)
+
+
+def measures_text(diff: Diff) -> str:
+    """Return how many cells of both runs have another model, golden or policy; empty if none has."""
+    return ", ".join(f"{plural(count, 'cell')} of another {part}" for part, count in diff.measures.items())
 
 
 def _incomplete(not_run: int) -> str:

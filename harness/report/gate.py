@@ -43,8 +43,16 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = 0
     other_measure: Annotated[
-        Count, Meta(description="Cells with another verdict under another tolerance, golden or model.")
+        Count, Meta(description="Cells with another verdict under another policy: another tolerance.")
     ] = 0
+    golden_moved: Annotated[
+        Count | UnsetType,
+        Meta(description="Cells with another verdict against another golden; by default as `other_measure`."),
+    ] = UNSET
+    other_model: Annotated[
+        Count | UnsetType,
+        Meta(description="Cells with another verdict of another model; by default as `other_measure`."),
+    ] = UNSET
     not_run: Annotated[Count, Meta(description="Planned cells of the new run without a result.")] = 0
     required_unavailable: Annotated[
         Count, Meta(description="Required targets that are unavailable in the new run.")
@@ -150,9 +158,16 @@ def _all(diff: Diff, changes: Sequence[Change], limits: Limits) -> Iterator[Brea
     for kind, allowed in (
         (Kind.REGRESSED, limits.regressed),
         (Kind.GONE, limits.gone),
-        (Kind.OTHER_MEASURE, limits.other_measure),
+        (Kind.GOLDEN_MOVED, limits.golden_moved),
+        (Kind.OTHER_MODEL, limits.other_model),
     ):
-        yield _breach(kind.value, allowed, [change for change in changes if change.kind is kind])
+        if allowed is not UNSET:
+            yield _breach(kind.value, allowed, [change for change in changes if change.kind is kind])
+    # An older policy file has one limit for whatever was judged by another measure.
+    apart = ((Kind.GOLDEN_MOVED, limits.golden_moved), (Kind.OTHER_MODEL, limits.other_model))
+    others = {Kind.OTHER_MEASURE, *(kind for kind, allowed in apart if allowed is UNSET)}
+    unlike = [change for change in changes if change.kind in others]
+    yield _breach(Kind.OTHER_MEASURE.value, limits.other_measure, unlike)
     yield _breach("slower", limits.slower, [change for change in changes if change.slower])
     yield Breach(limit="not_run", count=diff.new_not_run, allowed=limits.not_run, changes=())
     yield Breach(

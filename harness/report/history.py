@@ -15,6 +15,7 @@ from harness.core.record import Record
 from harness.report.column import column_of
 from harness.report.diff import read_side
 from harness.report.history_rows import run_row, trend_rows
+from harness.report.measure import policy_json
 from harness.report.merge import MergedRun
 from harness.report.read import run_folders
 from harness.report.worst import least_bits, most_headroom
@@ -25,6 +26,9 @@ _APPLICATION = 0x45504831
 """``EPH1``: marks the file as a history, for this program and for `file`."""
 
 _BUSY_S = 60.0
+_DIGITS = 16
+"""Digits of a model's digest that are kept."""
+
 
 _TABLES = """
 CREATE TABLE run (
@@ -53,6 +57,26 @@ CREATE TABLE result (
     expected INTEGER NOT NULL, headroom REAL, bits REAL, p50_ms REAL, PRIMARY KEY (cell, run)
 ) WITHOUT ROWID;
 """
+
+_MEASURES = """
+CREATE TABLE IF NOT EXISTS measure (
+    id INTEGER PRIMARY KEY, model TEXT NOT NULL, golden TEXT NOT NULL, golden_digest TEXT NOT NULL,
+    policy TEXT NOT NULL, UNIQUE (model, golden, golden_digest, policy)
+);
+CREATE TABLE IF NOT EXISTS judged_by (
+    cell INTEGER NOT NULL REFERENCES cell, run INTEGER NOT NULL REFERENCES run,
+    measure INTEGER NOT NULL REFERENCES measure, PRIMARY KEY (cell, run)
+) WITHOUT ROWID;
+CREATE VIEW IF NOT EXISTS measures AS SELECT cell, run, model, golden, golden_digest, policy
+    FROM judged_by JOIN measure ON measure.id = judged_by.measure;
+"""
+"""What judged each result. A history of an earlier version gets these tables with the next run; versions that
+do not know them read the others as before."""
+
+_NO_MEASURES = (
+    "CREATE TEMP VIEW measures AS SELECT 0 AS cell, 0 AS run, '' AS model, '' AS golden, "
+    "'' AS golden_digest, '' AS policy WHERE 0"
+)
 
 
 class History:
@@ -134,6 +158,24 @@ class History:
             "INSERT INTO result SELECT id, ?, ?, ?, ?, ?, ? FROM cell WHERE matrix = ? AND cell = ?",
             ((number, *_result(record), matrix, record.cell) for record in records),
         )
+        self._insert_measures(records, number, matrix)
+
+    def _insert_measures(self, records: list[Record], number: int | None, matrix: str) -> None:
+        self.database.execute("DROP VIEW IF EXISTS temp.measures")
+        for statement in _with_triggers(_MEASURES, ("measure", "judged_by")):
+            self.database.execute(statement)
+        rows = [(measure, record.cell) for record in records if any(measure := _measure(record))]
+        names = "model, golden, golden_digest, policy"
+        self.database.executemany(
+            f"INSERT OR IGNORE INTO measure ({names}) VALUES (?, ?, ?, ?)",  # noqa: S608 - own names
+            {measure for measure, _ in rows},
+        )
+        self.database.executemany(
+            "INSERT INTO judged_by SELECT cell.id, ?, measure.id FROM cell JOIN measure "
+            "WHERE cell.matrix = ? AND cell.cell = ? AND measure.model = ? AND measure.golden = ? "
+            "AND measure.golden_digest = ? AND measure.policy = ?",
+            ((number, matrix, cell, *measure) for measure, cell in rows),
+        )
 
     def _prepare(self, *, create: bool) -> None:
         (version,) = self.database.execute("PRAGMA user_version").fetchone()
@@ -145,6 +187,7 @@ class History:
                 if not self.database.execute("SELECT 1 FROM sqlite_master").fetchone():
                     for statement in _statements():
                         self.database.execute(statement)
+            self.database.execute(_NO_MEASURES)
             return
         if application != _APPLICATION:
             hint = "name another file with --db"
@@ -152,6 +195,8 @@ class History:
         if version != HISTORY_SCHEMA:
             what = f"a history of schema {version}, but this version reads schema {HISTORY_SCHEMA}"
             raise UsageError.at(self.path, what, "update ort-ep-harness")
+        if not self.database.execute("SELECT 1 FROM sqlite_master WHERE name = 'measures'").fetchone():
+            self.database.execute(_NO_MEASURES)
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
@@ -175,21 +220,31 @@ class History:
 
 
 def _statements() -> Iterator[str]:
-    yield from filter(None, map(str.strip, _TABLES.split(";")))
-    for table in ("run", "environment", "trend", "cell", "result"):
-        for action in ("UPDATE", "DELETE"):
-            yield (
-                f"CREATE TRIGGER {table}_no_{action.lower()} BEFORE {action} ON {table} "
-                "BEGIN SELECT RAISE(ABORT, 'a history is append-only'); END"
-            )
+    yield from _with_triggers(_TABLES, ("run", "environment", "trend", "cell", "result"))
     yield f"PRAGMA application_id = {_APPLICATION}"
     yield f"PRAGMA user_version = {HISTORY_SCHEMA}"
+
+
+def _with_triggers(script: str, tables: tuple[str, ...]) -> Iterator[str]:
+    """Yield the statements of a script, and those that make its tables append-only."""
+    yield from filter(None, map(str.strip, script.split(";")))
+    for table in tables:
+        for action in ("UPDATE", "DELETE"):
+            yield (
+                f"CREATE TRIGGER IF NOT EXISTS {table}_no_{action.lower()} BEFORE {action} ON {table} "
+                "BEGIN SELECT RAISE(ABORT, 'a history is append-only'); END"
+            )
 
 
 def _digest(folders: tuple[Path, ...]) -> str:
     """Return a digest of the recorded results, independent of the folders' place."""
     parts = sorted(hashlib.sha256((folder / "records.jsonl").read_bytes()).digest() for folder in folders)
     return hashlib.sha256(b"".join(parts)).hexdigest()
+
+
+def _measure(record: Record) -> tuple[str, str, str, str]:
+    policy = policy_json(record.policy)
+    return record.model_digest[:_DIGITS], record.golden, record.golden_digest, policy
 
 
 def _result(record: Record) -> tuple[object, ...]:

@@ -101,6 +101,10 @@ def unlike(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ..
 
 
 def _hardware(environment: Mapping[str, Any]) -> list[tuple[str, str]]:
+    processor = environment.get("processor", "unknown")
+    if isinstance(processor, dict):
+        # Features are recorded since a later version, and follow from the model.
+        processor = {key: value for key, value in processor.items() if key != "features"}
     listed = environment.get("devices")
     entries = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
     devices = [device for each in entries if isinstance(device := each.get("device"), dict)]
@@ -108,7 +112,7 @@ def _hardware(environment: Mapping[str, Any]) -> list[tuple[str, str]]:
     kinds = [{key: device.get(key) for key in ("type", "vendor_id", "device_id")} for device in devices]
     return [
         ("machine", str(environment.get("machine", "unknown"))),
-        ("processor", str(environment.get("processor", "unknown"))),
+        ("processor", str(processor)),
         ("system", str(environment.get("platform", "unknown")).partition("-")[0]),
         ("threads", str(environment.get("session", "unknown"))),
         ("devices", str(kinds)),

@@ -1,19 +1,33 @@
-"""Whether two results are comparable: environment and settings of the target, and how they were judged."""
+"""Whether two results are comparable: environment and settings of the target."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable
 
 import msgspec
 
 from harness.core.errors import one_line
-from harness.core.output_metrics import OutputMetrics
-from harness.core.record import Record
-from harness.report.environment import environment_table
-from harness.report.figures import brief, first_of
+from harness.report.environment import EnvironmentRow, environment_table
+from harness.report.figures import first_of
 from harness.report.latency_change import unlike
 from harness.report.merge import Environment, MergedRun, target_settings
 
 _SHOWN_DIFFERENCES = 8
 """How many differences of one kind are named."""
+
+_WORDS = {
+    "runtime changed": r"^(onnxruntime|python|node|browser|owners|available_providers|sha256)\b"
+    r"|^packages\.onnxruntime(?!-ep-|-qnn)",
+    "provider changed": r"^plugin\.version|^packages\.onnxruntime|^devices\[\d+\]\.metadata\.version$",
+    "driver changed": r"(?i)driver",
+    "device changed": r"^(devices|machine|processor)\b",
+    "system changed": r"^platform\b",
+    "settings changed": r"^(options|session|providers)\b",
+}
+"""Phrase -> the keys of a fingerprint that it stands for; the first that matches counts."""
+
+_ANY_OTHER = "environment changed"
+_SINCE_LATER = re.compile(r"processor\.features$|drivers\b|sha256\b")
+"""Facts that an older version did not record, or records on demand: absent on one side, they tell nothing."""
 
 
 class Unlike(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,11 +37,13 @@ class Unlike(msgspec.Struct, frozen=True, kw_only=True):
         target: Its name.
         environment: ``key: old -> new`` of its environment.
         settings: The same of its settings in the matrix.
+        words: What changed in a few phrases, such as ``runtime changed`` or ``device changed``.
     """
 
     target: str
     environment: tuple[str, ...]
     settings: tuple[str, ...]
+    words: tuple[str, ...] = ()
 
 
 class Likeness:
@@ -35,6 +51,7 @@ class Likeness:
 
     def __init__(self, old: MergedRun, new: MergedRun) -> None:
         self._comparable: dict[str, bool] = {}
+        self._words: dict[str, tuple[str, ...]] = {}
         self._environments = tuple({e.target: e.fingerprint for e in run.environments} for run in (old, new))
         self._settings = tuple(target_settings(run.matrix) for run in (old, new))
 
@@ -52,16 +69,25 @@ class Likeness:
             environment = differences(*(sides[target] for sides in self._environments))
             settings = differences(*(sides.get(target, {}) for sides in self._settings))
             if environment or settings:
-                found.append(Unlike(target=target, environment=environment, settings=settings))
+                words = self.words(target)
+                found.append(Unlike(target=target, environment=environment, settings=settings, words=words))
         return tuple(sorted(found, key=lambda each: each.target))
+
+    def words(self, target: str) -> tuple[str, ...]:
+        """Return what changed for a target, in a few phrases; empty if nothing did, or a run lacks it."""
+        if target not in self._words:
+            old, new = (sides.get(target) for sides in self._environments)
+            settings = _rows(*(sides.get(target, {}) for sides in self._settings))
+            if old is None or new is None:
+                self._words[target] = ()
+            else:
+                self._words[target] = change_words(_rows(old, new), settings)
+        return self._words[target]
 
 
 def differences(old: dict[str, object], new: dict[str, object]) -> tuple[str, ...]:
     """Return ``key: old -> new`` for each difference of two trees of facts; one line each, bounded."""
-    if old == new:
-        return ()
-    sides = [Environment(target="", run="", fingerprint=side) for side in (old, new)]
-    rows = [row for row in environment_table(sides).rows if not row.same]
+    rows = [row for row in _rows(old, new) if not row.same and _is_known(row)]
     told = [
         one_line(f"{row.key}: {row.values[0] or '(absent)'} -> {row.values[1] or '(absent)'}", 160)
         for row in rows
@@ -69,37 +95,26 @@ def differences(old: dict[str, object], new: dict[str, object]) -> tuple[str, ..
     return tuple(first_of(told, _SHOWN_DIFFERENCES))
 
 
-def other_measure(old: Record, new: Record) -> Iterator[str]:
-    """Yield how two records of a cell were judged differently: by another golden, model or tolerance.
-
-    A fact that either record lacks is left out.
-    """
-    if old.golden and new.golden and old.golden != new.golden:
-        yield f"judged by {old.golden} -> {new.golden}"
-    if old.content and new.content and old.content != new.content:
-        yield "the model is another one"
-    before = {output.name: output for output in old.outputs}
-    for now in new.outputs:
-        then = before.get(now.name, now)
-        if not _alike(then, now):
-            yield f"tolerance {_tolerance(then)} -> {_tolerance(now)}"
-            return
+def change_words(
+    environment: Iterable[EnvironmentRow], settings: Iterable[EnvironmentRow]
+) -> tuple[str, ...]:
+    """Return what changed between two runs of a target, each in one phrase such as ``runtime changed``."""
+    found = {_word(row.key) for row in environment if not row.same and _is_known(row)}
+    found |= {"settings changed" for row in settings if not row.same}
+    return tuple(word for word in (*_WORDS, _ANY_OTHER) if word in found)
 
 
-def _alike(then: OutputMetrics, now: OutputMetrics) -> bool:
-    if _by_noise(then) is not _by_noise(now) and 0.0 in (then.max_abs, now.max_abs):
-        # An exact output has no noise, so its limits are unknown.
-        return True
-    return _tolerance(then) == _tolerance(now)
+def _word(key: str) -> str:
+    return next((word for word, pattern in _WORDS.items() if re.search(pattern, key)), _ANY_OTHER)
 
 
-def _by_noise(output: OutputMetrics) -> bool:
-    return output.noise is not None and output.noise.rms_limit is not None
+def _is_known(row: EnvironmentRow) -> bool:
+    """Return whether a difference is one of the machine, and not of what a version of the harness records."""
+    return row.key != "unavailable" and not (_SINCE_LATER.match(row.key) and "" in row.values)
 
 
-def _tolerance(output: OutputMetrics) -> str:
-    noise = output.noise
-    if noise is not None and noise.rms_limit is not None and noise.max_limit is not None:
-        limits = f"rms {brief(noise.rms_limit)}, max {brief(noise.max_limit)}"
-        return f"{limits} of {noise.precision} noise"
-    return f"rtol {brief(output.rtol)}, atol {brief(output.atol)}"
+def _rows(old: dict[str, object], new: dict[str, object]) -> tuple[EnvironmentRow, ...]:
+    if old == new:
+        return ()
+    sides = [Environment(target="", run="", fingerprint=side) for side in (old, new)]
+    return environment_table(sides).rows

@@ -311,7 +311,7 @@ def _notices(named: _Named, conflicts: Sequence[Conflict], repeated: int, unname
 
 def _which(problem: Problem) -> str:
     """Return the line of a problem, and what is wrong with it."""
-    return f"{problem.where.rpartition(': ')[2]}, {one_line(problem.what, 100)}"
+    return f"{problem.where.rpartition(': ')[2]}, {one_line(problem.what, 160)}"
 
 
 def _on_conflicts(conflicts: Iterable[Conflict]) -> Iterator[str]:

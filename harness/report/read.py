@@ -11,6 +11,7 @@ import msgspec
 
 from harness.core.errors import Problem, UsageError
 from harness.core.fault import FAULTS_FILE, TRIAGE_FOLDER, Fault, decode_faults
+from harness.core.later_words import what_is_wrong
 from harness.core.record import SCHEMA, Record, decode_record
 from harness.core.run_info import RunInfo
 
@@ -155,7 +156,7 @@ def _read_records(path: Path, compact: "_Compact | None") -> tuple[tuple[Record,
             try:
                 record = decode_record(line)
             except msgspec.ValidationError as error:
-                damaged.append(Problem(where=where, what=f"not a record: {error}"))
+                damaged.append(Problem(where=where, what=f"not a record: {what_is_wrong(error)}"))
                 continue
             except msgspec.DecodeError as error:
                 # Only text after the last newline can be a write that was cut off.
@@ -219,6 +220,7 @@ class _Compact:
             axes=self._shared(b"a", record.axes),
             placement=self._shared(b"p", record.placement),
             content=self._shared(b"c", record.content),
+            policy=self._shared(b"m", record.policy),
             outputs=tuple(msgspec.structs.replace(output, frontier=()) for output in record.outputs),
         )
 

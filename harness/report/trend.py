@@ -12,9 +12,23 @@ from typing import Any, Protocol
 import msgspec
 
 from harness.core.errors import UsageError, valid_names
+from harness.core.later_words import unknown_word
+from harness.core.policy_terms import PolicyTerm
 from harness.core.verdict import Family, Verdict
+from harness.report.diff import Kind, kind_between
 from harness.report.likeness import differences
-from harness.report.trend_points import CellPoint, Failing, Rising, RunPoint, Series, TrendPoint, Trends
+from harness.report.measure import Measure, MeasureChange, between
+from harness.report.ranks import is_result, why_gone, why_new
+from harness.report.trend_points import (
+    CellPoint,
+    Failing,
+    Rising,
+    RunPoint,
+    Series,
+    TrendPoint,
+    Trends,
+    Turned,
+)
 from harness.report.worst import HEADROOM_WARNING
 
 _RISE = 0.02
@@ -23,6 +37,18 @@ _RISE = 0.02
 _BEFORE = 10
 """How many earlier results of a cell give the median that a new one is compared with."""
 
+
+_MEASURE = ("model", "golden", "golden_digest", "policy")
+
+_TURNED = (
+    "SELECT cell.cell, cell.label, cell.target, was.verdict, now.verdict, "  # noqa: S608 - own names
+    + ", ".join(f"{side}.{name}" for side in ("by_then", "by_now") for name in _MEASURE)
+    + " FROM cell LEFT JOIN result AS was ON was.cell = cell.id AND was.run = ?"
+    " LEFT JOIN result AS now ON now.cell = cell.id AND now.run = ?"
+    " LEFT JOIN measures AS by_then ON by_then.cell = cell.id AND by_then.run = ?"
+    " LEFT JOIN measures AS by_now ON by_now.cell = cell.id AND by_now.run = ?"
+    " WHERE cell.matrix = ? AND coalesce(was.verdict, '') <> coalesce(now.verdict, '')"
+)
 
 _SEARCHED = 1000
 """How many cells are searched for a name like an unknown one."""
@@ -60,6 +86,12 @@ def trends(history: Results, target_glob: str | None = None) -> Trends:
         series=tuple(series for series in book.series() if wanted(series.target)),
         failing=tuple(sorted(failing, key=lambda each: (each.runs, each.expected, each.cell))),
         rising=tuple(sorted(rising, key=lambda each: -each.now)),
+        turned=tuple(
+            sorted(
+                (one for run in newest.values() for target, one in book.turned(run) if wanted(target)),
+                key=lambda one: (list(Kind).index(one.kind), one.cell),
+            )
+        ),
     )
 
 
@@ -163,6 +195,23 @@ class _Book:
             HEADROOM_WARNING,
         )
 
+    def turned(self, run: RunPoint) -> Iterator[tuple[str, Turned]]:
+        """Yield ``(target, cell)`` of the cells with another verdict than in the run of the matrix before."""
+        earlier = [each for each in self.runs.values() if each.matrix == run.matrix and each != run]
+        if not earlier:
+            return
+        both = (earlier[-1].id, run.id)
+        for cell, label, target, *found in self._history.rows(_TURNED, *both, *both, run.matrix):
+            before, after = (None if word is None else _verdict(word) for word in found[:2])
+            measures = (_measure(found[start : start + len(_MEASURE)]) for start in (2, 2 + len(_MEASURE)))
+            change = between(*measures)
+            kind, facts = _turn(before, after, change)
+            if kind is not None:
+                yield (
+                    target,
+                    Turned(cell=cell, label=label, kind=kind, before=before, after=after, facts=facts),
+                )
+
     def results(self, where: str, *values: object) -> Iterator[tuple[str, str, str, tuple[CellPoint, ...]]]:
         """Yield ``(cell, label, target, results)`` of the selected cells; oldest result first."""
         columns = "cell.cell, label, target, matrix, run, verdict, expected, headroom, bits, p50_ms"
@@ -173,7 +222,7 @@ class _Book:
             points = [
                 CellPoint(
                     run=self.runs[run],
-                    verdict=Verdict(verdict),
+                    verdict=_verdict(verdict),
                     expected=bool(expected),
                     headroom=headroom,
                     bits=bits,
@@ -182,6 +231,39 @@ class _Book:
                 for *_, run, verdict, expected, headroom, bits, p50_ms in rows
             ]
             yield *names[:3], tuple(sorted(points, key=lambda point: self._order[point.run.id]))
+
+
+def _turn(
+    before: Verdict | None, after: Verdict | None, change: MeasureChange
+) -> tuple[Kind | None, tuple[str, ...]]:
+    """Return how a cell changed between two runs, and why."""
+    if before is None or after is None:
+        planned = after or before
+        kind = None if planned is None or not is_result(planned) else Kind.NEW if after else Kind.GONE
+    else:
+        kind = kind_between(before, after, change)
+    if kind in (Kind.NEW, Kind.GONE):
+        return kind, why_new(before) if kind is Kind.NEW else why_gone(after)
+    is_open = before is not None and after is not None and change.is_open(before, after)
+    return kind, (*change.told, *([change.unknown] if is_open else []))
+
+
+def _measure(row: Sequence[Any]) -> Measure:
+    model, golden, digest, policy = (text or "" for text in row)
+    terms = msgspec.json.decode(policy, type=dict[str, PolicyTerm]) if policy else {}
+    return Measure(model_digest=model, golden=golden, golden_digest=digest, policy=terms)
+
+
+def _verdict(word: str) -> Verdict:
+    """Return a verdict of the database.
+
+    Raises:
+        UsageError: A later version has written it.
+    """
+    try:
+        return Verdict(word)
+    except ValueError:
+        raise UsageError.at("history", unknown_word(f"the verdict {word!r}", "")) from None
 
 
 def _wanted(book: _Book, glob: str | None) -> Callable[[str], bool]:

@@ -3,6 +3,7 @@
 import msgspec
 
 from harness.core.verdict import Verdict
+from harness.report.diff import Kind
 from harness.report.figures import Share, brief
 
 
@@ -104,6 +105,24 @@ class Rising(msgspec.Struct, frozen=True, kw_only=True):
     runs: int
 
 
+class Turned(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell that has another verdict in the newest run of its matrix than in the run before.
+
+    Attributes:
+        kind: The word of ``harness.report.diff``.
+        before: Its verdict in the run before; null if that did not plan it.
+        after: The same in the newest run.
+        facts: The differences of its measure, or why it has no result on one side.
+    """
+
+    cell: str
+    label: str
+    kind: Kind
+    before: Verdict | None
+    after: Verdict | None
+    facts: tuple[str, ...]
+
+
 class CellPoint(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one cell in one run."""
 
@@ -121,6 +140,7 @@ class Trends(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         failing: Cells that fail in the newest run of their matrix, the newest failures first.
         rising: Warnings, the closest to the limit first.
+        turned: Cells with another verdict than in the run before, by kind.
     """
 
     schema: int
@@ -128,3 +148,4 @@ class Trends(msgspec.Struct, frozen=True, kw_only=True):
     series: tuple[Series, ...]
     failing: tuple[Failing, ...]
     rising: tuple[Rising, ...]
+    turned: tuple[Turned, ...] = ()

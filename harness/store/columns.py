@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from harness.core.record import Record
+from harness.report.measure import policy_json
 from harness.report.worst import least_bits, most_headroom
 
 Kind = Literal["VARCHAR", "DOUBLE", "BIGINT", "BOOLEAN", "TIMESTAMP"]
@@ -46,6 +47,8 @@ RECORD_COLUMNS = (
     _of("unconfirmed", "VARCHAR", "Why float64 confirms no failure.", lambda r: r.unconfirmed or None),
     _of("weak_golden", "VARCHAR", "Why the golden proves little.", lambda r: r.weak_golden or None),
     _of("golden", "VARCHAR", "Source of the golden.", lambda r: r.golden or None),
+    _of("golden_digest", "VARCHAR", "Digest of the golden's values.", lambda r: r.golden_digest or None),
+    _of("policy", "VARCHAR", "Settings that judged it, as JSON.", lambda r: policy_json(r.policy) or None),
     _of("computed_in", "VARCHAR", "Precision that decides the default tolerance.", lambda r: r.precision),
     _of("headroom", "DOUBLE", "Largest error over the allowed one; 1.0 is the limit.", most_headroom),
     _of("bits", "DOUBLE", "Delivered bits of the least precise output.", least_bits),

@@ -69,8 +69,17 @@ def table_statements() -> tuple[str, ...]:
         f"CREATE TABLE trend ({_declared(TREND_KINDS)})",
         f"CREATE TABLE cell (id BIGINT, {_declared(CELL_KINDS)})",
         f"CREATE TABLE result (cell BIGINT, {_declared(RESULT_KINDS)})",
+        _MEASURES,
         *(view.statement for view in VIEWS),
     )
+
+
+_MEASURES = (
+    "CREATE VIEW measures AS SELECT cell, run, coalesce(model_digest, '') AS model, "
+    "coalesce(golden, '') AS golden, coalesce(golden_digest, '') AS golden_digest, "
+    "coalesce(policy, '') AS policy FROM result"
+)
+"""What a history keeps in tables of its own; see ``harness.report.history``."""
 
 
 def _declared(kinds: dict[str, Kind]) -> str:

@@ -106,6 +106,8 @@ def test_diff_as_json(nights: tuple[str, str], capsys: pytest.CaptureFixture[str
         "fixed": 1,
         "changed": 0,
         "other_measure": 0,
+        "golden_moved": 0,
+        "other_model": 0,
         "new": 0,
         "gone": 0,
     }

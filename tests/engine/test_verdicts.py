@@ -325,7 +325,8 @@ def cell(plan: Plan, model: str) -> Cell:
 )
 def test_what_is_expected(plan: Plan, model: str, verdict: Verdict, expected: bool) -> None:  # noqa: FBT001
     decision = Decision(verdict=verdict, reason="why")
-    record = record_of(plan, cell(plan, model), Facts(), decision, Attempt(2, "now"))
+    own = cell(plan, model)
+    record = record_of(plan, own, Facts(), decision, Attempt(2, "now", expectation=plan.expectation(own)))
     assert record.expected is expected
     assert record.family is verdict.family
     assert (record.started, record.attempt, record.provider) == ("now", 2, "CPUExecutionProvider")

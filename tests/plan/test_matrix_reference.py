@@ -21,6 +21,7 @@ from harness.plan import (
     scenarios,
     selector,
     tolerance_entry,
+    where,
 )
 from harness.plan.file_format import matrix_schema
 from harness.plan.matrix import matrix_from
@@ -46,6 +47,7 @@ TABLES = [
     tolerance_entry.ToleranceTable,
     tolerance_entry.NoiseTable,
     expectation.ExpectTable,
+    where.WhereTable,
     runs_entry.LatencyTable,
     runs_entry.RepeatTable,
 ]
@@ -100,7 +102,7 @@ def test_the_example_of_the_reference_is_a_matrix() -> None:
 def test_the_schema_refuses_unknown_keys_everywhere() -> None:
     tables: dict[str, Any] = matrix_schema()["$defs"]
     objects = {name: table for name, table in tables.items() if "properties" in table}
-    assert len(objects) == 21
+    assert len(objects) == 22
     assert all(table["additionalProperties"] is False for table in objects.values())
     with_options = {name for name, table in objects.items() if "patternProperties" in table}
     selecting = {"ExcludeTable", "ToleranceTable", "ExpectTable", "LatencyTable", "RepeatTable"}

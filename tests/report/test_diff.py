@@ -94,7 +94,10 @@ def test_another_tolerance_is_not_like_with_like(record: MakeRecord, between: Ca
     stricter = tuple(msgspec.structs.replace(output, rtol=1e-9) for output in new.outputs)
     diff = between([record("a")], [msgspec.structs.replace(new, outputs=stricter)])
     assert [(change.kind, change.facts) for change in diff.changes] == [
-        (Kind.OTHER_MEASURE, ("tolerance rtol 0.0001, atol 1e-05 -> rtol 1e-09, atol 1e-05",))
+        (
+            Kind.OTHER_MEASURE,
+            ("the tolerance changed: rtol 0.0001, atol 1e-05 -> rtol 1e-09, atol 1e-05",),
+        )
     ]
     closer = tuple(
         msgspec.structs.replace(output, rtol=1e-9, headroom=0.9) for output in record("a", bits=20.0).outputs
@@ -115,20 +118,33 @@ def by_noise(record: Record, **limits: float) -> Record:
 
 def test_limits_of_noise_are_a_measure(record: MakeRecord, between: Callable[..., Diff]) -> None:
     passed, failed = record("a", bits=20.0), record("a", verdict=Verdict.MISMATCH, bits=8.0)
-    (change,) = between([passed], [by_noise(failed, rms=4.0)]).changes
-    assert change.kind is Kind.OTHER_MEASURE
-    assert change.facts == ("tolerance rtol 0.0001, atol 1e-05 -> rms 4, max 32 of float32 noise",)
     (change,) = between([by_noise(passed, rms=8.0)], [by_noise(failed, rms=4.0)]).changes
-    assert change.facts == ("tolerance rms 8, max 32 of float32 noise -> rms 4, max 32 of float32 noise",)
+    limits = "rms 8, max 32 of float32 noise -> rms 4, max 32 of float32 noise"
+    assert change.kind is Kind.OTHER_MEASURE
+    assert change.facts == (f"the tolerance changed: {limits}",)
     # An exact result has no noise whatever judges it: what is wrong now has regressed.
     (change,) = between([record("a")], [by_noise(failed, rms=4.0)]).changes
     assert change.kind is Kind.REGRESSED
 
 
-def test_another_golden_is_not_like_with_like(record: MakeRecord, between: Callable[..., Diff]) -> None:
-    diff = between([record("a", golden="cpu")], [record("a", verdict=Verdict.MISMATCH, golden="expected")])
-    assert diff.changes[0].kind is Kind.OTHER_MEASURE
-    assert diff.changes[0].facts == ("judged by cpu -> expected",)
+def test_another_rule_that_decided_is_no_other_measure(
+    record: MakeRecord, between: Callable[..., Diff]
+) -> None:
+    passed, failed = record("a", bits=20.0), record("a", verdict=Verdict.MISMATCH, bits=8.0)
+    (change,) = between([passed], [by_noise(failed, rms=4.0)]).changes
+    assert change.kind is Kind.REGRESSED
+    assert change.facts == ("measure unknown: an older version did not record by which policy",)
+    (change,) = between([by_noise(failed, rms=4.0)], [passed]).changes
+    assert change.kind is Kind.FIXED
+    known = {"judge_by": "both", "limits.rms": 3.0}
+    sides = (
+        msgspec.structs.replace(passed, policy=known),
+        msgspec.structs.replace(by_noise(failed, rms=4.0), policy=known),
+    )
+    (change,) = between([sides[0]], [sides[1]]).changes
+    assert (change.kind, change.facts) == (Kind.REGRESSED, ())
+    (change,) = between([sides[1]], [sides[0]]).changes
+    assert (change.kind, change.facts) == (Kind.FIXED, ())
 
 
 def test_what_a_pass_hides_is_reported(record: MakeRecord, between: Callable[..., Diff]) -> None:

@@ -9,6 +9,7 @@ from harness.core.errors import UsageError
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report.chart import chart
+from harness.report.diff import Kind
 from harness.report.history import HISTORY_SCHEMA, History
 from harness.report.history_page import write_history_page
 from harness.report.trend import cell_points, trends
@@ -222,3 +223,37 @@ def test_a_chart_has_gaps_and_marks() -> None:
     assert [(dot.title, dot.marked) for dot in drawn.dots] == [("a", False), ("c", True), ("d", False)]
     assert drawn.limits == (6.0,)
     assert chart("x", [None], [""], top=1.0, marked=[False]) is None
+
+
+def test_a_history_of_an_earlier_version_learns_measures_with_the_next_run(
+    history: History, night: Night, record: MakeRecord
+) -> None:
+    known = {"policy": {"judge_by": "both"}, "model_digest": "a" * 64}
+    history.add(night(1, [record("a", **known)]))
+    for statement in ("DROP VIEW measures", "DROP TABLE judged_by", "DROP TABLE measure"):
+        history.database.execute(statement)
+    history.database.close()
+    with History(history.path) as again:
+        assert trends(again).turned == ()
+        again.add(night(2, [record("a", verdict=Verdict.MISMATCH, **known)]))
+        (turned,) = trends(again).turned
+        assert (turned.kind, turned.before, turned.after) == (Kind.REGRESSED, Verdict.PASS, Verdict.MISMATCH)
+        assert turned.facts == ("measure unknown: an older version did not record by which policy",)
+        again.add(night(3, [record("a", **known)]))
+        (turned,) = trends(again).turned
+        assert (turned.kind, turned.facts) == (Kind.FIXED, ())
+        other = {**known, "model_digest": "b" * 64}
+        again.add(night(4, [record("a", verdict=Verdict.MISMATCH, **other)]))
+        assert [one.kind for one in trends(again).turned] == [Kind.OTHER_MODEL]
+    with History(history.path) as again:
+        assert [one.kind for one in trends(again).turned] == [Kind.OTHER_MODEL]
+
+
+def test_a_cell_that_left_the_plan_is_told(history: History, night: Night, record: MakeRecord) -> None:
+    history.add(night(1, [record("a"), record("b", verdict=Verdict.CRASH)]))
+    history.add(night(2, [record("b", verdict=Verdict.UNAVAILABLE), record("c")]))
+    assert [(one.kind, one.cell.partition("[")[0], one.facts) for one in trends(history).turned] == [
+        (Kind.NEW, "onnx-node/c", ("not planned before",)),
+        (Kind.GONE, "onnx-node/a", ("no longer planned",)),
+        (Kind.GONE, "onnx-node/b", ("no longer tested: skipped as unavailable",)),
+    ]

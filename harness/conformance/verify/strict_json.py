@@ -7,6 +7,7 @@ from typing import Any, NoReturn, TypeVar
 import msgspec
 
 from harness.conformance.verify.finding import Finding, finding
+from harness.core.later_words import what_is_wrong
 
 MOST_LINE = 8 << 20
 _DIGITS = 400
@@ -36,7 +37,7 @@ def strict_decode(content: bytes, form: type[_Form], where: str) -> tuple[_Form 
     except _TwiceError as error:
         return None, None, finding("duplicate-key", where, error)
     except msgspec.ValidationError as error:
-        return None, None, finding("other-form", where, error)
+        return None, None, finding("other-form", where, what_is_wrong(error))
     except RecursionError:
         return None, None, finding("not-json", where, "nested too deeply")
     except ValueError as error:  # those of both readers, and of UTF-8

@@ -1,0 +1,21 @@
+"""Words that a later version of the harness has written, and this one does not know: told in one line."""
+
+import re
+
+import msgspec
+
+_ENUM = re.compile(r"Invalid enum value (.+?)(?: - at `\$\.?(.*)`)?", re.DOTALL)
+
+UPDATE = "update ort-ep-harness to read it"
+
+
+def what_is_wrong(error: msgspec.ValidationError) -> str:
+    """Return what is wrong with a file or a line of one: an unknown word, or the message of msgspec."""
+    found = _ENUM.fullmatch(str(error))
+    return unknown_word(found[1], found[2] or "") if found else str(error)
+
+
+def unknown_word(word: str, key: str) -> str:
+    """Return a line about a word, quoted, that this version does not know; ``key`` has it, or is empty."""
+    where = f"`{key}` is {word}" if key else word
+    return f"{where}, a word that this version does not know: {UPDATE}"

@@ -1,0 +1,37 @@
+"""The environments of targets, as the agents of a run describe them, and what a matrix expects in them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from harness.core.cell import Cell
+from harness.core.output_metrics import OutputMetrics
+from harness.engine.events import Event, Warned
+from harness.plan.expectation import Expectation, open_condition
+from harness.plan.plan import Plan
+
+
+class Environments:
+    """Keeps the first environment of each target, and of each place of it."""
+
+    def __init__(self, plan: Plan, announce: Callable[[Event], None]) -> None:
+        self._plan = plan
+        self._announce = announce
+        self._of: dict[tuple[str, str], Mapping[str, Any]] = {}
+        self._told: set[tuple[str, str]] = set()
+
+    def note(self, target: str, place: str, fingerprint: Mapping[str, Any]) -> None:
+        """Keep the environment of a target at a place; the place is empty for a target without places."""
+        self._of.setdefault((target, place), fingerprint)
+
+    def expectation(self, cell: Cell, place: str, outputs: Sequence[OutputMetrics]) -> Expectation | None:
+        """Return the expect entry that applies to a cell where it ran; ``outputs`` are its record's rows.
+
+        A condition that asks for something unknown there does not hold; each is told once for a target.
+        """
+        environment = self._of.get((cell.target, place))
+        found, conditions = self._plan.expectation_at(cell, environment or {}, outputs)
+        for condition in conditions if environment else ():
+            if (cell.target, condition) not in self._told:
+                self._told.add((cell.target, condition))
+                self._announce(Warned(message=open_condition(cell.target, condition)))
+        return found

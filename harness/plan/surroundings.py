@@ -1,0 +1,131 @@
+"""What ``where`` of an ``[[expect]]`` entry asks about: the target that ran, by its fingerprint."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from harness.core.facts import CPU_PROVIDER
+from harness.plan.known_provider import known_provider
+
+SYSTEMS = {"linux": "linux", "windows": "windows", "macos": "macos", "darwin": "macos"}
+"""Beginning of ``platform`` in a fingerprint, in lower case -> the system's name in a matrix."""
+
+_OF_ONE_FAMILY = (("x86_64", "AMD64"), ("aarch64", "arm64"))
+"""Names of one architecture on different systems."""
+
+_SOFTWARE = re.compile(r"swiftshader|llvmpipe|lavapipe|basic render", re.IGNORECASE)
+"""Names of devices that are programs."""
+
+_PACKAGES_OF_JAVASCRIPT = ("onnxruntime-web", "onnxruntime-node")
+
+
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+    """Facts about a target where it ran; empty or None where the fingerprint does not have them.
+
+    Attributes:
+        onnxruntime: The release of the runtime.
+        ep_version: The version of the plugin, or of the runtime that the provider is built into.
+        drivers: Name -> version in the words of the system.
+        devices: What is known of the devices that match the target's filter, each fact by itself.
+        architecture: The names of the processor's architecture.
+        os: ``linux``, ``windows`` or ``macos``.
+        features: The processor's features that change numerics; None if the agent cannot list them.
+        simulator: Whether a program stands for the accelerator.
+    """
+
+    onnxruntime: str = ""
+    ep_version: str = ""
+    drivers: dict[str, str] = {}
+    devices: tuple[str, ...] = ()
+    architecture: tuple[str, ...] = ()
+    os: str = ""
+    features: frozenset[str] | None = None
+    simulator: bool | None = None
+
+
+def surroundings_of(
+    fingerprint: Mapping[str, Any], chain: Sequence[str], device_filter: Mapping[str, str]
+) -> Surroundings:
+    """Return the facts of a fingerprint; a wrong type counts as missing.
+
+    ``chain`` and ``device_filter`` are the providers and the device of the target.
+    """
+    processor = _table(fingerprint.get("processor"))
+    devices = [each for each in _devices(fingerprint) if _matches(each, device_filter)]
+    facts = [dict(_facts(each)) for each in devices]
+    machine = str(fingerprint.get("machine", ""))
+    names = next((names for names in _OF_ONE_FAMILY if machine in names), (machine,))
+    features = processor.get("features")
+    own_processor = [str(processor.get("model", ""))] if chain[0] == CPU_PROVIDER else []
+    return Surroundings(
+        onnxruntime=str(fingerprint.get("onnxruntime", "")),
+        ep_version=_ep_version(fingerprint, devices),
+        drivers=_drivers(fingerprint, facts),
+        devices=tuple(filter(None, (*(value for each in facts for value in each.values()), *own_processor))),
+        architecture=tuple(filter(None, names)),
+        os=_system(str(fingerprint.get("platform", ""))),
+        features=frozenset(map(str, features)) if isinstance(features, list | tuple) else None,
+        simulator=_is_simulated(chain, devices, facts),
+    )
+
+
+def _table(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _devices(fingerprint: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    listed = fingerprint.get("devices")
+    return [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list | tuple) else []
+
+
+def _facts(device: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for part in ("metadata", "device"):
+        for key, value in _table(device.get(part)).items():
+            if value is not None and not str(key).endswith("path"):
+                yield str(key), str(value)
+
+
+def _matches(device: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:
+    facts = dict(_facts(device))
+    return all(facts.get(key, "").lower() == str(value).lower() for key, value in wanted.items())
+
+
+def _ep_version(fingerprint: Mapping[str, Any], devices: list[Mapping[str, Any]]) -> str:
+    plugin = fingerprint.get("plugin")
+    if isinstance(plugin, Mapping):
+        told = (plugin.get("version"), *(_table(each.get("metadata")).get("version") for each in devices))
+        return str(next(filter(None, told), ""))
+    packages = _table(fingerprint.get("packages"))
+    of_javascript = (packages.get(name) for name in _PACKAGES_OF_JAVASCRIPT)
+    return str(next(filter(None, of_javascript), "") or fingerprint.get("onnxruntime", ""))
+
+
+def _drivers(fingerprint: Mapping[str, Any], facts: list[dict[str, str]]) -> dict[str, str]:
+    found = {str(name): str(version) for name, version in _table(fingerprint.get("drivers")).items()}
+    for each in facts:
+        found |= {key: value for key, value in each.items() if "driver" in key.lower() and value}
+    return found
+
+
+def _system(platform: str) -> str:
+    text = platform.lower()
+    return next((name for start, name in SYSTEMS.items() if text.startswith(start)), "")
+
+
+def _is_simulated(
+    chain: Sequence[str], devices: list[Mapping[str, Any]], facts: list[dict[str, str]]
+) -> bool | None:
+    """Return whether a program stands for the accelerator; None if no device is known.
+
+    So does the processor where the provider drives a GPU or NPU only: QNN's HTP library for x86-64, and the
+    software adapters of WebGPU, offer a device of type CPU.
+    """
+    if not devices:
+        return False if chain[0] == CPU_PROVIDER else None
+    if any(_SOFTWARE.search(value) for each in facts for value in each.values()):
+        return True
+    known = known_provider(list(chain))
+    types = {each.get("type", "").upper() for each in facts}
+    return known is not None and known.kind in ("gpu", "npu") and types == {"CPU"}
