@@ -84,6 +84,7 @@ def judged_again(record: Record, policy: Policy) -> Record:
         reason=record.reason if verdict is record.verdict else decision.reason,
         outputs=decision.outputs,
         again=decision.again,
+        other=decision.other,
         adjudication=decision.adjudication,
         suspicious=decision.suspicious,
         latency=record.latency if verdict.family is Family.PASSED else None,

@@ -79,9 +79,9 @@ def judge_rows(rows: Iterable[OutputMetrics], policy: Policy) -> tuple[Judged, .
 
 
 def wrong_for_other_inputs(row: OutputMetrics, first: OutputMetrics | None, policy: Policy) -> bool:
-    """Return whether an output for other inputs is wrong beyond doubt.
+    """Return whether an output for other inputs is wrong beyond doubt: for records without ``other_check``.
 
-    Neither noise nor references are known for these inputs. So the output must not only fail the tolerance:
+    They have neither noise nor references for these inputs. So the output must not only fail the tolerance:
     its error as a whole must be far above that for the first inputs, or it must be the output for those, bit
     for bit.
     """

@@ -21,7 +21,7 @@ from harness.core.value import NamedValues, leaves_of
 from harness.core.verdict import Phase
 from harness.core.weak_golden import why_weak
 from harness.corpus.case import Case
-from harness.engine.compare_sets import by_name, compare_sets, flat, other_rows
+from harness.engine.compare_sets import by_name, compare_sets, flat
 from harness.engine.early_end import ended, tells_no_memory
 from harness.engine.evidence import Evidence, Rule
 from harness.engine.generate import playing_of, told, with_worst_positions
@@ -105,13 +105,11 @@ def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Rul
     again: tuple[OutputMetrics, ...] = ()
     if outcome.second is not None:
         again = compare(answers[:1], (outcome.second,), kinds=kinds[:1]).outputs
-    has_others = outcome.other and golden.other
     known = functools.partial(compare, only_known=True)
     return msgspec.structs.replace(
         facts,
         outputs=compared.outputs,
         again=again,
-        other=other_rows(golden, outcome, policy.tolerance_for, kinds) if has_others else (),
         reference_check=check_references(
             case, answers, outcome.outputs, compared, evidence, known, policy.precision
         ),
