@@ -15,6 +15,9 @@ from harness.core.precision import PRECISION_CASTS
 from harness.core.record import Ended, Placement, Repeats
 from harness.core.verdict import Phase, Verdict
 
+FOR_OTHER_INPUTS = "for other inputs in the same session"
+"""The first words of a reason that is about these."""
+
 _FORM = frozenset({Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH})
 
 
@@ -208,12 +211,11 @@ def other_inputs(judging: Judging) -> Found | None:
     found = next((found for each in _OF_VALUES if (found := each(others)) is not None), None)
     if found is None or found.verdict not in WRONG_VALUES:
         return None
-    where = "for other inputs in the same session"
     for one in others.outputs:
         if one.fault is not None and one.row.details is not None and one.row.details.stale:
             what = f"{wording.output(one.row.name)} is the output for the inputs before, bit for bit"
-            return Found(found.verdict, f"{where} {what}")
-    return Found(found.verdict, f"{where}: {found.reason}")
+            return Found(found.verdict, f"{FOR_OTHER_INPUTS} {what}")
+    return Found(found.verdict, f"{FOR_OTHER_INPUTS}: {found.reason}")
 
 
 def right(judging: Judging) -> Found | None:
@@ -287,8 +289,7 @@ def _other_inputs_of_before(judging: Judging) -> Found | None:
             stale = row.details is not None and row.details.stale
             error = f"has a relative error of {row.relative_error or 1.0:.2g}"
             what = "is the output for the inputs before, bit for bit" if stale else error
-            where = f"for other inputs in the same session {wording.output(row.name)}"
-            return Found(Verdict.MISMATCH, f"{where} {what}")
+            return Found(Verdict.MISMATCH, f"{FOR_OTHER_INPUTS} {wording.output(row.name)} {what}")
     return None
 
 
