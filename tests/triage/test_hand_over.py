@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
+from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.value import Sequence, tensor
 from harness.triage.distance import difference, distance
 from harness.triage.hand_over import OF_ERROR, limits_for_others, limits_of
