@@ -63,11 +63,13 @@ def one_wrong(value: Any) -> Any:
     """The last element as NaN, the next integer, the other boolean, or another text."""
     wrong = value.copy()
     flat = wrong.reshape(-1)
-    kind = value.dtype.kind
     last = flat[-1]
-    flat[-1] = {"f": lambda: np.nan, "b": lambda: not last, "O": lambda: f"{last}x"}.get(
-        kind, lambda: last + 1
-    )()
+    if value.dtype.kind == "f":
+        flat[-1] = np.nan
+    elif value.dtype.kind == "b":
+        flat[-1] = not last
+    else:
+        flat[-1] = f"{last}x" if value.dtype.kind == "O" else last + 1
     return wrong
 
 
