@@ -205,8 +205,8 @@ def other_inputs(judging: Judging) -> Found | None:
     facts = judging.facts
     if not facts.other:
         return None
-    if facts.other_check is None:
-        return _other_inputs_of_before(judging)
+    if facts.other_check is None or facts.converted:
+        return _beyond_doubt(judging)
     others = judging_of(facts_for_other_inputs(facts), judging.policy)
     found = next((found for each in _OF_VALUES if (found := each(others)) is not None), None)
     if found is None or found.verdict not in WRONG_VALUES:
@@ -278,8 +278,11 @@ def _is_refusal(facts: Facts, ended: Ended) -> bool:
     return facts.phase is Phase.CREATE and (_lacks_kernels(facts) or refuses)
 
 
-def _other_inputs_of_before(judging: Judging) -> Found | None:
-    """Judge a record that has neither noise nor references for other inputs."""
+def _beyond_doubt(judging: Judging) -> Found | None:
+    """Judge other inputs without noise and references: of a record of before, or of a converted model.
+
+    A conversion to integers takes its ranges from the first inputs, and others may leave them.
+    """
     facts, placement = judging.facts, judging.facts.placement
     if placement is None or not (placement.ep_nodes or placement.is_unknown or facts.is_cpu):
         return None

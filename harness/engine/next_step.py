@@ -129,7 +129,7 @@ class NextStep(msgspec.Struct, frozen=True):
             cell=first.cell,
             case=others,
             rule=rule,
-            askable=first.askable - {Need.ZEROED, Need.PLAYED},
+            askable=frozenset() if rule.policy.converted else first.askable - {Need.ZEROED, Need.PLAYED},
         )
         if not rule.policy.converted:
             evidence = self._with_known(evidence, others, run, rule, asking.askable)

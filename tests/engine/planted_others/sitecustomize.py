@@ -79,6 +79,7 @@ FAULTS: dict[str, Callable[[Any], Any]] = {
     "off by 1e-3": scaled(1.001),
     "off by 10 %": scaled(1.1),
     "off by 30 %": scaled(0.7),
+    "lost": scaled(-1.0),
     "one element": one_wrong,
     "shorter": lambda value: value[:-1],
     "wider": lambda value: value.astype(np.float64) if value.dtype.kind == "f" else value,
