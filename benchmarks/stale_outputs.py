@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.verdict import Family
 from harness.engine.engine import Engine
 from harness.engine.events import Finished
 from harness.engine.prepare import open_suites
@@ -54,7 +54,7 @@ def main(suites: list[str]) -> bool:
         records = run(table, Path(folder))
     tested = [record for record in records if record.outputs and record.other]
     moved = [record for record in tested if any(row.details and row.details.stale for row in record.other)]
-    found = [record for record in moved if record.verdict is Verdict.MISMATCH]
+    found = [record for record in moved if record.family is Family.FAILED]
     verdicts = Counter(record.verdict.value for record in records)
     print(
         f"| {len(records)} models |",

@@ -11,7 +11,7 @@ import msgspec
 from harness.cli.output import notify, print_lines
 from harness.core.decide import decide
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError
-from harness.core.facts import facts_of
+from harness.core.facts import facts_for_other_inputs, facts_of
 from harness.core.later_words import what_is_wrong
 from harness.core.missing import Need, missing
 from harness.core.policy import Policy
@@ -55,8 +55,7 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
         allowed = rule(record)
         judged = record
         if allowed is not None:
-            by_usual = record.generation is None  # as the run itself asks
-            need = missing(facts_of(record), allowed, _ASKED_IN_A_RUN, by_usual=by_usual)
+            need = _missing(record, allowed)
             lacks.update([need] if need is not None else [])
             judged = record if need is Need.NOISE else judged_again(record, allowed)
         if judged.verdict is not record.verdict:
@@ -94,6 +93,15 @@ def _tell(lines: Sequence[str], damaged: Sequence[Problem]) -> None:
         notify(f"{len(damaged) - _SHOWN:,} more lines are left out")
 
 
+def _missing(record: Record, policy: Policy) -> Need | None:
+    """Return what a record lacks, as a run under the policy would ask for it."""
+    facts, by_usual = facts_of(record), record.generation is None
+    need = missing(facts, policy, _ASKED_IN_A_RUN, by_usual=by_usual)
+    if need is None and facts.other_check is not None:
+        return missing(facts_for_other_inputs(facts), policy, _ASKED_IN_A_RUN)
+    return need
+
+
 def judged_again(record: Record, policy: Policy) -> Record:
     """Return the record as a run under the policy would have written it."""
     decision = decide(facts_of(record), policy)
@@ -105,6 +113,7 @@ def judged_again(record: Record, policy: Policy) -> Record:
         reason=record.reason if verdict is record.verdict else decision.reason,
         outputs=decision.outputs,
         again=decision.again,
+        other=decision.other,
         adjudication=decision.adjudication,
         approximate=decision.approximate,
         unconfirmed=decision.unconfirmed,

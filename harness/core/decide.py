@@ -7,7 +7,7 @@ import msgspec
 
 from harness.core.adjudicate import failed_only
 from harness.core.errors import one_line
-from harness.core.facts import Facts
+from harness.core.facts import Facts, facts_for_other_inputs
 from harness.core.judging import WRONG_VALUES, judging_of
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
@@ -28,6 +28,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
         reason: One line for people; may be empty for a pass.
         outputs: The facts' outputs under the policy.
         again: The same of the second run.
+        other: The same of the run with other inputs.
         adjudication: Of the outputs that failed.
         approximate: What the EP documents that allows the error of a right answer; else empty.
         unconfirmed: Why float64 has not confirmed a wrong answer; else empty.
@@ -38,6 +39,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     outputs: tuple[OutputMetrics, ...] = ()
     again: tuple[OutputMetrics, ...] = ()
+    other: tuple[OutputMetrics, ...] = ()
     adjudication: tuple[Adjudication, ...] = ()
     approximate: str = ""
     unconfirmed: str = ""
@@ -56,11 +58,18 @@ def decide(facts: Facts, policy: Policy) -> Decision:
         reason=_with_effect(one_line("; ".join(filter(None, (reason, facts.teardown)))), facts.effect),
         outputs=rows,
         again=tuple(one.row for one in judging.again),
+        other=_other_rows(facts, policy),
         adjudication=failed_only(adjudication, rows),
         approximate="" if wrong else "; ".join(one.approximate for one in judging.outputs if one.approximate),
         unconfirmed=judging.unconfirmed if verdict in WRONG_VALUES else "",
         policy=policy_terms(judging.policy) if facts.ended is None else {},
     )
+
+
+def _other_rows(facts: Facts, policy: Policy) -> tuple[OutputMetrics, ...]:
+    if facts.other_check is None:  # a record of before stays as it is
+        return facts.other
+    return tuple(one.row for one in judging_of(facts_for_other_inputs(facts), policy).outputs)
 
 
 def _with_effect(reason: str, effect: OptionEffect | None) -> str:

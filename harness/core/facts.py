@@ -5,6 +5,7 @@ import msgspec
 from harness.core.agreement import Agreement
 from harness.core.generated import Generation
 from harness.core.latency import Latency
+from harness.core.other_check import OtherCheck
 from harness.core.output_metrics import OutputMetrics
 from harness.core.record import Ended, OptionEffect, OwnCpu, Placement, Record, Repeats
 from harness.core.reference import ReferenceCheck
@@ -34,6 +35,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     outputs: tuple[OutputMetrics, ...] = ()
     again: tuple[OutputMetrics, ...] = ()
     other: tuple[OutputMetrics, ...] = ()
+    other_check: OtherCheck | None = None
     golden: str = ""
     golden_digest: str = ""
     no_golden: str = ""
@@ -57,6 +59,26 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def is_cpu(self) -> bool:
         """Whether the CPU EP itself is under test."""
         return self.provider == CPU_PROVIDER
+
+
+def facts_for_other_inputs(facts: Facts) -> Facts:
+    """Return the facts of the run with other inputs alone, as those of the first inputs are judged."""
+    check = facts.other_check or OtherCheck()
+    return Facts(
+        provider=facts.provider,
+        phase=facts.phase,
+        precision=facts.precision,
+        converted=facts.converted,
+        delivers=facts.delivers,
+        placement=facts.placement,
+        outputs=facts.other,
+        golden=facts.golden,
+        dispute=check.dispute,
+        undefined=check.undefined,
+        no_spread=check.no_spread,
+        reference_check=check.reference_check,
+        answered=check.answered,
+    )
 
 
 def facts_of(record: Record) -> Facts:

@@ -79,11 +79,11 @@ def judge_rows(rows: Iterable[OutputMetrics], policy: Policy) -> tuple[Judged, .
 
 
 def wrong_for_other_inputs(row: OutputMetrics, first: OutputMetrics | None, policy: Policy) -> bool:
-    """Return whether an output for other inputs is wrong beyond doubt.
+    """Return whether an output for other inputs is wrong beyond doubt, where nothing else is known of these.
 
-    Neither noise nor references are known for these inputs. So the output must not only fail the tolerance:
-    its error as a whole must be far above that for the first inputs, or it must be the output for those, bit
-    for bit.
+    That is so in records without ``other_check``, and of converted models. The output must not only fail the
+    tolerance: its error as a whole must be far above that for the first inputs, or it must be the output for
+    those, bit for bit.
     """
     table = msgspec.structs.replace(policy, judge_by="table")
     if judge_row(row, table).fault is None:

@@ -7,6 +7,7 @@ import msgspec
 from harness.core.agreement import Agreement
 from harness.core.generated import Generation
 from harness.core.latency import Latency
+from harness.core.other_check import OtherCheck
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy_terms import PolicyTerm
 from harness.core.reference import Adjudication, ReferenceCheck
@@ -206,7 +207,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         phase: The phase in which the cell ended.
         cause: For ``unavailable`` a ``Cause``; for ``crash`` the signal or exit code, such as ``SIGSEGV``.
         reason: One line for people.
-        other: As ``outputs``, of a run with other inputs between two of the first data set.
+        other: As ``outputs``, of a run with other inputs between two of the first data set; those whose bits
+            differ from the golden.
+        other_check: What judges them; null if all bits are equal, and in records of before.
         again: As ``outputs``, of a second run of the first data set, or of the one furthest from the first of
             several; empty if all gave the same bits.
         golden: The source of the golden: ``cpu`` or, where the CPU EP has no kernel, ``expected`` (the
@@ -274,6 +277,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     outputs: tuple[OutputMetrics, ...] = ()
     again: tuple[OutputMetrics, ...] = ()
     other: tuple[OutputMetrics, ...] = ()
+    other_check: OtherCheck | None = None
     golden: str = ""
     golden_digest: str = ""
     policy: dict[str, PolicyTerm] = {}

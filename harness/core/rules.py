@@ -7,13 +7,16 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from harness.core import wording
-from harness.core.facts import Facts
+from harness.core.facts import Facts, facts_for_other_inputs
 from harness.core.generated import disagreeing, where
 from harness.core.judged import Judged, wrong_for_other_inputs
-from harness.core.judging import Judging, by_expected_data
+from harness.core.judging import WRONG_VALUES, Judging, by_expected_data, judging_of
 from harness.core.precision import PRECISION_CASTS
 from harness.core.record import Ended, Placement, Repeats
 from harness.core.verdict import Phase, Verdict
+
+FOR_OTHER_INPUTS = "for other inputs in the same session"
+"""The first words of a reason that is about these."""
 
 _FORM = frozenset({Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH})
 
@@ -198,20 +201,21 @@ def nondeterministic(judging: Judging) -> Found | None:
 
 
 def other_inputs(judging: Judging) -> Found | None:
-    """For other inputs the session gives the output for the first ones, or is off by more than half."""
+    """For other inputs in the same session an output fails by the rules that judge the first ones."""
     facts = judging.facts
-    placement = facts.placement
-    if placement is None or not (placement.ep_nodes or placement.is_unknown or facts.is_cpu):
+    if not facts.other:
         return None
-    first = {row.name: row for row in facts.outputs}
-    for row in facts.other:
-        if wrong_for_other_inputs(row, first.get(row.name), judging.policy):
-            stale = row.details is not None and row.details.stale
-            error = f"has a relative error of {row.relative_error or 1.0:.2g}"
-            what = "is the output for the inputs before, bit for bit" if stale else error
-            where = f"for other inputs in the same session {wording.output(row.name)}"
-            return Found(Verdict.MISMATCH, f"{where} {what}")
-    return None
+    if facts.other_check is None or facts.converted:
+        return _beyond_doubt(judging)
+    others = judging_of(facts_for_other_inputs(facts), judging.policy)
+    found = next((found for each in _OF_VALUES if (found := each(others)) is not None), None)
+    if found is None or found.verdict not in WRONG_VALUES:
+        return None
+    for one in others.outputs:
+        if one.fault is not None and one.row.details is not None and one.row.details.stale:
+            what = f"{wording.output(one.row.name)} is the output for the inputs before, bit for bit"
+            return Found(found.verdict, f"{FOR_OTHER_INPUTS} {what}")
+    return Found(found.verdict, f"{FOR_OTHER_INPUTS}: {found.reason}")
 
 
 def right(judging: Judging) -> Found | None:
@@ -228,6 +232,9 @@ def right(judging: Judging) -> Found | None:
     defaults = [f"the EP delivers {precision} by its own default" for precision in delivered]
     return Found(verdict, "; ".join(filter(None, (reason, resolved, *defaults, *remarks))))
 
+
+_OF_VALUES: tuple[Rule, ...] = (disputed_golden, undefined_input, not_by_the_ep, wrong_values)
+"""Those of ``RULES`` that judge the values of a run, in the same order; they judge other inputs, too."""
 
 RULES: tuple[Rule, ...] = (
     harness_error,
@@ -269,6 +276,24 @@ def _lacks_kernels(facts: Facts) -> bool:
 def _is_refusal(facts: Facts, ended: Ended) -> bool:
     refuses = ended.kind == "NotImplemented" or ended.refused
     return facts.phase is Phase.CREATE and (_lacks_kernels(facts) or refuses)
+
+
+def _beyond_doubt(judging: Judging) -> Found | None:
+    """Judge other inputs without noise and references: of a record of before, or of a converted model.
+
+    A conversion to integers takes its ranges from the first inputs, and others may leave them.
+    """
+    facts, placement = judging.facts, judging.facts.placement
+    if placement is None or not (placement.ep_nodes or placement.is_unknown or facts.is_cpu):
+        return None
+    first = {row.name: row for row in facts.outputs}
+    for row in facts.other:
+        if wrong_for_other_inputs(row, first.get(row.name), judging.policy):
+            stale = row.details is not None and row.details.stale
+            error = f"has a relative error of {row.relative_error or 1.0:.2g}"
+            what = "is the output for the inputs before, bit for bit" if stale else error
+            return Found(Verdict.MISMATCH, f"{FOR_OTHER_INPUTS} {wording.output(row.name)} {what}")
+    return None
 
 
 def _only_random(again: tuple[Judged, ...]) -> bool:

@@ -20,6 +20,7 @@ from harness.corpus.shapes import GIVEN
 from harness.corpus.suites import Suite
 from harness.corpus.upcast import float64_case
 from harness.corpus.zeroed import zeroed_case
+from harness.engine.other_inputs import with_other_inputs
 from harness.engine.references import References
 from harness.engine.task import Kind, Question
 from harness.golden.trials import try_inputs
@@ -55,6 +56,7 @@ class _Form(NamedTuple):
     scenario: str = PLAIN
     form: str = Kind.ANSWER
     noise_at: str = ""
+    others: bool = False
 
 
 OTHER_FORMS: dict[str, Callable[[Case, _Form], Found]] = {
@@ -106,6 +108,7 @@ class Cases:
                 question.scenario if played.other_data or played.other_files else PLAIN,
                 question.kind if question.kind in OTHER_FORMS else Kind.ANSWER,
                 question.noise_at,
+                question.others,
             )
         )
 
@@ -130,10 +133,10 @@ class Cases:
 
     def forget(self, question: Question) -> None:
         """Drop all forms of a question's model, which an answer has changed."""
+        plain = _Form(question.suite, question.model, question.precision, question.scenario)
         for form in (Kind.ANSWER, *OTHER_FORMS):
-            self._kept.drop(
-                _Form(question.suite, question.model, question.precision, question.scenario, form)
-            )
+            for others in (False, True):
+                self._kept.drop(plain._replace(form=form, others=others))
 
     def is_made(self, question: Question) -> bool:
         """Return whether a model has been converted to the precision of a question, or never can be."""
@@ -183,7 +186,7 @@ class Cases:
 
     def _load(self, wanted: _Form) -> Found:
         """Make one form of a simpler one."""
-        suite, model, precision, scenario, form, _ = wanted
+        suite, model, precision, scenario, form, *_ = wanted
         if form == FIRST:
             dimensions = self._plan.matrix.models.dimensions
             settings = self._plan.model_settings(suite, model)
@@ -191,6 +194,9 @@ class Cases:
         if form != Kind.ANSWER:
             case = self._find(wanted._replace(form=Kind.ANSWER, noise_at=""))
             return self._in_form(case, wanted) if isinstance(case, Case) else case
+        if wanted.others:
+            case = self._find(wanted._replace(others=False))
+            return with_other_inputs(case) if isinstance(case, Case) else case
         if scenario != PLAIN:
             case = self._find(wanted._replace(scenario=PLAIN))
             return self._play(suite, model, scenario, case) if isinstance(case, Case) else case

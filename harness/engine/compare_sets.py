@@ -1,4 +1,4 @@
-"""Compare the outputs of all data sets with answers, and those for other inputs."""
+"""Compare the outputs of all data sets with answers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
@@ -6,14 +6,9 @@ from typing import TypeVar
 from harness.core.compare import Comparison, compare_all
 from harness.core.metrics import same_bits
 from harness.core.noise import NoiseRule
-from harness.core.output_kind import OutputKind, Quantized
-from harness.core.output_metrics import OutputMetrics
-from harness.core.rows import with_details
+from harness.core.output_kind import OutputKind
 from harness.core.tolerance import Tolerance
 from harness.core.value import STRING, NamedValues, Tensor, Value, to_wire
-from harness.core.weak_golden import holds_special
-from harness.engine.outcome import Ran
-from harness.golden.golden import Golden
 
 T = TypeVar("T")
 
@@ -62,37 +57,6 @@ def compare_sets(
     return compare_all(flat(answers), flat(found), tolerance_for, by_name(kinds), noise)
 
 
-def other_rows(
-    golden: Golden,
-    outcome: Ran,
-    tolerance_for: Callable[[str], Tolerance],
-    kinds: Sequence[Mapping[str, OutputKind]],
-) -> tuple[OutputMetrics, ...]:
-    """Return the rows of outputs for other inputs, as far as they show something about the provider.
-
-    Left out are outputs that are right to the bit; positions, whose ties are not known for these inputs;
-    random outputs; and outputs with a NaN or an infinity that the first inputs do not cause: the other
-    inputs may lie outside of what an operator takes.
-    """
-    first, found = dict(golden.outputs[0]), dict(outcome.other or ())
-    own_first = dict(outcome.outputs[0])
-    by_name = kinds[0] if kinds else {}
-    asked = tuple(
-        (name, value)
-        for name, value in golden.other
-        if name in found and isinstance(by_name.get(name), Quantized | None)
-        if not is_same(value, found[name])
-        if not (holds_special(value) and not holds_special(first.get(name)))
-    )
-    given = tuple((name, found[name]) for name, _ in asked)
-    rows = compare_sets((asked,), (given,), tolerance_for, kinds=(by_name,) if by_name else ()).outputs
-    wrong = {_output_of(row) for row in rows if row.mismatched}
-    stale = {name for name, value in given if name in wrong and is_same(value, own_first.get(name))}
-    if stale:  # rare, and needs a comparison of the golden's two answers
-        stale &= _moved(golden, asked, tolerance_for)
-    return tuple(with_details(row, stale=True) if _output_of(row) in stale else row for row in rows)
-
-
 def is_same(one: Value, other: Value) -> bool:
     """Return whether two values are equal bit by bit; a missing value equals nothing."""
     if one is None or other is None:
@@ -101,16 +65,3 @@ def is_same(one: Value, other: Value) -> bool:
         return bool(to_wire(one) == to_wire(other))
     same_form = (one.dtype, one.array.shape) == (other.dtype, other.array.shape)
     return same_form and same_bits(one.array, other.array)
-
-
-def _moved(golden: Golden, asked: NamedValues, tolerance_for: Callable[[str], Tolerance]) -> set[str]:
-    """Return the outputs of the golden that other inputs change by more than the tolerance."""
-    names = {name for name, _ in asked}
-    before = tuple((name, value) for name, value in golden.outputs[0] if name in names)
-    apart = compare_sets((before,), (asked,), tolerance_for).outputs
-    return {_output_of(row) for row in apart if row.mismatched}
-
-
-def _output_of(row: OutputMetrics) -> str:
-    """Return the output that a row's leaf belongs to."""
-    return row.name.partition("[")[0].removesuffix(".keys").removesuffix(".values")

@@ -151,7 +151,7 @@ def _has_other_inputs(case: Case, axes: Mapping[str, str], question: Question | 
 
     Only plain sessions do; a scenario decides about its inputs itself.
     """
-    plainly = question is None or question.kind is Kind.ANSWER
+    plainly = question is None or (question.kind is Kind.ANSWER and not question.others)
     return plainly and SCENARIOS[axes["scenario"]].swaps_inputs and len(case.data_sets) == 1
 
 

@@ -22,7 +22,7 @@ from harness.core.value_digest import short_digest
 from harness.core.verdict import Phase
 from harness.core.weak_golden import why_weak
 from harness.corpus.case import Case
-from harness.engine.compare_sets import by_name, compare_sets, flat, other_rows
+from harness.engine.compare_sets import by_name, compare_sets, flat
 from harness.engine.early_end import ended, tells_no_memory
 from harness.engine.evidence import Evidence, Rule
 from harness.engine.generate import playing_of, told, with_worst_positions
@@ -111,13 +111,11 @@ def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Rul
     facts = msgspec.structs.replace(
         facts, golden_digest=golden.digest if golden.status == "ok" else short_digest(answers)
     )
-    has_others = outcome.other and golden.other
     known = functools.partial(compare, only_known=True)
     return msgspec.structs.replace(
         facts,
         outputs=compared.outputs,
         again=again,
-        other=other_rows(golden, outcome, policy.tolerance_for, kinds) if has_others else (),
         reference_check=check_references(
             case, answers, outcome.outputs, compared, evidence, known, policy.precision
         ),

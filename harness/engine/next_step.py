@@ -1,17 +1,21 @@
 """The next step for an outcome: its facts if they suffice for a verdict, else a question to ask."""
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
 from harness.core.cell import Cell
-from harness.core.facts import CPU_PROVIDER, Facts
+from harness.core.decide import decide
+from harness.core.errors import UsageError
+from harness.core.facts import CPU_PROVIDER, Facts, facts_for_other_inputs
 from harness.core.missing import Need, missing
 from harness.core.noise import PRECISIONS
 from harness.core.precision import AS_IS
 from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
 from harness.core.spread import Spread
 from harness.core.value import STRING, NamedValues, Tensor, Value
+from harness.core.verdict import Family
 from harness.corpus.case import Case
 from harness.corpus.noisy import parts_of
 from harness.corpus.revealed import hidden, read_by_partials
@@ -22,6 +26,7 @@ from harness.engine.cases import Cases, Found, why_not
 from harness.engine.compare_sets import flat, numbered
 from harness.engine.evidence import Evidence, Rule, rule_of
 from harness.engine.measure import measure, with_generation
+from harness.engine.other_inputs import Goldens, differs_for_others, outcome_of_others, with_others
 from harness.engine.outcome import Died, Hung, Raised, Ran
 from harness.engine.references import References
 from harness.engine.task import HOME, Kind, Question
@@ -31,6 +36,16 @@ from harness.plan.plan import Plan
 
 Judged = Ran | Raised | Died | Hung
 """Outcomes whose verdict needs answers of the CPU provider."""
+
+
+class _Asking(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that is judged, and what can be asked about it; ``about`` and ``case`` as in ``NextStep.of``."""
+
+    about: Question
+    cell: Cell
+    case: Case
+    rule: Rule
+    askable: frozenset[Need]
 
 
 class NextStep(msgspec.Struct, frozen=True):
@@ -47,7 +62,7 @@ class NextStep(msgspec.Struct, frozen=True):
         Measures with what is known; while something is missing, adds its answer and measures again. ``about``
         is the model in the form that the cell runs, ``case`` the same, loaded.
         """
-        target = self.plan.target(cell.target)
+        provider = self.plan.target(cell.target).provider[0]
         rule = rule_of(self.plan, cell, case)
         if about.scenario == GENERATE:
             rule = msgspec.structs.replace(rule, generation=self.cases.generation(case))
@@ -57,13 +72,32 @@ class NextStep(msgspec.Struct, frozen=True):
         askable = self._askable(cell, case, outcome, rule) & self.needs
         if isinstance(outcome, Ran) and not rule.policy.converted:
             evidence = self._with_known(evidence, case, outcome, rule, askable)
+        asking = _Asking(about=about, cell=cell, case=case, rule=rule, askable=askable)
+        settled = self._settle(asking, evidence, lambda known: measure(outcome, case, known, rule, provider))
+        if isinstance(settled, Question):
+            return settled
+        facts, evidence = settled
+        facts = with_agreement(facts, case, outcome, evidence, rule)
+        if isinstance(outcome, Ran) and outcome.other is not None and rule.generation is None:
+            return self._with_others(asking, evidence, outcome, facts)
+        return with_generation(facts, case, outcome, evidence, rule)
+
+    def _settle(
+        self,
+        asking: _Asking,
+        evidence: Evidence,
+        measured: Callable[[Evidence], Facts],
+        judged: Callable[[Facts], Facts] = lambda facts: facts,
+    ) -> tuple[Facts, Evidence] | Question:
+        """Measure and ask until nothing is missing to judge; ``judged`` are the facts that are about it."""
+        about, cell, case, rule = asking.about, asking.cell, asking.case, asking.rule
         while True:
-            facts = measure(outcome, case, evidence, rule, target.provider[0])
+            facts = measured(evidence)
             # A cell of many ways has many runs, which references repeat; they are asked if it fails.
-            need = missing(facts, rule.policy, askable, by_usual=rule.generation is None)
+            by_usual = rule.generation is None
+            need = missing(judged(facts), rule.policy, asking.askable, by_usual=by_usual)
             if need is None:
-                facts = with_agreement(facts, case, outcome, evidence, rule)
-                return with_generation(facts, case, outcome, evidence, rule)
+                return facts, evidence
             if need is Need.WIDER:
                 wider = self._with_wider(evidence, about.for_golden(), case, rule)
                 if isinstance(wider, Question):
@@ -82,10 +116,50 @@ class NextStep(msgspec.Struct, frozen=True):
         evidence = self._goldens(about, case, rule_of(self.plan, cell, case))
         return () if isinstance(evidence, Question) else goldens_of(case, evidence)
 
+    def _with_others(self, first: _Asking, known: Evidence, outcome: Ran, facts: Facts) -> Facts | Question:
+        """Return facts with what judges the run with other inputs, like that of the first ones.
+
+        Nothing is asked if its bits are those of the CPU provider, or if the first answer is no pass already.
+        """
+        case, rule = first.case, first.rule
+        own = self.references.find(first.about.for_golden(), case)
+        right = own.other if own is not None else ()
+        if case.frozen is not None or case.facts.origins.by_chance or facts.golden != "cpu":
+            return facts
+        if right and not differs_for_others(case, right, outcome.other or ()):
+            return facts
+        if decide(facts, rule.policy).verdict.family not in _RIGHT or not _may_be_by_the_ep(facts):
+            return facts
+        about = msgspec.structs.replace(first.about, others=True)
+        others = self.cases.of(about)
+        if not isinstance(others, Case):
+            return facts  # the agent has run the same inputs
+        evidence = self._goldens(about, others, rule)
+        if isinstance(evidence, Question):
+            return evidence
+        run = outcome_of_others(outcome)
+        asking = _Asking(
+            about=about,
+            cell=first.cell,
+            case=others,
+            rule=rule,
+            askable=frozenset() if rule.policy.converted else first.askable - {Need.ZEROED, Need.PLAYED},
+        )
+        if not rule.policy.converted:
+            evidence = self._with_known(evidence, others, run, rule, asking.askable)
+        goldens = Goldens(first=_judging(known), other=_judging(evidence))
+
+        def measured(evidence: Evidence) -> Facts:
+            found = measure(run, others, evidence, rule, facts.provider)
+            return with_others(facts, found, outcome, goldens, rule.policy.tolerance_for)
+
+        settled = self._settle(asking, evidence, measured, facts_for_other_inputs)
+        return settled if isinstance(settled, Question) else settled[0]
+
     def _goldens(self, about: Question, case: Case, rule: Rule) -> Evidence | Question:
         """Return the golden; of a converted model also that of the given model."""
         own = about.for_golden()
-        golden = self.references.find(own, case)
+        golden = self._find(own, case)
         if golden is None:
             return own
         if not rule.policy.converted:
@@ -271,7 +345,36 @@ class NextStep(msgspec.Struct, frozen=True):
         case = self.cases.of(question)
         if not isinstance(case, Case):
             return Golden(status="lost", message=why_not(case))
-        return self.references.find(question, case) or question
+        return self._find(question, case) or question
+
+    def _find(self, question: Question, case: Case) -> Golden | None:
+        """Return an answer; the golden for other inputs comes with that for the first ones."""
+        found = self.references.find(question, case)
+        if found is not None or not question.others or question.kind is not Kind.ANSWER:
+            return found
+        given = msgspec.structs.replace(question, others=False)
+        plain = self.cases.of(given)
+        golden = self.references.find(given, plain) if isinstance(plain, Case) else None
+        if golden is None or not golden.other:
+            return None
+        other = Golden(status="ok", outputs=(golden.other,), disputed=golden.disputed)
+        with contextlib.suppress(UsageError):  # it is known nevertheless, and the first golden has warned
+            self.references.keep(question, case, other)
+        return other
+
+
+_RIGHT = frozenset({Family.PASSED, Family.UNTESTED})
+
+
+def _may_be_by_the_ep(facts: Facts) -> bool:
+    placement = facts.placement
+    return placement is not None and bool(placement.ep_nodes or placement.is_unknown or facts.is_cpu)
+
+
+def _judging(evidence: Evidence) -> NamedValues:
+    """Return the outputs that judge the first data set; empty without any."""
+    golden = evidence.full or evidence.golden
+    return golden.outputs[0] if golden is not None and golden.status == "ok" else ()
 
 
 Answer = Golden | Spread | str | tuple[str, ...] | Mapping[Kind, Golden] | Mapping[str, str]

@@ -54,6 +54,7 @@ def record_of(
         "provider": plan.target(cell.target).provider[0],
         "outputs": decision.outputs,
         "again": decision.again,
+        "other": decision.other,
         # The speed of a wrong answer, or of the CPU EP in place of the provider, is of no use.
         "latency": facts.latency if verdict.family is Family.PASSED else None,
         "generation": with_speed_of(facts.generation, verdict),

@@ -72,6 +72,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         precision: The precision that the model is converted to; ``fp32`` leaves it as it is.
         noise_at: For the kind ``NOISE`` what the noise is of, see ``harness.corpus.noisy.with_allowed``; else
             empty.
+        others: Whether the model gets other inputs: those of ``harness.agent.other_inputs``.
     """
 
     suite: str
@@ -81,6 +82,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     precision: str = AS_IS
     kind: Kind = Kind.ANSWER
     noise_at: str = ""
+    others: bool = False
 
     @property
     def session(self) -> str:
@@ -105,6 +107,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
             model=self.model,
             scenario=self.scenario if SCENARIOS[self.scenario].other_data else PLAIN,
             precision=self.precision if precision is None else precision,
+            others=self.others,
         )
 
     def axes(self) -> dict[str, str]:

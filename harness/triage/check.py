@@ -137,8 +137,12 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
 def failing_outputs(record: Record, policy: Policy) -> tuple[str, ...]:
     """Return the outputs that fail under a policy; empty if the verdict is about none of them alone."""
-    rows = decide(facts_of(record), policy).outputs
-    return tuple(row.name for row in rows if row.mismatched or (row.details and row.details.differs))
+    decision = decide(facts_of(record), policy)
+    for rows in (decision.outputs, decision.other):
+        failing = [row.name for row in rows if row.mismatched or (row.details and row.details.differs)]
+        if failing:
+            return tuple(failing)
+    return ()
 
 
 def worst_row(match: Match) -> OutputMetrics | None:

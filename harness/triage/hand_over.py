@@ -117,9 +117,10 @@ def limits_of(
 def limits_for_others(rows: tuple[OutputMetrics, ...]) -> Iterator[tuple[str, float]]:
     """Yield for each output that is wrong for other inputs the largest distance that is no fault."""
     for row in rows:
-        stale = row.details is not None and row.details.stale
-        if row.relative_error and (stale or row.is_lost):
-            yield row.name, min(row.relative_error, 1.0) * OF_ERROR
+        is_wrong = row.mismatched or (row.noise is not None and row.noise.max > 1)
+        if row.relative_error and is_wrong:
+            error = min(row.relative_error, 1.0)
+            yield row.name, error / math.sqrt(max(row.noise.rms, 4.0)) if row.noise else error * OF_ERROR
 
 
 def other_set(subject: Subject, check: Check) -> DataSet | None:

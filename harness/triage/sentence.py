@@ -56,7 +56,7 @@ def _does(fault: Fault, row: OutputMetrics | None, said: str) -> str:
     during = f"{_PHASES.get(signature.phase, 'while it runs')} {what}"
     dtype = f" for {row.dtype}" if row is not None and row.dtype else ""
     raises = f"fails {during}, which the CPU EP runs: {said or signature.verdict}"
-    stale = " for other inputs in the same session" if signature.message == OTHER_INPUTS else ""
+    others = " for other inputs in the same session" if signature.message == OTHER_INPUTS else ""
     return {
         Verdict.CRASH: f"dies of {signature.cause or 'a signal'}{_died_in(fault.crash)} {during}",
         Verdict.HANG: f"does not come to an end {during}",
@@ -64,12 +64,14 @@ def _does(fault: Fault, row: OutputMetrics | None, said: str) -> str:
         Verdict.ERROR: raises,
         Verdict.OPTION_REJECTED: raises,
         Verdict.FALLBACK_AT_RUN: raises,
-        Verdict.SHAPE_MISMATCH: f"gives an output of {what} another shape",
-        Verdict.DTYPE_MISMATCH: f"gives an output of {what} another element type",
-        Verdict.NAN_MISMATCH: f"computes {what}{dtype} with NaN or infinity in other places than the CPU EP",
+        Verdict.SHAPE_MISMATCH: f"gives an output of {what} another shape{others}",
+        Verdict.DTYPE_MISMATCH: f"gives an output of {what} another element type{others}",
+        Verdict.NAN_MISMATCH: (
+            f"computes {what}{dtype} with NaN or infinity in other places than the CPU EP{others}"
+        ),
         Verdict.PRECISION_LOSS: f"computes {what}{dtype} in a precision that leaves too few bits",
         Verdict.NONDETERMINISTIC: f"gives different results for {what}{dtype} in two runs of one session",
-    }.get(signature.verdict, f"computes {what} wrongly{dtype}{stale}")
+    }.get(signature.verdict, f"computes {what} wrongly{dtype}{others}")
 
 
 def _died_in(crash: NativeCrash | None) -> str:

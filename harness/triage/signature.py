@@ -7,8 +7,10 @@ from harness.core.decide import decide
 from harness.core.errors import one_line
 from harness.core.facts import facts_of
 from harness.core.fault import Signature
+from harness.core.judging import WRONG_VALUES
 from harness.core.policy import Policy
 from harness.core.record import Record
+from harness.core.rules import FOR_OTHER_INPUTS
 from harness.core.verdict import WRONG_NUMBERS, Verdict
 from harness.corpus.nodes import all_nodes
 from harness.triage.subject import Subject
@@ -43,7 +45,7 @@ def signature_of(record: Record, policy: Policy, names: Collection[str]) -> Sign
     """
     decision = decide(facts_of(record), policy)
     verdict = decision.verdict
-    if verdict in VALUES:
+    if verdict in VALUES or (verdict in WRONG_VALUES and _is_of_other_inputs(decision.reason)):
         return Signature(verdict=verdict, message=_run_of(verdict, decision.reason))
     ended = record.ended
     message = "" if ended is None or verdict in {Verdict.CRASH, Verdict.HANG} else ended.message
@@ -81,4 +83,8 @@ def named_operator(message: str) -> str:
 def _run_of(verdict: Verdict, reason: str) -> str:
     if verdict is Verdict.NONDETERMINISTIC:
         return SECOND_RUN
-    return OTHER_INPUTS if reason.startswith("for other inputs") else FIRST_RUN
+    return OTHER_INPUTS if _is_of_other_inputs(reason) else FIRST_RUN
+
+
+def _is_of_other_inputs(reason: str) -> bool:
+    return reason.startswith(FOR_OTHER_INPUTS)

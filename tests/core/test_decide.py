@@ -13,6 +13,7 @@ from harness.core.decide import Decision, decide
 from harness.core.facts import UNREPEATABLE, Facts, facts_of
 from harness.core.judging import judging_of
 from harness.core.missing import USUAL, Need, missing
+from harness.core.other_check import OtherCheck
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
 from harness.core.policy import Policy
 from harness.core.record import (
@@ -30,7 +31,7 @@ from harness.core.reference import (
     ReferenceCheck,
     ReferenceDistance,
 )
-from harness.core.rules import RULES, WORDS
+from harness.core.rules import FOR_OTHER_INPUTS, RULES, WORDS
 from harness.core.tolerance import Tolerance
 from harness.core.verdict import Phase, Verdict
 
@@ -82,6 +83,21 @@ def ended(how: Any, **fields: Any) -> Facts:
 def ran(**fields: Any) -> Facts:
     return msgspec.structs.replace(RAN, **fields)
 
+
+def others(row: OutputMetrics, **known: Any) -> Facts:
+    """Facts whose first answer is right, and whose answer for other inputs has this row."""
+    return ran(other=(row,), other_check=OtherCheck(**known))
+
+
+RETYPED = msgspec.structs.replace(BAD, details=OutputDetails(differs="dtype", message="got float64"))
+NOT_A_NUMBER = msgspec.structs.replace(BAD, details=OutputDetails(special=1, message="NaN"))
+POSITIONS = msgspec.structs.replace(BAD, dtype="int64", rtol=0.0, atol=0.0, frontier=())
+TIED = msgspec.structs.replace(
+    POSITIONS, details=OutputDetails(ties=1, ties_of="float32", tie_frontier=((0.0, 0.0),))
+)
+WITHIN_NOISE = msgspec.structs.replace(
+    COARSE, noise=Noise(precision="float32", rms=1.0, max=3.0, like="float32")
+)
 
 NO_MEMORY = OwnCpu(status="refused", message="std::bad_alloc", out_of_memory=True)
 OK, REFUSED, NO_KERNEL, DIED = (
@@ -136,9 +152,25 @@ CASES: list[tuple[Facts, Verdict]] = [
     (ran(outputs=(TAKEN,), answered=("noise",)), Verdict.ILL_CONDITIONED),
     (ran(outputs=(TAKEN, msgspec.structs.replace(BAD, name="z"))), Verdict.MISMATCH),
     (ran(other=(STALE,)), Verdict.MISMATCH),
-    (ran(other=(BAD,)), Verdict.PASS),  # off by no more than other inputs may be
+    (ran(other=(BAD,)), Verdict.PASS),  # a record of before, off by no more than other inputs might be
     (ran(other=(msgspec.structs.replace(BAD, delivered_bits=0.5),)), Verdict.MISMATCH),
     (ran(other=(STALE,), placement=ON_CPU), Verdict.FALLBACK),
+    # With what judges them, they are judged like the first ones.
+    (others(BAD), Verdict.MISMATCH),
+    (others(STALE), Verdict.MISMATCH),
+    (others(SHAPED), Verdict.SHAPE_MISMATCH),
+    (others(RETYPED), Verdict.DTYPE_MISMATCH),
+    (others(NOT_A_NUMBER), Verdict.NAN_MISMATCH),
+    (others(POSITIONS), Verdict.MISMATCH),
+    (others(TIED), Verdict.PASS),
+    (others(WITHIN_NOISE), Verdict.PASS),
+    (others(COARSE), Verdict.MISMATCH),
+    (others(BAD, dispute="they disagree"), Verdict.PASS),
+    (others(BAD, undefined={"y": "negative float to uint8"}), Verdict.PASS),
+    (others(BAD, undefined={"z": "negative float to uint8"}), Verdict.MISMATCH),
+    (msgspec.structs.replace(others(BAD), placement=ON_CPU), Verdict.FALLBACK),
+    (msgspec.structs.replace(others(BAD), placement=UNKNOWN), Verdict.MISMATCH),
+    (ran(other_check=OtherCheck(unchecked="the CPU EP refuses them")), Verdict.PASS),
     (ran(), Verdict.PASS),
     (ran(placement=ON_CPU), Verdict.FALLBACK),
     (ran(placement=UNKNOWN), Verdict.FALLBACK),
@@ -241,6 +273,41 @@ def test_what_the_references_make_of_a_failing_output(
     assert decide(facts_of(record), Policy()) == decision
 
 
+@pytest.mark.parametrize(("dispute", "reference_check", "verdict"), HEARINGS)
+def test_references_judge_other_inputs_like_the_first_ones(
+    dispute: str, reference_check: ReferenceCheck, verdict: Verdict
+) -> None:
+    decision = decide(others(BAD, dispute=dispute, reference_check=reference_check), Policy())
+    assert decision.verdict is (verdict if verdict is Verdict.MISMATCH else Verdict.PASS)
+    if verdict is Verdict.MISMATCH:
+        assert decision.reason.startswith(FOR_OTHER_INPUTS)
+
+
+def test_a_precision_that_the_ep_delivers_explains_other_inputs_too() -> None:
+    assert decide(others(COARSE), Policy()).verdict is Verdict.MISMATCH
+    delivered = msgspec.structs.replace(others(COARSE), delivers=("float16",))
+    assert decide(delivered, Policy()).verdict is Verdict.PASS
+
+
+def test_other_inputs_are_judged_by_the_policy_that_is_asked_for() -> None:
+    facts = others(WITHIN_NOISE)
+    assert decide(facts, Policy(judge_by="noise")).verdict is Verdict.PASS
+    table = decide(facts, Policy(judge_by="table"))
+    assert table.verdict is Verdict.MISMATCH
+    assert table.other[0].mismatched
+    assert (
+        decide(facts, Policy(fixed=Tolerance(rtol=1e-2, atol=0.0), judge_by="table")).verdict is Verdict.PASS
+    )
+
+
+def test_the_output_for_the_inputs_before_is_called_so() -> None:
+    reason = decide(others(STALE), Policy()).reason
+    assert (
+        reason
+        == "for other inputs in the same session output 'y' is the output for the inputs before, bit for bit"
+    )
+
+
 def test_expected_data_judge_under_the_policy_that_is_asked_for() -> None:
     facts = ran(outputs=(BAD,), dispute="unsure", reference_check=checked(reference(0.5, 1e-3)))
     assert decide(facts, Policy()).verdict is Verdict.REFERENCE_DISPUTED
@@ -322,6 +389,8 @@ FACTS = st.builds(
     placement=st.sampled_from([None, ON_EP, ON_CPU, UNKNOWN]),
     outputs=st.lists(ROWS, max_size=2).map(tuple),
     again=st.lists(ROWS, max_size=1).map(tuple),
+    other=st.lists(ROWS, max_size=1).map(tuple),
+    other_check=st.sampled_from([None, OtherCheck(), OtherCheck(dispute="they disagree")]),
     golden=st.sampled_from(["", "cpu", "expected"]),
     dispute=st.sampled_from(["", "they disagree"]),
     undefined=st.sampled_from([{}, {"y": "why"}]),

@@ -39,9 +39,10 @@ CHOSEN = (
     HEAD
     + "g (float[4] x) => (float[4] y, int32[4] k, float[4] z) "
     + "<float[4,4] w = {-1.0, -%s, 0, 0, 0, -5, 0, 0, 0, 0, -5, 0, 0, 0, 0, -5}> "
-    + "{ y = Relu(x) z = Neg(x) h = Neg(w) i = ArgMax<axis=1, keepdims=0>(h) k = Cast<to=6>(i) }"
+    + "{ y = Relu(x) z = Neg(x) h = Neg(w) r = Cast<to=7>(x) n = Gather(h, r) "
+    + "i = ArgMax<axis=1, keepdims=0>(n) k = Cast<to=6>(i) }"
 )
-"""The fake gives [0, 1, 2, 3] as ``k``; the right answer begins with 1, whose value is written in."""
+"""The fake gives ``x`` as ``k``; in place of 0 the right answer has 1, whose value is written in."""
 
 DRAWN = HEAD + "g (float[400] x) => (float[400] y, float[400] z) { y = RandomNormalLike(x) z = Neg(x) }"
 COUNTING = np.arange(4, dtype=np.float32)

@@ -7,6 +7,7 @@ import onnx.parser
 import pytest
 
 from harness.core.fault import Signature
+from harness.core.other_check import OtherCheck
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
 from harness.core.policy import Policy
 from harness.core.record import Ended, Placement, Record
@@ -164,6 +165,8 @@ def test_failing_outputs_are_named(ran: MakeRecord) -> None:
     record = ran(row("a"), row("b", error=1.0, noise=1e6), row("c"))
     assert failing_outputs(record, Policy()) == ("b",)
     assert failing_outputs(ran(row("a"), row("b")), Policy()) == ()
+    bad = row("b", error=1.0, noise=1e6)
+    assert failing_outputs(ran(row("a"), other=(bad,), other_check=OtherCheck()), Policy()) == ("b",)
 
 
 def test_nothing_is_tried_for_nothing() -> None:

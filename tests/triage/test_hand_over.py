@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
+from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.value import Sequence, tensor
 from harness.triage.distance import difference, distance
 from harness.triage.hand_over import OF_ERROR, limits_for_others, limits_of
@@ -99,16 +99,24 @@ def test_of_a_sequence_the_smallest_limit_of_a_wrong_item_counts() -> None:
     assert limit == pytest.approx(distance(tensor(RIGHT), tensor(RIGHT + np.float32(0.1))) / 10)
 
 
-def test_what_is_lost_for_other_inputs_has_a_share_of_its_error_as_limit() -> None:
-    def other(name: str, bits: float, *, stale: bool = False) -> OutputMetrics:
-        details = OutputDetails(message="stale", stale=True) if stale else None
+def test_what_is_wrong_for_other_inputs_has_a_limit_between_its_error_and_the_noise() -> None:
+    def other(name: str, bits: float, wrong: int = 3, noise: Noise | None = None) -> OutputMetrics:
         return OutputMetrics(
-            name=name, dtype="float32", shape=(16,), mismatched=3, delivered_bits=bits, details=details
+            name=name, dtype="float32", shape=(16,), mismatched=wrong, delivered_bits=bits, noise=noise
         )
 
-    rows = (other("lost", 0.0), other("far", -3.0), other("right", 20.0), other("stale", 2.0, stale=True))
+    rows = (
+        other("lost", 0.0),
+        other("far", -3.0),
+        other("right", 20.0, wrong=0),
+        other("off by a quarter", 2.0),
+        other("far above its noise", 2.0, noise=Noise(precision="float32", rms=100.0, max=400.0)),
+        other("found by noise", 10.0, wrong=0, noise=Noise(precision="float32", rms=100.0, max=400.0)),
+    )
     assert dict(limits_for_others(rows)) == {
         "lost": OF_ERROR,
         "far": OF_ERROR,
-        "stale": pytest.approx(0.25 * OF_ERROR),
+        "off by a quarter": pytest.approx(0.25 * OF_ERROR),
+        "far above its noise": pytest.approx(0.25 / 10),
+        "found by noise": pytest.approx(2.0**-10 / 10),
     }

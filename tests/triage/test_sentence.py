@@ -111,6 +111,12 @@ SENTENCES = {
         "",
         f"QNN 2.7.0 computes {WHAT} wrongly for other inputs in the same session.",
     ),
+    "another shape for other inputs": (
+        fault_of(Signature(verdict=Verdict.SHAPE_MISMATCH, message=OTHER_INPUTS)),
+        None,
+        "",
+        f"QNN 2.7.0 gives an output of {WHAT} another shape for other inputs in the same session.",
+    ),
     "NaN": (
         fault_of(ended(Verdict.NAN_MISMATCH)),
         ROW,

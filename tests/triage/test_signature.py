@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import onnx
 import onnx.parser
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.core.other_check import OtherCheck
 from harness.core.output_metrics import OutputDetails, OutputMetrics
 from harness.core.policy import Policy
 from harness.core.record import Ended, Placement, Record
@@ -96,6 +98,23 @@ def test_wrong_values_keep_the_run_that_shows_them(ran: MakeRecord) -> None:
     other = signature(ran(other=(BAD,)))
     assert (other.verdict, other.message) == (Verdict.MISMATCH, OTHER_INPUTS)
     assert signature(ran()).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("details", "verdict"),
+    [
+        ({"differs": "shape"}, Verdict.SHAPE_MISMATCH),
+        ({"differs": "dtype"}, Verdict.DTYPE_MISMATCH),
+        ({"special": 1}, Verdict.NAN_MISMATCH),
+    ],
+)
+def test_of_any_verdict_about_outputs_it_counts_whether_only_other_inputs_show_it(
+    ran: MakeRecord, details: dict[str, Any], verdict: Verdict
+) -> None:
+    bad = msgspec.structs.replace(BAD, details=OutputDetails(message="differs", **details))
+    other = signature(ran(other=(bad,), other_check=OtherCheck()))
+    assert (other.verdict, other.message) == (verdict, OTHER_INPUTS)
+    assert signature(ran(outputs=(bad,))) != other
 
 
 def test_names_in_bodies_and_functions_count() -> None:
