@@ -9,6 +9,7 @@ from harness.core.record import Ended, OptionEffect, OwnCpu, Placement, Record, 
 from harness.core.reference import ReferenceCheck
 from harness.core.scenario import Observations
 from harness.core.verdict import Phase
+from harness.core.work import Unchecked
 
 CPU_PROVIDER = "CPUExecutionProvider"
 
@@ -47,6 +48,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     effect: OptionEffect | None = None
     answered: tuple[str, ...] = ()
     weak_golden: str = ""
+    unchecked: tuple[Unchecked, ...] = ()
 
     @property
     def is_cpu(self) -> bool:

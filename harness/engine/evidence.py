@@ -11,6 +11,7 @@ from harness.core.spread import Spread
 from harness.core.tolerance import FLOORS, computing_precision
 from harness.corpus.case import Case
 from harness.corpus.generation import Generation
+from harness.engine.further import Further, further_of_cell
 from harness.engine.task import Kind
 from harness.golden.golden import Golden
 from harness.plan.plan import Plan
@@ -57,7 +58,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         policy: Tolerances, limits of noise, steps.
         delivers: Coarser precisions that the provider may compute in by its own default.
         exact_inputs: Whether the provider must not round the inputs.
-        repeat: How the cell is repeated; None if it is not.
+        repeat: How the matrix says that the cell is repeated; None if it does not say it.
+        further: How much was done with the session.
         generation: What a cell of the scenario ``generate`` plays; None in any other scenario.
     """
 
@@ -65,6 +67,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     delivers: tuple[str, ...] = ()
     exact_inputs: bool = True
     repeat: RepeatSettings | None = None
+    further: Further = Further(repeat=None)
     generation: Generation | None = None
 
 
@@ -73,8 +76,9 @@ def rule_of(plan: Plan, cell: Cell, case: Case) -> Rule:
 
     That of a frozen case is frozen with it: neither the matrix nor what a provider documents changes it.
     """
+    further = further_of_cell(plan, cell, case)
     if case.frozen is not None:
-        return Rule(policy=case.frozen.policy)
+        return Rule(policy=case.frozen.policy, further=further)
     mode = plan.target(cell.target).mode_at(cell)
     precision_axis = cell.axis("precision")
     computes = IN_MODEL.get(precision_axis, mode.computes if mode else "float32")
@@ -84,4 +88,5 @@ def rule_of(plan: Plan, cell: Cell, case: Case) -> Rule:
         delivers=plan.target(cell.target).delivers(cell) if precision == "float32" else (),
         exact_inputs=FLOORS[computes] == "float32",
         repeat=plan.repeat(cell),
+        further=further,
     )

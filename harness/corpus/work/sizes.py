@@ -1,0 +1,357 @@
+"""Sizes of the tensors in a graph: of what nodes give, from what they get."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import onnx
+
+Dims = tuple[int, ...]
+
+_MOST = 1e30
+"""More elements than any tensor has; products of absurd dimensions stay finite."""
+
+
+class Size(NamedTuple):
+    """Size of a tensor.
+
+    Attributes:
+        count: Elements.
+        dims: Extents; None where only the number of elements is estimated.
+        nbytes: Bytes of an element.
+        fixed: Whether it is a weight or a constant.
+        values: The numbers of a small constant, which may be a shape, axes or factors.
+    """
+
+    count: float
+    dims: Dims | None = None
+    nbytes: float = 4.0
+    fixed: bool = False
+    values: tuple[float, ...] | None = None
+
+
+UNKNOWN = Size(1.0)
+
+
+def of_dims(dims: Sequence[int], nbytes: float = 4.0) -> Size:
+    """Return the size of a tensor with these extents; negative ones count as 1."""
+    known = tuple(max(0, int(extent)) if extent >= 0 else 1 for extent in dims)
+    return Size(min(float(math.prod(known)), _MOST), known, nbytes)
+
+
+def attribute(node: "onnx.NodeProto", name: str, default: Any) -> Any:
+    """Return an attribute that is a number, a text or a list of numbers."""
+    for one in node.attribute:
+        if one.name == name:
+            if one.type == one.INT:
+                return one.i
+            if one.type == one.FLOAT:
+                return one.f
+            if one.type == one.STRING:
+                return one.s.decode(errors="replace")
+            return tuple(one.ints or one.floats) or default
+    return default
+
+
+def result_of(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    """Return the size of a node's first result; ``given`` has None for absent inputs.
+
+    An operator without a rule gives what its inputs are broadcast to, or as much as the largest of them that
+    is no weight.
+    """
+    rule = _RULES.get(node.op_type)
+    if rule is not None:
+        try:
+            return rule(node, given)
+        except (ArithmeticError, IndexError, TypeError, ValueError, AttributeError):
+            pass  # no such input or axis, or a size that is not known
+    return _broadcast(given)
+
+
+def _broadcast(given: Sequence[Size | None]) -> Size:
+    present = [one for one in given if one is not None]
+    data = [one for one in present if not one.fixed] or present
+    if not data:
+        return UNKNOWN
+    largest = max(data, key=lambda one: one.count)
+    extents = [one.dims for one in present]
+    if any(dims is None for dims in extents):
+        return Size(largest.count, None, largest.nbytes)
+    rank = max(len(dims) for dims in extents if dims is not None)
+    padded = [(1,) * (rank - len(dims)) + dims for dims in extents if dims is not None]
+    for column in zip(*padded, strict=True):
+        if len({extent for extent in column if extent != 1}) > 1:
+            return largest._replace(fixed=False, values=None)
+    dims = tuple(max(column) if 0 not in column else 0 for column in zip(*padded, strict=True))
+    return of_dims(dims, largest.nbytes)
+
+
+def _known(one: Size | None) -> Dims:
+    if one is None or one.dims is None:
+        raise TypeError
+    return one.dims
+
+
+def _numbers(one: Size | None) -> tuple[int, ...]:
+    if one is None or one.values is None:
+        raise TypeError
+    return tuple(map(int, one.values))
+
+
+def _counted(given: Sequence[Size | None], index: int = 0) -> Size:
+    one = given[index]
+    if one is None:
+        raise TypeError
+    return one
+
+
+def _window(node: "onnx.NodeProto", given: Sequence[Size | None], kernel: Dims, channels: int) -> Size:
+    """Return what an operator gives that moves a window over its first input."""
+    first = _known(given[0])
+    spatial = first[2:]
+    rank = len(spatial)
+    ones, zeros = (1,) * rank, (0,) * (2 * rank)
+    strides, dilations = attribute(node, "strides", ones), attribute(node, "dilations", ones)
+    pads, auto = attribute(node, "pads", zeros), attribute(node, "auto_pad", "NOTSET")
+    extents = []
+    for axis, extent in enumerate(spatial):
+        reach = (kernel[axis] - 1) * dilations[axis] + 1
+        if auto.startswith("SAME"):
+            extents.append(-(-extent // strides[axis]))
+        else:
+            padded = extent if auto == "VALID" else extent + pads[axis] + pads[axis + rank]
+            extents.append(max(0, padded - reach) // strides[axis] + 1)
+    return of_dims((first[0], channels, *extents))
+
+
+def _convolution(weight: int) -> "Rule":
+    def rule(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+        dims = _known(given[weight])
+        return _window(node, given, dims[2:], dims[0])
+
+    return rule
+
+
+def _pool(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    return _window(node, given, attribute(node, "kernel_shape", ()), _known(given[0])[1])
+
+
+def _transposed_convolution(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    first, weight = _known(given[0]), _known(given[1])
+    strides = attribute(node, "strides", (1,) * len(first[2:]))
+    spatial = (extent * stride for extent, stride in zip(first[2:], strides, strict=True))
+    return of_dims((first[0], weight[1] * attribute(node, "group", 1), *spatial))
+
+
+def _matrix_product(right: int) -> "Rule":
+    def rule(_node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+        one, other = _counted(given), _counted(given, right)
+        if one.dims is None or other.dims is None:
+            if other.dims is not None and len(other.dims) == 2 and other.dims[0]:  # noqa: PLR2004 - a matrix
+                return Size(one.count / other.dims[0] * other.dims[1])
+            return Size(max(one.count, other.count))
+        left, columns = one.dims, other.dims
+        batch = _broadcast([of_dims(left[:-2]), of_dims(columns[:-2])])
+        return of_dims((*_known(batch), *left[-2:-1], *(columns[-1:] if len(columns) > 1 else ())))
+
+    return rule
+
+
+def _gemm(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    right = _known(given[1])
+    rows = _counted(given).count / right[1 if attribute(node, "transB", 0) else 0]
+    return of_dims((int(rows), right[0 if attribute(node, "transB", 0) else 1]))
+
+
+def _wide_product(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    one, width = _counted(given), attribute(node, "N", 0)
+    if one.dims is not None:
+        return of_dims((*one.dims[:-1], width))
+    return Size(one.count / max(1, attribute(node, "K", 1)) * width)
+
+
+def _transpose(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    first = _known(given[0])
+    order = attribute(node, "perm", tuple(range(len(first)))[::-1])
+    return of_dims([first[axis] for axis in order], _counted(given).nbytes)
+
+
+def _reshape(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    one = _counted(given)
+    wanted = attribute(node, "shape", ()) or (_numbers(given[1]) if _has_values(given, 1) else ())
+    if not wanted:
+        return Size(one.count, None, one.nbytes)
+    dims = [one.dims[axis] if not extent and one.dims else extent for axis, extent in enumerate(wanted)]
+    rest = math.prod(extent for extent in dims if extent > 0)
+    dims = [int(one.count // max(1, rest)) if extent < 0 else extent for extent in dims]
+    return of_dims(dims, one.nbytes)._replace(count=one.count)
+
+
+def _has_values(given: Sequence[Size | None], index: int) -> bool:
+    one = given[index] if index < len(given) else None
+    return one is not None and one.values is not None
+
+
+def _flatten(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    first = _known(given[0])
+    axis = attribute(node, "axis", 1)
+    return of_dims((math.prod(first[:axis]), math.prod(first[axis:])), _counted(given).nbytes)
+
+
+def _axes_of(node: "onnx.NodeProto", given: Sequence[Size | None], rank: int) -> set[int]:
+    axes = attribute(node, "axes", ()) or (_numbers(given[1]) if _has_values(given, 1) else ())
+    return {axis % rank for axis in axes} if rank else set()
+
+
+def _reduction(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    first = _known(given[0])
+    axes = _axes_of(node, given, len(first)) or set(range(len(first)))
+    keeps = attribute(node, "keepdims", 1)
+    return of_dims(
+        [1 if axis in axes else size for axis, size in enumerate(first) if keeps or axis not in axes]
+    )
+
+
+def _arg(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    first = list(_known(given[0]))
+    first[attribute(node, "axis", 0)] = 1
+    return of_dims(first, 8.0)
+
+
+def _of_spatial(_node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    first = _known(given[0])
+    return of_dims((*first[:2], *(1 for _ in first[2:])))
+
+
+def _squeeze(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    first = _known(given[0])
+    axes = _axes_of(node, given, len(first)) or {axis for axis, size in enumerate(first) if size == 1}
+    kept = [size for axis, size in enumerate(first) if axis not in axes]
+    return of_dims(kept, _counted(given).nbytes)
+
+
+def _unsqueeze(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    dims = list(_known(given[0]))
+    axes = attribute(node, "axes", ()) or _numbers(given[1])
+    rank = len(dims) + len(axes)
+    for axis in sorted(one % rank for one in axes):
+        dims.insert(axis, 1)
+    return of_dims(dims, _counted(given).nbytes)
+
+
+def _concatenation(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    present = [one for one in given if one is not None]
+    count = sum(one.count for one in present)
+    dims: Dims | None = None
+    if all(one.dims is not None for one in present):
+        first = list(_known(present[0]))
+        axis = attribute(node, "axis", 0)
+        first[axis] = sum(_known(one)[axis] for one in present)
+        dims = tuple(first)
+    return Size(count, dims, present[0].nbytes)
+
+
+def _gather(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    first, indices = _known(given[0]), _counted(given, 1)
+    axis = attribute(node, "axis", 0) % len(first)
+    around = math.prod(first[:axis]) * math.prod(first[axis + 1 :])
+    if indices.dims is None:
+        return Size(around * indices.count)
+    return of_dims((*first[:axis], *indices.dims, *first[axis + 1 :]), _counted(given).nbytes)
+
+
+def _as_index(index: int) -> "Rule":
+    def rule(_node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+        return _counted(given, index)._replace(fixed=False, values=None)
+
+    return rule
+
+
+def _expand(_node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    return _broadcast([_counted(given)._replace(fixed=False), of_dims(_numbers(given[1]))])
+
+
+def _filled(_node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    return of_dims(_numbers(given[0]))
+
+
+def _tile(_node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    return of_dims([size * times for size, times in zip(_known(given[0]), _numbers(given[1]), strict=True)])
+
+
+def _resize(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    first = _known(given[0])
+    if _has_values(given, 3):
+        wanted = _numbers(given[3])
+        return of_dims((*first[: len(first) - len(wanted)], *wanted))
+    factors = attribute(node, "scales", ()) or next(
+        (one.values for one in given[1:] if one is not None and len(one.values or ()) == len(first)), None
+    )
+    return of_dims([int(size * factor) for size, factor in zip(first, factors or (), strict=True)])
+
+
+def _pad(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    first = _known(given[0])
+    pads = attribute(node, "pads", ()) or _numbers(given[1])
+    return of_dims([size + pads[axis] + pads[axis + len(first)] for axis, size in enumerate(first)])
+
+
+def _split(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    dims = list(_known(given[0]))
+    axis, parts = attribute(node, "axis", 0), max(1, len(node.output))
+    dims[axis] = -(-dims[axis] // parts)
+    return of_dims(dims, _counted(given).nbytes)
+
+
+def _recurrence(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    (sequence, batch, _), recurrent = _known(given[0]), _known(given[2])
+    return of_dims((sequence, recurrent[0], batch, recurrent[-1]))
+
+
+def _shape(_node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    dims = _known(given[0])
+    return Size(float(len(dims)), (len(dims),), 8.0, fixed=True, values=tuple(map(float, dims)))
+
+
+Rule = Callable[["onnx.NodeProto", Sequence[Size | None]], Size]
+
+
+def _by_operator(*rows: tuple[Rule, str]) -> dict[str, Rule]:
+    return {op: rule for rule, ops in rows for op in ops.split()}
+
+
+_RULES: Mapping[str, Rule] = _by_operator(
+    (_convolution(1), "Conv ConvInteger DeformConv FusedConv"),
+    (_convolution(3), "QLinearConv"),
+    (_transposed_convolution, "ConvTranspose"),
+    (_pool, "AveragePool LpPool MaxPool QLinearAveragePool"),
+    (_of_spatial, "GlobalAveragePool GlobalLpPool GlobalMaxPool"),
+    (_matrix_product(1), "FusedMatMul MatMul MatMulInteger"),
+    (_matrix_product(3), "QLinearMatMul"),
+    (_gemm, "FusedGemm Gemm"),
+    (_wide_product, "MatMulNBits"),
+    (_transpose, "Transpose"),
+    (_reshape, "Reshape"),
+    (_flatten, "Flatten"),
+    (
+        _reduction,
+        "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum "
+        "ReduceSumSquare",
+    ),
+    (_arg, "ArgMax ArgMin"),
+    (_squeeze, "Squeeze"),
+    (_unsqueeze, "Unsqueeze"),
+    (_concatenation, "Concat"),
+    (_gather, "Gather"),
+    (_as_index(0), "GatherND"),
+    (_as_index(1), "GatherElements"),
+    (_expand, "Expand"),
+    (_filled, "ConstantOfShape"),
+    (_tile, "Tile"),
+    (_resize, "Resize Upsample"),
+    (_pad, "Pad"),
+    (_split, "Split"),
+    (_recurrence, "GRU LSTM RNN"),
+    (_shape, "Shape"),
+)
