@@ -103,7 +103,7 @@ class JobRun:
         self.enter("run")
 
     def further(self) -> None:
-        """Report a further run, unless the latest report is fresh: reports take longer than small models do."""
+        """Report a further run, unless the latest report is fresh: it takes longer than a small model."""
         if time.perf_counter() - self.reported_at > PROGRESS_S:
             self.begin_run()
 

@@ -29,7 +29,7 @@ def run_data_sets(job_run: JobRun) -> None:
     """Run every data set with the judged session; repeat and time the first one if the job asks for it.
 
     The first data set runs again after other inputs, if the job asks for both. A provider that keeps what it
-    computed first, or mixes up its buffers, shows in these runs. How many there are is never a matter of time.
+    computed first, or mixes up its buffers, shows in these runs. Time never decides how many there are.
     """
     job, result = job_run.job, job_run.result
     result["outputs"] = []

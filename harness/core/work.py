@@ -8,7 +8,7 @@ import msgspec
 STEP = 10_000
 """Operations that a node counts in addition, whatever it computes.
 
-That it is started costs the CPU EP some microseconds, and a GPU tens of them: as much as some 10,000 elements.
+To start it takes the CPU EP some microseconds, and a GPU tens of them: as much as some 10,000 elements.
 """
 
 WORK_LIMIT = 1e10
@@ -20,9 +20,12 @@ ResNet-50 has 4.7e9, VGG-19 2.1e10. On one thread, onnxruntime's CPU EP makes so
 _TIERS = ((1e-3, 10), (1e-1, 4), (1.0, 2))
 """Up to which part of the limit a model is run how often: with the default limit up to 1e7, 1e9 and 1e10.
 
-A run of less than 1e7 takes the CPU EP about a millisecond, a tenth of making its session. A fault of one run in
-five escapes 10 runs with a probability of ``0.8 ** 10 = 0.11``, 4 runs with 0.41, and two with 0.64.
+A run of less than 1e7 takes the CPU EP about a millisecond, a tenth of making its session. A fault of one run
+in five escapes 10 runs with a probability of ``0.8 ** 10 = 0.11``, 4 runs with 0.41, and two with 0.64.
 """
+
+NOT_CHECKED = "not checked: "
+"""Beginning of what is told about checks that were left out."""
 
 SECOND_RUN, OTHER_INPUTS = "second run", "other inputs"
 """Names of checks that may be left out, as records have them."""
@@ -78,7 +81,7 @@ def unchecked_words(unchecked: tuple[Unchecked, ...]) -> str:
     for one in unchecked:
         checks.setdefault(one.because, []).append(one.check)
     told = (f"{', '.join(names)}; because {because}" for because, names in checks.items())
-    return "; ".join(f"not checked: {each}" for each in told)
+    return "; ".join(f"{NOT_CHECKED}{each}" for each in told)
 
 
 def short_of(settings: Mapping[str, Any], facts: Mapping[str, Any]) -> tuple[Unchecked, ...]:

@@ -1,4 +1,4 @@
-"""Further runs: how often a cell or a question is run, and what is left out because of the work that it takes."""
+"""Further runs: how often a cell or a question is run, and what is left out because of its work."""
 
 import functools
 from collections.abc import Mapping
@@ -86,7 +86,7 @@ def has_other_inputs(case: Case, scenario: str) -> bool:
 
 
 def _of_many(scenario: str, settings: dict[str, Any], why: str) -> Further:
-    """Return how much a scenario of many runs does: what the matrix says or, if there is a reason, the least."""
+    """Return how much a scenario of many runs does: as the matrix says, or the least if there is a reason."""
     key, least = _LEAST[scenario]
     wanted = settings[key]
     if not why or wanted <= least:

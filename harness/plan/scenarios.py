@@ -23,7 +23,7 @@ MOST_NEW = 1024
 """Single steps at most."""
 
 MOST_S = 86_400
-"""Seconds of a scenario at most, and by default. How much is done is no matter of time: see ``harness.core.work``."""
+"""Seconds of a scenario at most, and by default: how much is done is no matter of time."""
 
 FIGURE = "scenario."
 """Prefix of axes that no matrix has: what follows is a setting of the scenario, such as ``threads``."""

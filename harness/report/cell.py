@@ -82,7 +82,8 @@ def details_rank(record: Record) -> int | None:
         return 2
     if record.verdict is Verdict.PASS_PARTIAL:
         return 3
-    return {Family.FAILED: 1, Family.UNSUPPORTED: 4, Family.EXCLUDED: 5}.get(record.verdict.family)
+    rank = {Family.FAILED: 1, Family.UNSUPPORTED: 4, Family.EXCLUDED: 5}.get(record.verdict.family)
+    return 6 if rank is None and record.unchecked else rank
 
 
 def page_file(stem: str, number: int) -> str:

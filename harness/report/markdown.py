@@ -80,6 +80,10 @@ def _targets(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
         "*Suspicious*: cells that pass although their error is far above the rounding noise of their model. "
         "cells = tried + excluded + skipped + not run."
     )
+    if unchecked := sum(row.unchecked for row in targets):
+        yield ""
+        cells = plural(unchecked, "cell")
+        yield f"Not checked: {cells} without a second run or another check; `cells.csv` has the reasons."
 
 
 def _noise(report: Report) -> Iterator[str]:

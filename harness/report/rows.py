@@ -8,6 +8,7 @@ import msgspec
 
 from harness.core.record import Record
 from harness.core.verdict import Family, Phase, Verdict
+from harness.core.work import unchecked_words
 from harness.report.column import column_of
 from harness.report.merge import MergedRun
 from harness.report.view import Report
@@ -30,6 +31,7 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
         unexpected: Cells whose verdict is not what the matrix expects.
         suspicious: Cells that pass although their error is far above the rounding noise of their model.
         flaky: Failed cells that gave another verdict when tried again.
+        unchecked: Cells with a check that was left out, such as a second run.
         median_bits: Median of the delivered bits of compute-heavy cells; null without figures.
         noise_precision: Precision of the rounding noise in the following; empty if no cell has a figure.
         noise_cells: Cells whose error is known as a multiple of that noise.
@@ -61,6 +63,7 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
     unexpected: int
     suspicious: int
     flaky: int
+    unchecked: int
     median_bits: float | None
     noise_precision: str
     noise_cells: int
@@ -107,7 +110,9 @@ class CellRow(RecordRow, frozen=True, kw_only=True):
             that was compared with one; empty if none was.
         weak_golden: Why a wrong answer could go unnoticed; empty if it could not.
         suspicious: Which output passes although its error is far above the noise of its model; may be empty.
-        results: Different results of repeated runs, bit for bit; null if no repeats were requested.
+        unchecked: Checks that were left out, and why; empty if none was.
+        runs: How often the first data set was run, over all sessions; null if that is not known.
+        results: Different results of these runs, bit for bit.
         mismatched: Elements outside the tolerance, of all outputs.
         elements: Elements compared.
         p50_ms: Median latency, if it was measured.
@@ -139,6 +144,8 @@ class CellRow(RecordRow, frozen=True, kw_only=True):
     nearer: str
     weak_golden: str
     suspicious: str
+    unchecked: str
+    runs: int | None
     results: int | None
     mismatched: int
     elements: int
@@ -154,7 +161,7 @@ _COPIED = (
     *("axes", "verdict", "expected", "flaky", "phase", "cause"),
     *("reason", "weak_golden", "suspicious", "golden", "started"),
 )
-_COUNTS = ("cells", "skipped", "excluded", "tried", "suspicious", "flaky")
+_COUNTS = ("cells", "skipped", "excluded", "tried", "suspicious", "flaky", "unchecked")
 _SHARES = ("weak", "untested", "unsupported", "failed")
 
 
@@ -229,6 +236,8 @@ def _row(record: Record, columns: Mapping[str, Any]) -> CellRow:
         error_ratio=error.ratio if error else None,
         error_unknown=error.unknown if error else "",
         nearer=record.adjudication[0].nearer if record.adjudication else "",
+        unchecked=unchecked_words(record.unchecked),
+        runs=record.repeats.runs * record.repeats.sessions if record.repeats else None,
         results=record.repeats.distinct if record.repeats else None,
         mismatched=sum(output.mismatched for output in record.outputs),
         elements=sum(output.elements for output in record.outputs),

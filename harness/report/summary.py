@@ -25,6 +25,7 @@ class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True):
         exercised: Right answers in which the EP had a part, of all right answers, weak ones included.
         suspicious: Cells that pass although their error is far above the noise of their model.
         flaky: Failed cells that gave another verdict when tried again.
+        unchecked: Cells with a check that was left out, such as a second run.
         kinds: Family -> ``(verdict in words, count)``, the most frequent first.
     """
 
@@ -44,6 +45,7 @@ class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True):
     exercised: Share
     suspicious: int
     flaky: int
+    unchecked: int
     kinds: dict[str, tuple[tuple[str, int], ...]]
     bar: tuple[Segment, ...]
 
@@ -55,12 +57,13 @@ def summarise(column: Column, records: Iterable[Record], *, complete: bool) -> C
     """
     verdicts: Counter[Verdict] = Counter()
     tones: Counter[str] = Counter()
-    flaky = suspicious = 0
+    flaky = suspicious = unchecked = 0
     for record in records:
         verdicts[record.verdict] += 1
         tones[tone_of(record)] += 1
         flaky += record.flaky
         suspicious += bool(record.suspicious)
+        unchecked += bool(record.unchecked)
     families: Counter[Family] = Counter()
     for verdict, count in verdicts.items():
         families[verdict.family] += count
@@ -89,6 +92,7 @@ def summarise(column: Column, records: Iterable[Record], *, complete: bool) -> C
         exercised=Share(families[Family.PASSED], right, not complete),
         suspicious=suspicious,
         flaky=flaky,
+        unchecked=unchecked,
         kinds=_kinds(verdicts),
         bar=stacked((tone, tones[tone]) for tone in TONES),
     )

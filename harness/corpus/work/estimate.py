@@ -137,7 +137,7 @@ def _turns(node: "onnx.NodeProto", given: Sequence[Size | None]) -> float:
 
 def _of_weight(weight: "onnx.TensorProto") -> Size:
     size = of_dims(weight.dims, _element_bytes(weight.data_type))._replace(fixed=True)
-    if size.count > _CONSTANT_ELEMENTS or weight.data_location == weight.EXTERNAL:
+    if size.elements > _CONSTANT_ELEMENTS or weight.data_location == weight.EXTERNAL:
         return size
     try:
         values = tuple(float(number) for number in tensor_value(weight).array.ravel().tolist())
@@ -192,16 +192,16 @@ def _declared(kind: "onnx.TypeProto", symbols: Mapping[str, int]) -> Size | None
 def _moved(node: "onnx.NodeProto", given: Sequence[Size | None], results: Sequence[Size]) -> float:
     if node.op_type in _VIEWS:
         return 0.0
-    written = sum(one.count * one.nbytes for one in results)
+    written = sum(one.elements * one.nbytes for one in results)
     if node.op_type in _PARTLY_READ:
         return 2 * written
-    return written + sum(one.count * one.nbytes for one in given if one is not None)
+    return written + sum(one.elements * one.nbytes for one in given if one is not None)
 
 
 def _multiply_adds(node: "onnx.NodeProto", given: Sequence[Size | None], results: Sequence[Size]) -> float:
     if node.op_type in _VIEWS:
         return 0.0
-    written = sum(one.count for one in results)
+    written = sum(one.elements for one in results)
     count = _PRODUCTS.get(node.op_type)
     if count is None:
         return written
@@ -216,11 +216,11 @@ _Count = Callable[["onnx.NodeProto", Sequence[Size | None], Size], float]
 
 def _in_window(weight: int) -> _Count:
     """Count the weights that meet in each element of a convolution's result."""
-    return lambda _node, given, result: result.count * given[weight].count / given[weight].dims[0]  # type: ignore[union-attr, index]
+    return lambda _node, given, result: result.elements * given[weight].elements / given[weight].dims[0]  # type: ignore[union-attr, index]
 
 
 def _from_window(_node: "onnx.NodeProto", given: Sequence[Size | None], _result: Size) -> float:
-    return given[0].count * given[1].count / given[1].dims[0]  # type: ignore[union-attr, index]
+    return given[0].elements * given[1].elements / given[1].dims[0]  # type: ignore[union-attr, index]
 
 
 def _rows(right: int) -> _Count:
@@ -229,19 +229,19 @@ def _rows(right: int) -> _Count:
     def count(_node: "onnx.NodeProto", given: Sequence[Size | None], result: Size) -> float:
         one, other = given[0], given[right]
         if one is not None and one.dims:
-            return result.count * one.dims[-1]
-        return result.count * other.dims[max(-2, -len(other.dims))]  # type: ignore[union-attr, index, arg-type]
+            return result.elements * one.dims[-1]
+        return result.elements * other.dims[max(-2, -len(other.dims))]  # type: ignore[union-attr, index, arg-type]
 
     return count
 
 
 def _gemm(node: "onnx.NodeProto", given: Sequence[Size | None], result: Size) -> float:
-    return result.count * given[1].dims[1 if attribute(node, "transB", 0) else 0]  # type: ignore[union-attr, index]
+    return result.elements * given[1].dims[1 if attribute(node, "transB", 0) else 0]  # type: ignore[union-attr, index]
 
 
 def _recurrence(_node: "onnx.NodeProto", given: Sequence[Size | None], _result: Size) -> float:
     sequence, batch, *_ = given[0].dims  # type: ignore[union-attr, misc]
-    return sequence * batch * (given[1].count + given[2].count)  # type: ignore[union-attr, has-type, no-any-return]
+    return sequence * batch * (given[1].elements + given[2].elements)  # type: ignore[union-attr, has-type, no-any-return]
 
 
 def _attention(_node: "onnx.NodeProto", given: Sequence[Size | None], _result: Size) -> float:
@@ -250,8 +250,8 @@ def _attention(_node: "onnx.NodeProto", given: Sequence[Size | None], _result: S
     if key is None:
         key = query
     if key.fixed:  # type: ignore[union-attr]
-        return query.count * (key.dims[-1] + 2 * query.dims[-2])  # type: ignore[union-attr, index]
-    return 2 * query.count * key.dims[-2]  # type: ignore[union-attr, index]
+        return query.elements * (key.dims[-1] + 2 * query.dims[-2])  # type: ignore[union-attr, index]
+    return 2 * query.elements * key.dims[-2]  # type: ignore[union-attr, index]
 
 
 def _einsum(node: "onnx.NodeProto", given: Sequence[Size | None], _result: Size) -> float:
@@ -273,13 +273,13 @@ _PRODUCTS: Mapping[str, _Count] = {
         (_rows(1), "FusedMatMul MatMul MatMulInteger"),
         (_rows(3), "QLinearMatMul"),
         (_gemm, "FusedGemm Gemm"),
-        (lambda node, _given, result: result.count * attribute(node, "K", _TERMS), "MatMulNBits"),
+        (lambda node, _given, result: result.elements * attribute(node, "K", _TERMS), "MatMulNBits"),
         (_recurrence, "GRU LSTM RNN"),
         (_attention, "Attention GroupQueryAttention MultiHeadAttention"),
         (_einsum, "Einsum"),
-        (lambda _node, given, _result: given[0].count * _TERMS, "DFT STFT"),  # type: ignore[union-attr]
+        (lambda _node, given, _result: given[0].elements * _TERMS, "DFT STFT"),  # type: ignore[union-attr]
         (
-            lambda node, _given, result: result.count * math.prod(attribute(node, "kernel_shape", ())),
+            lambda node, _given, result: result.elements * math.prod(attribute(node, "kernel_shape", ())),
             "AveragePool LpPool MaxPool",
         ),
     )

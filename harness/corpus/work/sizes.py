@@ -17,14 +17,14 @@ class Size(NamedTuple):
     """Size of a tensor.
 
     Attributes:
-        count: Elements.
+        elements: How many it has.
         dims: Extents; None where only the number of elements is estimated.
         nbytes: Bytes of an element.
         fixed: Whether it is a weight or a constant.
         values: The numbers of a small constant, which may be a shape, axes or factors.
     """
 
-    count: float
+    elements: float
     dims: Dims | None = None
     nbytes: float = 4.0
     fixed: bool = False
@@ -74,10 +74,10 @@ def _broadcast(given: Sequence[Size | None]) -> Size:
     data = [one for one in present if not one.fixed] or present
     if not data:
         return UNKNOWN
-    largest = max(data, key=lambda one: one.count)
+    largest = max(data, key=lambda one: one.elements)
     extents = [one.dims for one in present]
     if any(dims is None for dims in extents):
-        return Size(largest.count, None, largest.nbytes)
+        return Size(largest.elements, None, largest.nbytes)
     rank = max(len(dims) for dims in extents if dims is not None)
     padded = [(1,) * (rank - len(dims)) + dims for dims in extents if dims is not None]
     for column in zip(*padded, strict=True):
@@ -149,8 +149,8 @@ def _matrix_product(right: int) -> "Rule":
         one, other = _counted(given), _counted(given, right)
         if one.dims is None or other.dims is None:
             if other.dims is not None and len(other.dims) == 2 and other.dims[0]:  # noqa: PLR2004 - a matrix
-                return Size(one.count / other.dims[0] * other.dims[1])
-            return Size(max(one.count, other.count))
+                return Size(one.elements / other.dims[0] * other.dims[1])
+            return Size(max(one.elements, other.elements))
         left, columns = one.dims, other.dims
         batch = _broadcast([of_dims(left[:-2]), of_dims(columns[:-2])])
         return of_dims((*_known(batch), *left[-2:-1], *(columns[-1:] if len(columns) > 1 else ())))
@@ -160,7 +160,7 @@ def _matrix_product(right: int) -> "Rule":
 
 def _gemm(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
     right = _known(given[1])
-    rows = _counted(given).count / right[1 if attribute(node, "transB", 0) else 0]
+    rows = _counted(given).elements / right[1 if attribute(node, "transB", 0) else 0]
     return of_dims((int(rows), right[0 if attribute(node, "transB", 0) else 1]))
 
 
@@ -168,7 +168,7 @@ def _wide_product(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
     one, width = _counted(given), attribute(node, "N", 0)
     if one.dims is not None:
         return of_dims((*one.dims[:-1], width))
-    return Size(one.count / max(1, attribute(node, "K", 1)) * width)
+    return Size(one.elements / max(1, attribute(node, "K", 1)) * width)
 
 
 def _transpose(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
@@ -181,11 +181,11 @@ def _reshape(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
     one = _counted(given)
     wanted = attribute(node, "shape", ()) or (_numbers(given[1]) if _has_values(given, 1) else ())
     if not wanted:
-        return Size(one.count, None, one.nbytes)
+        return Size(one.elements, None, one.nbytes)
     dims = [one.dims[axis] if not extent and one.dims else extent for axis, extent in enumerate(wanted)]
     rest = math.prod(extent for extent in dims if extent > 0)
-    dims = [int(one.count // max(1, rest)) if extent < 0 else extent for extent in dims]
-    return of_dims(dims, one.nbytes)._replace(count=one.count)
+    dims = [int(one.elements // max(1, rest)) if extent < 0 else extent for extent in dims]
+    return of_dims(dims, one.nbytes)._replace(elements=one.elements)
 
 
 def _has_values(given: Sequence[Size | None], index: int) -> bool:
@@ -242,7 +242,7 @@ def _unsqueeze(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
 
 def _concatenation(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
     present = [one for one in given if one is not None]
-    count = sum(one.count for one in present)
+    count = sum(one.elements for one in present)
     dims: Dims | None = None
     if all(one.dims is not None for one in present):
         first = list(_known(present[0]))
@@ -257,7 +257,7 @@ def _gather(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
     axis = attribute(node, "axis", 0) % len(first)
     around = math.prod(first[:axis]) * math.prod(first[axis + 1 :])
     if indices.dims is None:
-        return Size(around * indices.count)
+        return Size(around * indices.elements)
     return of_dims((*first[:axis], *indices.dims, *first[axis + 1 :]), _counted(given).nbytes)
 
 
@@ -304,7 +304,7 @@ def _split(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
     return of_dims(dims, _counted(given).nbytes)
 
 
-def _recurrence(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+def _recurrence(_node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
     (sequence, batch, _), recurrent = _known(given[0]), _known(given[2])
     return of_dims((sequence, recurrent[0], batch, recurrent[-1]))
 
@@ -336,8 +336,10 @@ _RULES: Mapping[str, Rule] = _by_operator(
     (_flatten, "Flatten"),
     (
         _reduction,
-        "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum "
-        "ReduceSumSquare",
+        """
+        ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
+        ReduceSumSquare
+        """,
     ),
     (_arg, "ArgMax ArgMin"),
     (_squeeze, "Squeeze"),
