@@ -48,18 +48,21 @@ def further_of_cell(plan: Plan, cell: Cell, case: Case) -> Further:
     """
     scenario = cell.axis("scenario")
     settings = plan.matrix.scenarios.settings(scenario, cell.axes)
+    has_others = has_other_inputs(case, scenario)
     if (wanted := plan.repeat(cell)) is not None:
-        return Further(repeat=wanted, other=wanted.runs > 1 or wanted.sessions > 1, scenario=settings)
+        again = wanted.runs > 1 or wanted.sessions > 1
+        return Further(repeat=wanted, other=again and has_others, scenario=settings)
     limit = plan.target(cell.target).work_limit
     runs = _runs(scenario, case, limit)
     if scenario in _LEAST:
         return _of_many(scenario, settings, "" if runs > 1 else too_much(case.work, limit))
     left: tuple[str, ...] = ()
     if runs == 1:
-        left = (SECOND_RUN, OTHER_INPUTS) if has_other_inputs(case, scenario) else (SECOND_RUN,)
+        left = (SECOND_RUN, OTHER_INPUTS) if has_others else (SECOND_RUN,)
     why = too_much(case.work, limit)
     unchecked = tuple(Unchecked(check=check, because=why) for check in left)
-    return Further(repeat=_times(runs), other=runs > 1, scenario=settings, unchecked=unchecked)
+    other = runs > 1 and has_others
+    return Further(repeat=_times(runs), other=other, scenario=settings, unchecked=unchecked)
 
 
 def further_of_question(plan: Plan, question: Question, case: Case) -> Further:

@@ -53,7 +53,7 @@ def measure(outcome: Outcome, case: Case, evidence: Evidence, rule: Rule, provid
         undefined=dict(evidence.undefined or {}),
         own_cpu=None if evidence.own_cpu is None else _own_cpu(evidence.own_cpu),
         answered=evidence.answered,
-        unchecked=_unchecked(outcome, case, evidence, rule) if isinstance(outcome, Ran) else (),
+        unchecked=_unchecked(outcome, evidence, rule) if isinstance(outcome, Ran) else (),
     )
 
 
@@ -239,14 +239,14 @@ def _repeats(outcome: Ran, rule: Rule, *, draws_numbers: bool) -> Repeats | None
     return msgspec.structs.replace(outcome.repeats, bit_equal=bit_equal)
 
 
-def _unchecked(outcome: Ran, case: Case, evidence: Evidence, rule: Rule) -> tuple[Unchecked, ...]:
+def _unchecked(outcome: Ran, evidence: Evidence, rule: Rule) -> tuple[Unchecked, ...]:
     """Return the checks that were not made: left out by the harness, or by the agent."""
     further, golden = rule.further, evidence.golden
     found = [*further.unchecked, *short_of(further.scenario, outcome.scenario)]
     wanted = further.repeat
     if wanted is not None and (wanted.runs > 1 or wanted.sessions > 1) and outcome.repeats is None:
         found.append(Unchecked(check=SECOND_RUN, because="the agent does not tell of repeated runs"))
-    has_others = further.other and len(case.data_sets) == 1 and golden is not None and bool(golden.other)
+    has_others = further.other and golden is not None and bool(golden.other)
     if has_others and outcome.other is None and evidence.full is None:
         why = "there are no outputs for them: the run with them failed, or the agent makes none"
         found.append(Unchecked(check=OTHER_INPUTS, because=why))

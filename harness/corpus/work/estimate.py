@@ -9,7 +9,7 @@ from harness.core.work import Work
 from harness.corpus.element_types import ELEMENT_TYPES
 from harness.corpus.nodes import bodies
 from harness.corpus.protos import tensor_value
-from harness.corpus.work.sizes import UNKNOWN, Size, attribute, of_dims, result_of
+from harness.corpus.work.sizes import NOT_KNOWN, UNKNOWN, Size, attribute, of_dims, result_of
 
 if TYPE_CHECKING:
     import onnx
@@ -40,14 +40,16 @@ def work_of(model: "onnx.ModelProto", inputs: NamedValues) -> Work:
     and all its operands and results as bytes. What only a run shows is guessed, always alike: a loop takes
     16 turns.
     """
-    counter = _Counter(model)
     outside = {
         name: of_dims(value.array.shape, value.array.itemsize)
         if isinstance(value, Tensor)
         else Size(value_bytes(value) / 4)
         for name, value in inputs
     }
-    return counter.graph(model.graph, outside, _DEPTH)
+    try:
+        return _Counter(model).graph(model.graph, outside, _DEPTH)
+    except (*NOT_KNOWN, RecursionError):  # a model that no runtime takes either
+        return Work(nbytes=sum(value_bytes(value) for _, value in inputs), nodes=len(model.graph.node))
 
 
 class _Counter:
@@ -207,7 +209,7 @@ def _multiply_adds(node: "onnx.NodeProto", given: Sequence[Size | None], results
         return written
     try:
         return max(written, count(node, given, results[0]))
-    except (ArithmeticError, IndexError, TypeError, AttributeError):
+    except NOT_KNOWN:
         return written * _TERMS  # an absent input, or a size that is not known
 
 

@@ -13,6 +13,10 @@ _MOST = 1e30
 """More elements than any tensor has; products of absurd dimensions stay finite."""
 
 
+NOT_KNOWN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""Errors of a rule for which an input, an attribute or a size is missing, or odd."""
+
+
 class Size(NamedTuple):
     """Size of a tensor.
 
@@ -64,8 +68,8 @@ def result_of(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
     if rule is not None:
         try:
             return rule(node, given)
-        except (ArithmeticError, IndexError, TypeError, ValueError, AttributeError):
-            pass  # no such input or axis, or a size that is not known
+        except NOT_KNOWN:
+            pass
     return _broadcast(given)
 
 
