@@ -45,14 +45,18 @@ def zeros(**shapes: tuple[int, ...]) -> NamedValues:
             105,
         ),
         (
-            "(float[1,3,H,W] x, float[8,3,3,3] w) => (float[1,8,P,Q] y) "
-            "{ y = Conv<pads=[1,1,1,1], strides=[2,2]>(x, w) }",
+            (
+                "(float[1,3,H,W] x, float[8,3,3,3] w) => (float[1,8,P,Q] y) "
+                "{ y = Conv<pads=[1,1,1,1], strides=[2,2]>(x, w) }"
+            ),
             {"x": (1, 3, 16, 16), "w": (8, 3, 3, 3)},
             8 * 8 * 8 * 27,
         ),
         (
-            "(float[1,4,H,W] x, float[4,1,3,3] w) => (float[1,4,P,Q] y) "
-            '{ y = Conv<auto_pad="SAME_UPPER", group=4>(x, w) }',
+            (
+                "(float[1,4,H,W] x, float[4,1,3,3] w) => (float[1,4,P,Q] y) "
+                '{ y = Conv<auto_pad="SAME_UPPER", group=4>(x, w) }'
+            ),
             {"x": (1, 4, 10, 10), "w": (4, 1, 3, 3)},
             4 * 100 * 9,
         ),
@@ -62,8 +66,10 @@ def zeros(**shapes: tuple[int, ...]) -> NamedValues:
             400 * 18,
         ),
         (
-            "(float[S,B,I] x, float[1,40,I] w, float[1,40,10] r) => (float[S,1,B,10] y) "
-            "{ y = LSTM<hidden_size=10>(x, w, r) }",
+            (
+                "(float[S,B,I] x, float[1,40,I] w, float[1,40,10] r) => (float[S,1,B,10] y) "
+                "{ y = LSTM<hidden_size=10>(x, w, r) }"
+            ),
             {"x": (6, 2, 5), "w": (1, 40, 5), "r": (1, 40, 10)},
             6 * 2 * (200 + 400),
         ),

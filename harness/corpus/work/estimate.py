@@ -9,7 +9,8 @@ from harness.core.work import Work
 from harness.corpus.element_types import ELEMENT_TYPES
 from harness.corpus.nodes import bodies
 from harness.corpus.protos import tensor_value
-from harness.corpus.work.sizes import NOT_KNOWN, UNKNOWN, Size, attribute, of_dims, result_of
+from harness.corpus.work.size import NOT_KNOWN, UNKNOWN, Size, attribute, of_dims
+from harness.corpus.work.sizes import result_of
 
 if TYPE_CHECKING:
     import onnx

@@ -1,61 +1,23 @@
-"""Sizes of the tensors in a graph: of what nodes give, from what they get."""
+"""Sizes of the results of nodes, from those of their inputs."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
+
+from harness.corpus.work.size import (
+    NOT_KNOWN,
+    Dims,
+    Size,
+    attribute,
+    broadcast,
+    counted,
+    known_dims,
+    numbers_of,
+    of_dims,
+)
 
 if TYPE_CHECKING:
     import onnx
-
-Dims = tuple[int, ...]
-
-_MOST = 1e30
-"""More elements than any tensor has; products of absurd dimensions stay finite."""
-
-
-NOT_KNOWN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""Errors of a rule for which an input, an attribute or a size is missing, or odd."""
-
-
-class Size(NamedTuple):
-    """Size of a tensor.
-
-    Attributes:
-        elements: How many it has.
-        dims: Extents; None where only the number of elements is estimated.
-        nbytes: Bytes of an element.
-        fixed: Whether it is a weight or a constant.
-        values: The numbers of a small constant, which may be a shape, axes or factors.
-    """
-
-    elements: float
-    dims: Dims | None = None
-    nbytes: float = 4.0
-    fixed: bool = False
-    values: tuple[float, ...] | None = None
-
-
-UNKNOWN = Size(1.0)
-
-
-def of_dims(dims: Sequence[int], nbytes: float = 4.0) -> Size:
-    """Return the size of a tensor with these extents; negative ones count as 1."""
-    known = tuple(max(0, int(extent)) if extent >= 0 else 1 for extent in dims)
-    return Size(min(float(math.prod(known)), _MOST), known, nbytes)
-
-
-def attribute(node: "onnx.NodeProto", name: str, default: Any) -> Any:
-    """Return an attribute that is a number, a text or a list of numbers."""
-    for one in node.attribute:
-        if one.name == name:
-            if one.type == one.INT:
-                return one.i
-            if one.type == one.FLOAT:
-                return one.f
-            if one.type == one.STRING:
-                return one.s.decode(errors="replace")
-            return tuple(one.ints or one.floats) or default
-    return default
 
 
 def result_of(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
@@ -70,49 +32,12 @@ def result_of(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
             return rule(node, given)
         except NOT_KNOWN:
             pass
-    return _broadcast(given)
-
-
-def _broadcast(given: Sequence[Size | None]) -> Size:
-    present = [one for one in given if one is not None]
-    data = [one for one in present if not one.fixed] or present
-    if not data:
-        return UNKNOWN
-    largest = max(data, key=lambda one: one.elements)
-    extents = [one.dims for one in present]
-    if any(dims is None for dims in extents):
-        return Size(largest.elements, None, largest.nbytes)
-    rank = max(len(dims) for dims in extents if dims is not None)
-    padded = [(1,) * (rank - len(dims)) + dims for dims in extents if dims is not None]
-    for column in zip(*padded, strict=True):
-        if len({extent for extent in column if extent != 1}) > 1:
-            return largest._replace(fixed=False, values=None)
-    dims = tuple(max(column) if 0 not in column else 0 for column in zip(*padded, strict=True))
-    return of_dims(dims, largest.nbytes)
-
-
-def _known(one: Size | None) -> Dims:
-    if one is None or one.dims is None:
-        raise TypeError
-    return one.dims
-
-
-def _numbers(one: Size | None) -> tuple[int, ...]:
-    if one is None or one.values is None:
-        raise TypeError
-    return tuple(map(int, one.values))
-
-
-def _counted(given: Sequence[Size | None], index: int = 0) -> Size:
-    one = given[index]
-    if one is None:
-        raise TypeError
-    return one
+    return broadcast(given)
 
 
 def _window(node: "onnx.NodeProto", given: Sequence[Size | None], kernel: Dims, channels: int) -> Size:
     """Return what an operator gives that moves a window over its first input."""
-    first = _known(given[0])
+    first = known_dims(given[0])
     spatial = first[2:]
     rank = len(spatial)
     ones, zeros = (1,) * rank, (0,) * (2 * rank)
@@ -131,18 +56,18 @@ def _window(node: "onnx.NodeProto", given: Sequence[Size | None], kernel: Dims, 
 
 def _convolution(weight: int) -> "Rule":
     def rule(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
-        dims = _known(given[weight])
+        dims = known_dims(given[weight])
         return _window(node, given, dims[2:], dims[0])
 
     return rule
 
 
 def _pool(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
-    return _window(node, given, attribute(node, "kernel_shape", ()), _known(given[0])[1])
+    return _window(node, given, attribute(node, "kernel_shape", ()), known_dims(given[0])[1])
 
 
 def _transposed_convolution(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
-    first, weight = _known(given[0]), _known(given[1])
+    first, weight = known_dims(given[0]), known_dims(given[1])
     strides = attribute(node, "strides", (1,) * len(first[2:]))
     spatial = (extent * stride for extent, stride in zip(first[2:], strides, strict=True))
     return of_dims((first[0], weight[1] * attribute(node, "group", 1), *spatial))
@@ -150,40 +75,40 @@ def _transposed_convolution(node: "onnx.NodeProto", given: Sequence[Size | None]
 
 def _matrix_product(right: int) -> "Rule":
     def rule(_node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
-        one, other = _counted(given), _counted(given, right)
+        one, other = counted(given), counted(given, right)
         if one.dims is None or other.dims is None:
             if other.dims is not None and len(other.dims) == 2 and other.dims[0]:  # noqa: PLR2004 - a matrix
                 return Size(one.elements / other.dims[0] * other.dims[1])
             return Size(max(one.elements, other.elements))
         left, columns = one.dims, other.dims
-        batch = _broadcast([of_dims(left[:-2]), of_dims(columns[:-2])])
-        return of_dims((*_known(batch), *left[-2:-1], *(columns[-1:] if len(columns) > 1 else ())))
+        batch = broadcast([of_dims(left[:-2]), of_dims(columns[:-2])])
+        return of_dims((*known_dims(batch), *left[-2:-1], *(columns[-1:] if len(columns) > 1 else ())))
 
     return rule
 
 
 def _gemm(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
-    right = _known(given[1])
-    rows = _counted(given).elements / right[1 if attribute(node, "transB", 0) else 0]
+    right = known_dims(given[1])
+    rows = counted(given).elements / right[1 if attribute(node, "transB", 0) else 0]
     return of_dims((int(rows), right[0 if attribute(node, "transB", 0) else 1]))
 
 
 def _wide_product(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
-    one, width = _counted(given), attribute(node, "N", 0)
+    one, width = counted(given), attribute(node, "N", 0)
     if one.dims is not None:
         return of_dims((*one.dims[:-1], width))
     return Size(one.elements / max(1, attribute(node, "K", 1)) * width)
 
 
 def _transpose(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
-    first = _known(given[0])
+    first = known_dims(given[0])
     order = attribute(node, "perm", tuple(range(len(first)))[::-1])
-    return of_dims([first[axis] for axis in order], _counted(given).nbytes)
+    return of_dims([first[axis] for axis in order], counted(given).nbytes)
 
 
 def _reshape(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
-    one = _counted(given)
-    wanted = attribute(node, "shape", ()) or (_numbers(given[1]) if _has_values(given, 1) else ())
+    one = counted(given)
+    wanted = attribute(node, "shape", ()) or (numbers_of(given[1]) if _has_values(given, 1) else ())
     if not wanted:
         return Size(one.elements, None, one.nbytes)
     dims = [one.dims[axis] if not extent and one.dims else extent for axis, extent in enumerate(wanted)]
@@ -198,18 +123,18 @@ def _has_values(given: Sequence[Size | None], index: int) -> bool:
 
 
 def _flatten(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
-    first = _known(given[0])
+    first = known_dims(given[0])
     axis = attribute(node, "axis", 1)
-    return of_dims((math.prod(first[:axis]), math.prod(first[axis:])), _counted(given).nbytes)
+    return of_dims((math.prod(first[:axis]), math.prod(first[axis:])), counted(given).nbytes)
 
 
 def _axes_of(node: "onnx.NodeProto", given: Sequence[Size | None], rank: int) -> set[int]:
-    axes = attribute(node, "axes", ()) or (_numbers(given[1]) if _has_values(given, 1) else ())
+    axes = attribute(node, "axes", ()) or (numbers_of(given[1]) if _has_values(given, 1) else ())
     return {axis % rank for axis in axes} if rank else set()
 
 
 def _reduction(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
-    first = _known(given[0])
+    first = known_dims(given[0])
     axes = _axes_of(node, given, len(first)) or set(range(len(first)))
     keeps = attribute(node, "keepdims", 1)
     return of_dims(
@@ -218,30 +143,30 @@ def _reduction(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
 
 
 def _arg(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
-    first = list(_known(given[0]))
+    first = list(known_dims(given[0]))
     first[attribute(node, "axis", 0)] = 1
     return of_dims(first, 8.0)
 
 
 def _of_spatial(_node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
-    first = _known(given[0])
+    first = known_dims(given[0])
     return of_dims((*first[:2], *(1 for _ in first[2:])))
 
 
 def _squeeze(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
-    first = _known(given[0])
+    first = known_dims(given[0])
     axes = _axes_of(node, given, len(first)) or {axis for axis, size in enumerate(first) if size == 1}
     kept = [size for axis, size in enumerate(first) if axis not in axes]
-    return of_dims(kept, _counted(given).nbytes)
+    return of_dims(kept, counted(given).nbytes)
 
 
 def _unsqueeze(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
-    dims = list(_known(given[0]))
-    axes = attribute(node, "axes", ()) or _numbers(given[1])
+    dims = list(known_dims(given[0]))
+    axes = attribute(node, "axes", ()) or numbers_of(given[1])
     rank = len(dims) + len(axes)
     for axis in sorted(one % rank for one in axes):
         dims.insert(axis, 1)
-    return of_dims(dims, _counted(given).nbytes)
+    return of_dims(dims, counted(given).nbytes)
 
 
 def _concatenation(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
@@ -249,45 +174,47 @@ def _concatenation(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size
     count = sum(one.elements for one in present)
     dims: Dims | None = None
     if all(one.dims is not None for one in present):
-        first = list(_known(present[0]))
+        first = list(known_dims(present[0]))
         axis = attribute(node, "axis", 0)
-        first[axis] = sum(_known(one)[axis] for one in present)
+        first[axis] = sum(known_dims(one)[axis] for one in present)
         dims = tuple(first)
     return Size(count, dims, present[0].nbytes)
 
 
 def _gather(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
-    first, indices = _known(given[0]), _counted(given, 1)
+    first, indices = known_dims(given[0]), counted(given, 1)
     axis = attribute(node, "axis", 0) % len(first)
     around = math.prod(first[:axis]) * math.prod(first[axis + 1 :])
     if indices.dims is None:
         return Size(around * indices.elements)
-    return of_dims((*first[:axis], *indices.dims, *first[axis + 1 :]), _counted(given).nbytes)
+    return of_dims((*first[:axis], *indices.dims, *first[axis + 1 :]), counted(given).nbytes)
 
 
 def _as_index(index: int) -> "Rule":
     def rule(_node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
-        return _counted(given, index)._replace(fixed=False, values=None)
+        return counted(given, index)._replace(fixed=False, values=None)
 
     return rule
 
 
 def _expand(_node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
-    return _broadcast([_counted(given)._replace(fixed=False), of_dims(_numbers(given[1]))])
+    return broadcast([counted(given)._replace(fixed=False), of_dims(numbers_of(given[1]))])
 
 
 def _filled(_node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
-    return of_dims(_numbers(given[0]))
+    return of_dims(numbers_of(given[0]))
 
 
 def _tile(_node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
-    return of_dims([size * times for size, times in zip(_known(given[0]), _numbers(given[1]), strict=True)])
+    return of_dims(
+        [size * times for size, times in zip(known_dims(given[0]), numbers_of(given[1]), strict=True)]
+    )
 
 
 def _resize(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
-    first = _known(given[0])
+    first = known_dims(given[0])
     if _has_values(given, 3):
-        wanted = _numbers(given[3])
+        wanted = numbers_of(given[3])
         return of_dims((*first[: len(first) - len(wanted)], *wanted))
     factors = attribute(node, "scales", ()) or next(
         (one.values for one in given[1:] if one is not None and len(one.values or ()) == len(first)), None
@@ -296,25 +223,25 @@ def _resize(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
 
 
 def _pad(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
-    first = _known(given[0])
-    pads = attribute(node, "pads", ()) or _numbers(given[1])
+    first = known_dims(given[0])
+    pads = attribute(node, "pads", ()) or numbers_of(given[1])
     return of_dims([size + pads[axis] + pads[axis + len(first)] for axis, size in enumerate(first)])
 
 
 def _split(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
-    dims = list(_known(given[0]))
+    dims = list(known_dims(given[0]))
     axis, parts = attribute(node, "axis", 0), max(1, len(node.output))
     dims[axis] = -(-dims[axis] // parts)
-    return of_dims(dims, _counted(given).nbytes)
+    return of_dims(dims, counted(given).nbytes)
 
 
 def _recurrence(_node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
-    (sequence, batch, _), recurrent = _known(given[0]), _known(given[2])
+    (sequence, batch, _), recurrent = known_dims(given[0]), known_dims(given[2])
     return of_dims((sequence, recurrent[0], batch, recurrent[-1]))
 
 
 def _shape(_node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
-    dims = _known(given[0])
+    dims = known_dims(given[0])
     return Size(float(len(dims)), (len(dims),), 8.0, fixed=True, values=tuple(map(float, dims)))
 
 
