@@ -9,7 +9,7 @@ from harness.core.work import Work
 from harness.corpus.element_types import ELEMENT_TYPES
 from harness.corpus.nodes import bodies
 from harness.corpus.protos import tensor_value
-from harness.corpus.work.size import NOT_KNOWN, UNKNOWN, Size, attribute, of_dims
+from harness.corpus.work.size import NOT_KNOWN, UNKNOWN, Size, attribute, counted, known_dims, of_dims
 from harness.corpus.work.sizes import result_of
 
 if TYPE_CHECKING:
@@ -219,52 +219,58 @@ _Count = Callable[["onnx.NodeProto", Sequence[Size | None], Size], float]
 
 def _in_window(weight: int) -> _Count:
     """Count the weights that meet in each element of a convolution's result."""
-    return lambda _node, given, result: result.elements * given[weight].elements / given[weight].dims[0]  # type: ignore[union-attr, index]
+    return lambda _node, given, result: (
+        result.elements * counted(given, weight).elements / known_dims(given[weight])[0]
+    )
 
 
 def _from_window(_node: "onnx.NodeProto", given: Sequence[Size | None], _result: Size) -> float:
-    return given[0].elements * given[1].elements / given[1].dims[0]  # type: ignore[union-attr, index]
+    return counted(given).elements * counted(given, 1).elements / known_dims(given[1])[0]
 
 
 def _rows(right: int) -> _Count:
-    """Count the terms of a matrix product by its right operand, whose last extent but one they are."""
+    """Count the terms of a matrix product: the last extent of one operand, the last but one of the other."""
 
     def count(_node: "onnx.NodeProto", given: Sequence[Size | None], result: Size) -> float:
-        one, other = given[0], given[right]
-        if one is not None and one.dims:
-            return result.elements * one.dims[-1]
-        return result.elements * other.dims[max(-2, -len(other.dims))]  # type: ignore[union-attr, index, arg-type]
+        left = counted(given).dims
+        if left:
+            return result.elements * left[-1]
+        other = known_dims(given[right])
+        return result.elements * other[max(-2, -len(other))]
 
     return count
 
 
 def _gemm(node: "onnx.NodeProto", given: Sequence[Size | None], result: Size) -> float:
-    return result.elements * given[1].dims[1 if attribute(node, "transB", 0) else 0]  # type: ignore[union-attr, index]
+    return result.elements * known_dims(given[1])[1 if attribute(node, "transB", 0) else 0]
 
 
 def _recurrence(_node: "onnx.NodeProto", given: Sequence[Size | None], _result: Size) -> float:
-    sequence, batch, *_ = given[0].dims  # type: ignore[union-attr, misc]
-    return sequence * batch * (given[1].elements + given[2].elements)  # type: ignore[union-attr, has-type, no-any-return]
+    sequence, batch, *_ = known_dims(given[0])
+    return sequence * batch * (counted(given, 1).elements + counted(given, 2).elements)
 
 
 def _attention(_node: "onnx.NodeProto", given: Sequence[Size | None], _result: Size) -> float:
     """Count the products with keys and values; a packed operator has its projection, too."""
-    query, key = given[0], given[1]
-    if key is None:
-        key = query
-    if key.fixed:  # type: ignore[union-attr]
-        return query.elements * (key.dims[-1] + 2 * query.dims[-2])  # type: ignore[union-attr, index]
-    return 2 * query.elements * key.dims[-2]  # type: ignore[union-attr, index]
+    query = counted(given)
+    key = given[1] if given[1] is not None else query
+    if key.fixed:
+        return query.elements * (known_dims(key)[-1] + 2 * known_dims(query)[-2])
+    return 2 * query.elements * known_dims(key)[-2]
 
 
 def _einsum(node: "onnx.NodeProto", given: Sequence[Size | None], _result: Size) -> float:
     terms = attribute(node, "equation", "").replace(" ", "").partition("->")[0].split(",")
     extents = {
         letter: size
-        for text, one in zip(terms, given, strict=False)
-        for letter, size in zip(text, one.dims, strict=False)  # type: ignore[union-attr, arg-type]
+        for text, one in zip(terms, given, strict=True)
+        for letter, size in zip(text, known_dims(one), strict=True)
     }
     return float(math.prod(extents.values()))
+
+
+def _transform(_node: "onnx.NodeProto", given: Sequence[Size | None], _result: Size) -> float:
+    return counted(given).elements * _TERMS
 
 
 _PRODUCTS: Mapping[str, _Count] = {
@@ -280,7 +286,7 @@ _PRODUCTS: Mapping[str, _Count] = {
         (_recurrence, "GRU LSTM RNN"),
         (_attention, "Attention GroupQueryAttention MultiHeadAttention"),
         (_einsum, "Einsum"),
-        (lambda _node, given, _result: given[0].elements * _TERMS, "DFT STFT"),  # type: ignore[union-attr]
+        (_transform, "DFT STFT"),
         (
             lambda node, _given, result: result.elements * math.prod(attribute(node, "kernel_shape", ())),
             "AveragePool LpPool MaxPool",
