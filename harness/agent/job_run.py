@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.agent.profile import Profile
-from harness.agent.run import Runner
+from harness.agent.run import PROGRESS_S, Runner
 from harness.agent.system import elapsed_ms
 from harness.agent.target import Target
 from harness.agent.text import sendable
@@ -49,6 +49,8 @@ class JobRun:
         """A ``Stopwatch`` that times the runs, if the job asks for it."""
         self.profile: Profile | None = None
         """Profile of the first run, if nothing else shows which provider ran each node."""
+        self.reported_at = 0.0
+        """When the latest run was reported, in seconds."""
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -87,13 +89,23 @@ class JobRun:
 
         Returns the inputs as the session takes them, and the outputs in wire form.
         """
-        self.enter("run")
+        self.begin_run()
         feeds = {name: to_feed(wire) for name, wire in inputs}
         started = time.perf_counter()
         outputs = self.runner(feeds)
         self.run_ms = elapsed_ms(started)
         self.result["timings_ms"].setdefault("first_run", self.run_ms)
         return feeds, outputs
+
+    def begin_run(self) -> None:
+        """Report a run: it has the whole limit of time."""
+        self.reported_at = time.perf_counter()
+        self.enter("run")
+
+    def further(self) -> None:
+        """Report a further run, unless the latest report is fresh: it takes longer than a small model."""
+        if time.perf_counter() - self.reported_at > PROGRESS_S:
+            self.begin_run()
 
     def send(self, outputs: Outputs) -> Outputs:
         """Return outputs fit for a message: large tensors are written to files."""

@@ -8,7 +8,7 @@ from harness.agent.job_run import JobRun
 from harness.agent.other_inputs import other_inputs
 from harness.agent.placement import placement
 from harness.agent.profile import Profile
-from harness.agent.run import REPEAT_LIMIT_MS
+from harness.agent.repeat import repeat
 from harness.agent.text import sendable
 
 
@@ -28,8 +28,8 @@ def plain(job_run: JobRun) -> None:
 def run_data_sets(job_run: JobRun) -> None:
     """Run every data set with the judged session; repeat and time the first one if the job asks for it.
 
-    If the first run was quick, the first data set runs again, after other inputs if the job asks for them.
-    A provider that keeps what it computed first, or mixes up its buffers, shows in these two runs.
+    The first data set runs again after other inputs, if the job asks for both. A provider that keeps what it
+    computed first, or mixes up its buffers, shows in these runs. Time never decides how many there are.
     """
     job, result = job_run.job, job_run.result
     result["outputs"] = []
@@ -40,17 +40,13 @@ def run_data_sets(job_run: JobRun) -> None:
             first_feeds, first = feeds, outputs
             if job_run.profile is not None:
                 job_run.profile.end(job_run.session)
-    if result["timings_ms"]["first_run"] < REPEAT_LIMIT_MS:
-        if job.get("other"):
-            with contextlib.suppress(Exception):  # the model may refuse these inputs
-                other = other_inputs(first_feeds)
-                if other is not None:
-                    result["other"] = job_run.send(job_run.runner(other))
-        if "repeat" not in job:
-            job_run.report_second(first, job_run.runner(first_feeds))
+    if job.get("other"):
+        with contextlib.suppress(Exception):  # the model may refuse these inputs
+            other = other_inputs(first_feeds)
+            if other is not None:
+                job_run.further()
+                result["other"] = job_run.send(job_run.runner(other))
     if "repeat" in job:
-        from harness.agent.repeat import repeat
-
         repeat(job_run, first)
     if job_run.stopwatch is not None:
         job_run.stopwatch.time_plain(job_run)

@@ -10,7 +10,6 @@ import numpy as np
 from harness.agent.errors import MissingOutputsError, UnfeedableError
 from harness.agent.wire import narrow_type, ort_value, to_wire, value_to_wire
 
-REPEAT_LIMIT_MS = 500  # a first run that took longer is not repeated
 PROGRESS_S = 0.1  # seconds between reports that runs go on: the harness limits the time of one run
 
 

@@ -36,6 +36,12 @@ MODELS = {
             on = Identity(go)  s = Mul(v, v)  next = Sqrt(s)
         }> (count, true, x)
     }""",
+    # It takes about a second, or some of them in a browser.
+    "slow": """(float[N] x) => (float[N] y) <int64 count = {300000}, bool true = {1}> {
+        y = Loop <body = body (int64 i, bool go, float[N] v) => (bool on, float[N] next) {
+            on = Identity(go)  s = Mul(v, v)  next = Sqrt(s)
+        }> (count, true, x)
+    }""",
     "sequence": "(seq(float[]) x) => (int64 y) { y = SequenceLength(x) }",
     "to sequence": "(float[N] x) => (seq(float[]) y) { n = Neg(x)  y = SequenceConstruct(x, n) }",
     "map": _WITH_MAPS

@@ -13,6 +13,8 @@ from harness.core.scenario import GENERATE, SCENARIOS, agent_module
 from harness.engine.messages import Completed, Failed, Refused
 from harness.plan.scenarios import Scenarios
 
+TWICE = 2
+
 SETTINGS = Group("settings")
 SCENARIO = Group("scenarios")
 SPECIAL = Group("special jobs")
@@ -49,6 +51,19 @@ def _repeats(bench: Bench) -> None:
     found = negate(bench, repeat={"runs": 3, "sessions": 2, "bit_equal": True}).result.repeats
     if found is None or (found.runs, found.sessions, found.distinct) != (3, 2, 1):
         raise FaultError("form", f"repeats is {found}, not 3 runs in 2 sessions with 1 distinct answer")
+
+
+@SETTINGS.check("a run that takes long is repeated, too")
+def _repeats_long_runs(bench: Bench) -> None:
+    bench.declines("repeat", "other")
+    repeat = {"runs": 2, "sessions": 1, "bit_equal": False}
+    answer = bench.ask(bench.path("slow"), {"x": floats(1.0, 2.0, 3.0)}, repeat=repeat, other=True)
+    same(answer.output, floats(1.0, 2.0, 3.0))
+    if answer.result.repeats is None or answer.result.repeats.runs != TWICE:
+        raise FaultError("form", f"repeats is {answer.result.repeats}, not two runs: its time does not count")
+    if answer.ran is None or answer.ran.other is None:
+        raise FaultError("form", "there is no other: whether it is run is no matter of time")
+    same(answer.ran.other[0][1], floats(3.0, 2.0, 1.0), "other")
 
 
 @SETTINGS.check("latency times the runs")

@@ -1,6 +1,6 @@
 // Figures of jobs as messages carry them.
 
-export const REPEAT_LIMIT_MS = 500; // a first run that took longer is not repeated, as in harness.agent.run
+export const PROGRESS_MS = 100; // between reports that runs go on: the harness limits the time of one run
 
 /** Return milliseconds since a reading of `performance.now()`. */
 export function elapsed(started) {

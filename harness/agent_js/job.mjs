@@ -1,10 +1,10 @@
 // One job: its session, its runs, and what they showed.
 
-import { distance, equal } from './difference.mjs';
 import { Unfeedable, Unsupported, kindOf, sendable, textOf } from './errors.mjs';
-import { REPEAT_LIMIT_MS, elapsed } from './figures.mjs';
+import { PROGRESS_MS, elapsed } from './figures.mjs';
 import { operators } from './onnx.mjs';
 import { couldForge, placedGroups, placementOf } from './placement.mjs';
+import { Tally } from './repeat.mjs';
 import { scenarios } from './scenarios.mjs';
 import { combined } from './target.mjs';
 import { otherInputs, toFeed, toWire } from './values.mjs';
@@ -50,6 +50,7 @@ export class Job {
     this.model = model;
     this.scenario = null;
     this.session = null;
+    this.reportedAt = 0; // when the latest run was reported
     this.sick = ''; // what is wrong with the provider in this process, after an error
     this.facts = {}; // of the scenario
     this.log = '';
@@ -69,7 +70,6 @@ export class Job {
         await this.open();
         await this.runDataSets();
       }
-      if (this.job.repeat) await this.#repeat();
       this.#conclude();
     } catch (error) {
       await this.#fail(error);
@@ -158,62 +158,57 @@ export class Job {
     if (surplus !== undefined) throw new RangeError(`the model has no input ${JSON.stringify(surplus).slice(0, 100)}`);
   }
 
-  /** Run all data sets, and the first one once more, as of a plain job. */
+  /** Run all data sets, then other inputs and the first data set again, if the job asks for it. */
   async runDataSets() {
     const { result } = this;
     const { data_sets: dataSets } = this.job;
     result.outputs = [];
     for (const inputs of dataSets) {
-      await this.enter('run');
+      await this.beginRun();
       result.outputs.push(await this.run(inputs));
       result.timings_ms.first_run ??= this.runMs;
     }
-    if (result.timings_ms.first_run >= REPEAT_LIMIT_MS) return;
     const other = this.job.other && otherInputs(dataSets[0]);
     if (other) {
       try {
+        await this.further();
         result.other = await this.run(other);
       } catch {
         // The model may refuse these inputs.
       }
     }
-    if (!this.job.repeat) this.takeSecond(await this.run(dataSets[0]));
+    if (this.job.repeat) await this.#repeat();
   }
 
-  /** Report the outputs of a further run of the first data set, if their bits differ. */
-  takeSecond(outputs) {
-    if (!equal(outputs, this.result.outputs[0])) this.result.second = outputs;
+  /** Report a run: it has the whole limit of time. */
+  async beginRun() {
+    this.reportedAt = performance.now();
+    await this.enter('run');
   }
 
-  /** Make the runs that are still missing; the run furthest from the first one becomes `second`. */
+  /** Report a further run, unless the latest report is fresh: reports take longer than small models do. */
+  async further() {
+    if (performance.now() - this.reportedAt > PROGRESS_MS) await this.beginRun();
+  }
+
+  /** Make the runs of the first data set that are still missing. */
   async #repeat() {
     const { runs, sessions } = this.job.repeat;
-    const [first] = this.result.outputs;
-    const distinct = [first];
-    let furthest = -1;
+    const tally = new Tally(this.result.outputs[0]);
     for (let session = 0; session < sessions; session += 1) {
       if (session) {
         await this.enter('teardown');
         await this.close();
         await this.enter('create');
         await this.open();
+        await this.beginRun();
       }
       for (let run = session ? 0 : 1; run < runs; run += 1) {
-        await this.enter('run');
-        const outputs = await this.run(this.job.data_sets[0]);
-        if (distinct.some((known) => equal(known, outputs))) continue;
-        distinct.push(outputs);
-        const apart = distance(first, outputs);
-        if (apart > furthest) [furthest, this.result.second] = [apart, outputs];
+        await this.further();
+        tally.add(await this.run(this.job.data_sets[0]));
       }
     }
-    const maxAbs = distinct.length > 1 ? furthest : 0;
-    this.result.repeats = {
-      runs,
-      sessions,
-      distinct: distinct.length,
-      max_abs: Number.isFinite(maxAbs) ? maxAbs : null,
-    };
+    tally.report(this.result, sessions);
   }
 
   /** Report the providers, and which of them got each node. */

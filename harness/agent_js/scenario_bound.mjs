@@ -2,8 +2,9 @@
 
 import { difference } from './difference.mjs';
 import { Unsupported, sendable, textOf } from './errors.mjs';
-import { REPEAT_LIMIT_MS, finite } from './figures.mjs';
+import { finite } from './figures.mjs';
 import { TYPES, onDevice } from './gpu_tensor.mjs';
+import { Tally } from './repeat.mjs';
 import { otherInputs } from './values.mjs';
 
 const LOCATIONS = { webgpu: 'gpu-buffer', webnn: 'ml-tensor' };
@@ -25,7 +26,7 @@ export async function play(job) {
   result.outputs = [];
   const gpu = await job.host.device();
   for (const [index, inputs] of job.job.data_sets.entries()) {
-    await job.enter('run');
+    await job.beginRun();
     const bound = onDevice(gpu, job.feeds(inputs), target.ort);
     try {
       // What was recorded must read the buffers anew: it is recorded with other values than those that count.
@@ -39,7 +40,7 @@ export async function play(job) {
       result.timings_ms.first_run ??= job.runMs;
       result.outputs.push(outputs);
       Object.assign(job.facts, factsOf(job, bound, outputs));
-      if (index === 0 && job.runMs < REPEAT_LIMIT_MS) job.takeSecond(await job.runFed(bound.feeds));
+      if (index === 0) await repeat(job, bound, outputs);
     } finally {
       bound.destroy();
     }
@@ -48,6 +49,17 @@ export async function play(job) {
   const apart = Math.max(...result.outputs.map((outputs, index) => difference(plain[index], outputs)));
   job.facts.equal_to_plain = apart === 0;
   if (apart) job.facts.difference = finite(apart);
+}
+
+/** Make the further runs that the job asks for, with what is bound already. */
+async function repeat(job, bound, first) {
+  if (!job.job.repeat) return;
+  const tally = new Tally(first);
+  for (let run = 1; run < job.job.repeat.runs; run += 1) {
+    await job.further();
+    tally.add(await job.runFed(bound.feeds));
+  }
+  tally.report(job.result);
 }
 
 /** Return where each output can lie, and the outputs without binding; null where commands are recorded. */

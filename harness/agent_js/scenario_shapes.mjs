@@ -1,30 +1,34 @@
 // Scenarios `dynamic_shapes` and `zero_size`: one session, with another shape in each run.
 
 import { equal } from './difference.mjs';
-import { REPEAT_LIMIT_MS } from './figures.mjs';
+import { Tally } from './repeat.mjs';
 
 const NOT_REPEATED_MS = -1;
 
-/** Run each data set, twice if the first run was quick, and report the time of each run. */
+/** Run each data set, twice if the job asks for it, and report the time of each run. */
 export async function play(job) {
   const { facts, result } = job;
   Object.assign(facts, { run_ms: [], again_ms: [], differing_again: 0 });
+  const twice = job.job.repeat?.runs > 1;
   await job.open();
   result.outputs = [];
   for (const inputs of job.job.data_sets) {
-    await job.enter('run');
+    await job.beginRun();
     const outputs = await job.run(inputs);
     result.timings_ms.first_run ??= job.runMs;
     result.outputs.push(outputs);
     facts.run_ms.push(job.runMs);
-    if (job.runMs >= REPEAT_LIMIT_MS) {
+    if (!twice) {
       facts.again_ms.push(NOT_REPEATED_MS);
       continue;
     }
+    await job.further();
     const again = await job.run(inputs);
     facts.again_ms.push(job.runMs);
-    if (equal(again, outputs)) continue;
-    facts.differing_again += 1;
-    if (result.outputs.length === 1) job.takeSecond(again);
+    facts.differing_again += Number(!equal(again, outputs));
+    if (result.outputs.length > 1) continue;
+    const tally = new Tally(outputs);
+    tally.add(again);
+    tally.report(result);
   }
 }

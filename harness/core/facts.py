@@ -11,6 +11,7 @@ from harness.core.record import Ended, OptionEffect, OwnCpu, Placement, Record, 
 from harness.core.reference import ReferenceCheck
 from harness.core.scenario import Observations
 from harness.core.verdict import Phase
+from harness.core.work import Unchecked
 
 CPU_PROVIDER = "CPUExecutionProvider"
 
@@ -54,6 +55,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     answered: tuple[str, ...] = ()
     weak_golden: str = ""
     agreement: tuple[Agreement, ...] = ()
+    unchecked: tuple[Unchecked, ...] = ()
 
     @property
     def is_cpu(self) -> bool:

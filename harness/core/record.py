@@ -13,6 +13,7 @@ from harness.core.policy_terms import PolicyTerm
 from harness.core.reference import Adjudication, ReferenceCheck
 from harness.core.scenario import Observations
 from harness.core.verdict import Family, Phase, Verdict
+from harness.core.work import Unchecked
 
 SCHEMA = 1
 
@@ -124,6 +125,7 @@ class Repeats(msgspec.Struct, frozen=True, kw_only=True):
         sessions: Sessions, one after the other.
         distinct: Different results, bit for bit, over all of them.
         max_abs: Largest ``|out - first|`` of any element of any run; null where it cannot be measured.
+        differing: Runs that gave other bits than the first; null if the agent does not count them.
         bit_equal: Whether the matrix demands equal bits.
     """
 
@@ -132,6 +134,7 @@ class Repeats(msgspec.Struct, frozen=True, kw_only=True):
     distinct: int
     max_abs: float | None = None
     bit_equal: bool = False
+    differing: int | None = None
 
 
 How = Literal[
@@ -237,7 +240,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         adjudication: Whether golden or EP is nearer to a more precise answer, where they disagree.
         reference_check: Comparison with references, if the result fails its golden or would fail a usual
             tolerance.
-        repeats: Results of further runs and sessions, if the matrix asks for them.
+        repeats: How often the first data set was run, and what that gave; null if nothing ran, or if the
+            scenario has runs of its own.
+        unchecked: Checks that were left out, with the reason: work, a limit of the matrix, the agent.
         weak_golden: Why the golden cannot tell a right answer from a wrong one; empty if it can.
         ended: How the cell ended; null if it ran to its end.
         own_cpu: The result of the CPU EP of the target's own runtime; null if it was not asked.
@@ -316,6 +321,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     approximate: str = ""
     unconfirmed: str = ""
     agreement: tuple[Agreement, ...] = ()
+    unchecked: tuple[Unchecked, ...] = ()
 
     @property
     def rests_on_weak_golden(self) -> bool:

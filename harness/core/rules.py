@@ -302,12 +302,18 @@ def _only_random(again: tuple[Judged, ...]) -> bool:
 
 
 def _results(repeats: Repeats) -> str:
-    """Return ``3 different results in 2 sessions of 10 runs each, up to 1.2e-07 from the first``."""
+    """Return ``3 different results in 2 sessions of 10 runs each, up to 1.2e-07 from the first``.
+
+    How many runs differ follows in parentheses if it is known.
+    """
     sessions = "session" if repeats.sessions == 1 else "sessions"
     runs = "run" if repeats.runs == 1 else "runs each"
     far = "" if repeats.max_abs is None else f", up to {repeats.max_abs:.3g} from the first"
+    further = repeats.sessions * repeats.runs - 1
+    count = f" ({repeats.differing} of {further} further runs)" if repeats.differing and further > 1 else ""
     return (
-        f"{repeats.distinct} different results in {repeats.sessions} {sessions} of {repeats.runs} {runs}{far}"
+        f"{repeats.distinct} different results in {repeats.sessions} {sessions} of {repeats.runs} {runs}"
+        f"{far}{count}"
     )
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from harness.core.model_settings import ModelSettings
 from harness.core.value import NamedValues, from_wire, to_wire, value_bytes
+from harness.core.work import Work
 from harness.corpus.attempts import FIRST, Attempt
 from harness.corpus.data_sets import DataSet, Signature, check_names, hash_data_set, read_data_sets
 from harness.corpus.decoder_names import sizes_by_config
@@ -28,6 +29,7 @@ from harness.corpus.row_cache import LARGEST, open_row_cache
 from harness.corpus.side_file import read_side_file
 from harness.corpus.suites import Suite
 from harness.corpus.tolerance_file import TOLERANCE_FILE, ExpectedTolerance, read_tolerance
+from harness.corpus.work.estimate import work_of
 
 if TYPE_CHECKING:
     import onnx
@@ -37,6 +39,9 @@ __all__ = ["Case", "DataSet", "at_attempt", "load_case"]
 
 SEED = 0
 """The default seed of generated inputs."""
+
+_FORMAT = 2
+"""Rises when other facts of a case are kept."""
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +57,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         atol: Absolute tolerance of the expected outputs.
         digest: SHA-256 in hex over everything that the CPU provider's answer depends on or is compared with:
             the model, its external data, all data sets, and the tolerance of expected outputs.
+        work: Of one run with the first data set that was read; an estimate, which data of other sizes and
+            other forms of the model keep.
         recipe: What its inputs are generated from; None if it has test data.
         frozen: How it is judged, and its noise, if it is a case of a profile. Its golden is what its data
             sets expect.
@@ -68,6 +75,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     atol: float
     digest: str
     facts: ModelFacts
+    work: Work = Work()
     recipe: Recipe | None = None
     frozen: Frozen | None = None
     tasks: dict[str, str] = {}
@@ -116,7 +124,7 @@ def load_case(
     if suite.cache is None or state is None:
         return _frozen(_read(suite, model, path, dimensions, seed, settings)[0], suite, model)
     row_cache = open_row_cache(suite.cache)
-    name = repr((str(path), sorted(dimensions.items()), seed, settings))
+    name = repr((_FORMAT, str(path), sorted(dimensions.items()), seed, settings))
     kept = row_cache.get(name, state.text)
     case = None if kept is None else _unpack(kept, path)
     if case is None:
@@ -210,6 +218,7 @@ def _read(
         atol=tolerance.atol,
         digest=digest.hexdigest(),
         facts=facts,
+        work=work_of(proto, data_sets[0].inputs),
         recipe=recipe,
         tasks=settings.tasks,
     )
@@ -242,6 +251,7 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
     atol: float
     digest: str
     facts: ModelFacts
+    work: Work
     recipe: Recipe | None = None
     tasks: dict[str, str] = {}
 

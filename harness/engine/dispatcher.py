@@ -14,7 +14,8 @@ from harness.core.verdict import Cause, Phase
 from harness.corpus.case import Case
 from harness.corpus.errors import ModelError
 from harness.engine.cell_pipeline import CellPipeline
-from harness.engine.job import OTHER, PATHS, TENSOR_FOLDERS, Demands, declined, job
+from harness.engine.further import further_of_cell, further_of_question
+from harness.engine.job import OTHER, PATHS, REPEAT, TENSOR_FOLDERS, Demands, declined, job
 from harness.engine.outcome import Asked, Rejected, Unavailable, Unfeedable, Unsupported
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import Queues, TaskQueue
@@ -172,6 +173,8 @@ class Dispatcher(msgspec.Struct, frozen=True, eq=False):
             return False
         if OTHER in declines:
             message.pop(OTHER, None)
+        if REPEAT in declines and not (isinstance(task, CellTask) and self.plan.repeat(task.cell)):
+            message.pop(REPEAT, None)
         if reason := declined(declines, message):
             tensors.discard()
             self.pipeline.conclude(task, Unsupported(phase=Phase.CREATE, message=reason))
@@ -189,11 +192,15 @@ class Dispatcher(msgspec.Struct, frozen=True, eq=False):
         return True
 
     def _demands(self, task: Task, case: Case) -> Demands:
-        cell = task.cell if isinstance(task, CellTask) else None
+        if isinstance(task, QuestionTask):
+            further = further_of_question(self.plan, task.about, case)
+        else:
+            further = further_of_cell(self.plan, task.cell, case)
         return Demands(
-            scenario=self.plan.matrix.scenarios.settings(task.about.scenario, cell.axes if cell else ()),
-            latency=self.queues.latency(cell) if cell else None,
-            repeat=self.plan.repeat(cell) if cell else None,
+            scenario=further.scenario,
+            latency=self.queues.latency(task.cell) if isinstance(task, CellTask) else None,
+            repeat=further.repeat,
+            other=further.other,
             generation=self.pipeline.generation(task, case),
         )
 

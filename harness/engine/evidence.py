@@ -13,6 +13,7 @@ from harness.core.tolerance import FLOORS, computing_precision
 from harness.corpus.case import Case
 from harness.corpus.generation import Generation
 from harness.corpus.noisy import with_allowed
+from harness.engine.further import Further, further_of_cell
 from harness.engine.task import Kind
 from harness.golden.golden import Golden
 from harness.plan.plan import Plan
@@ -77,7 +78,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         delivers: Coarser precisions that the provider may compute in by its own default.
         wider: What may explain an error that the noise does not, the nearest first.
         exact_inputs: Whether the provider must not round the inputs.
-        repeat: How the cell is repeated; None if it is not.
+        repeat: How the matrix says that the cell is repeated; None if it does not say it.
+        further: How much was done with the session.
         generation: What a cell of the scenario ``generate`` plays; None in any other scenario.
     """
 
@@ -86,6 +88,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     wider: tuple[Wider, ...] = ()
     exact_inputs: bool = True
     repeat: RepeatSettings | None = None
+    further: Further = Further(repeat=None)
     generation: Generation | None = None
 
 
@@ -94,8 +97,9 @@ def rule_of(plan: Plan, cell: Cell, case: Case) -> Rule:
 
     That of a frozen case is frozen with it: neither the matrix nor what a provider documents changes it.
     """
+    further = further_of_cell(plan, cell, case)
     if case.frozen is not None:
-        return Rule(policy=case.frozen.policy)
+        return Rule(policy=case.frozen.policy, further=further)
     target = plan.target(cell.target)
     mode = target.mode_at(cell)
     precision_axis = cell.axis("precision")
@@ -115,6 +119,7 @@ def rule_of(plan: Plan, cell: Cell, case: Case) -> Rule:
         wider=wider,
         exact_inputs=FLOORS[computes] == "float32",
         repeat=plan.repeat(cell),
+        further=further,
     )
 
 

@@ -13,9 +13,10 @@ from typing import Any
 import msgspec
 
 from harness.core.cell import AXIS_DEFAULTS
-from harness.core.scenario import SCENARIOS, agent_module
+from harness.core.scenario import agent_module
 from harness.corpus.case import Case
 from harness.corpus.generation import Generation
+from harness.engine.further import has_other_inputs
 from harness.engine.task import Kind, Question
 from harness.engine.tensor_files import Tensors
 from harness.plan.runs_entry import LatencySettings, RepeatSettings
@@ -35,8 +36,8 @@ CHUNK_BYTES = 8 << 20
 PATHS, TENSOR_FOLDERS = "paths", "tensor_folders"
 """Declined ways of sending models and tensors; both have another one."""
 
-OTHER = "other"
-"""Declined field of a job that the harness leaves out; nothing is judged by its absence."""
+OTHER, REPEAT = "other", "repeat"
+"""Declined fields of a job that the harness leaves out; the record tells that the check was not made."""
 
 
 class Demands(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,13 +46,15 @@ class Demands(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         scenario: Settings of the scenario among its axes.
         latency: How the time of its runs is measured; None for not at all.
-        repeat: How often it is run; None for once, and a second time if that is cheap.
+        repeat: How often it is run; None for once.
+        other: Whether it is run with other inputs, too, where it can have some.
         generation: What the scenario ``generate`` plays; None in any other.
     """
 
     scenario: Mapping[str, Any] = {}
     latency: LatencySettings | None = None
     repeat: RepeatSettings | None = None
+    other: bool = True
     generation: Generation | None = None
 
 
@@ -89,7 +92,6 @@ def job(
         if axis.startswith(SESSION_ENTRY)
     }
     latency, repeat, generation = demands.latency, demands.repeat, demands.generation
-    once = repeat is not None and repeat.runs == repeat.sessions == 1
     played = {"scenario": module, "scenario_settings": dict(demands.scenario)}
     tensors.begin()
     try:
@@ -105,7 +107,7 @@ def job(
             **({} if latency is None else {"latency": msgspec.to_builtins(latency)}),
             **({} if repeat is None else {"repeat": msgspec.to_builtins(repeat)}),
             **({} if question is None else question.job_fields()),
-            **({"other": True} if _has_other_inputs(case, settings, question) and not once else {}),
+            **({"other": True} if demands.other and _has_other_inputs(case, settings, question) else {}),
             **({"form": axes[FORM]} if FORM in axes else {}),
             **({THREADS: int(axes[THREADS])} if THREADS in axes else {}),
             **({"entries": entries} if entries else {}),
@@ -147,12 +149,9 @@ def declined(declines: Mapping[str, str], job: Mapping[str, Any]) -> str:
 
 
 def _has_other_inputs(case: Case, axes: Mapping[str, str], question: Question | None) -> bool:
-    """Return whether a job runs other inputs between two runs of its only data set.
-
-    Only plain sessions do; a scenario decides about its inputs itself.
-    """
+    """Return whether a job can run other inputs between two runs of its only data set."""
     plainly = question is None or (question.kind is Kind.ANSWER and not question.others)
-    return plainly and SCENARIOS[axes["scenario"]].swaps_inputs and len(case.data_sets) == 1
+    return plainly and has_other_inputs(case, axes["scenario"])
 
 
 def _manifest(case: Case) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from harness.core.value import NamedValues, leaves_of
 from harness.core.value_digest import short_digest
 from harness.core.verdict import Phase
 from harness.core.weak_golden import why_weak
+from harness.core.work import OTHER_INPUTS, SECOND_RUN, Unchecked, short_of
 from harness.corpus.case import Case
 from harness.engine.compare_sets import by_name, compare_sets, flat
 from harness.engine.early_end import ended, tells_no_memory
@@ -55,6 +56,7 @@ def measure(outcome: Outcome, case: Case, evidence: Evidence, rule: Rule, provid
         undefined=dict(evidence.undefined or {}),
         own_cpu=None if evidence.own_cpu is None else _own_cpu(evidence.own_cpu),
         answered=evidence.answered,
+        unchecked=_unchecked(outcome, evidence, rule) if isinstance(outcome, Ran) else (),
     )
 
 
@@ -258,6 +260,20 @@ def _repeats(outcome: Ran, rule: Rule, *, draws_numbers: bool) -> Repeats | None
         return outcome.repeats
     bit_equal = rule.repeat.bit_equal and not draws_numbers
     return msgspec.structs.replace(outcome.repeats, bit_equal=bit_equal)
+
+
+def _unchecked(outcome: Ran, evidence: Evidence, rule: Rule) -> tuple[Unchecked, ...]:
+    """Return the checks that were not made: left out by the harness, or by the agent."""
+    further, golden = rule.further, evidence.golden
+    found = [*further.unchecked, *short_of(further.scenario, outcome.scenario)]
+    wanted = further.repeat
+    if wanted is not None and (wanted.runs > 1 or wanted.sessions > 1) and outcome.repeats is None:
+        found.append(Unchecked(check=SECOND_RUN, because="the agent does not tell of repeated runs"))
+    has_others = further.other and golden is not None and bool(golden.other)
+    if has_others and outcome.other is None and evidence.full is None:
+        why = "there are no outputs for them: the run with them failed, or the agent makes none"
+        found.append(Unchecked(check=OTHER_INPUTS, because=why))
+    return tuple(found)
 
 
 def _with_shape_ops(placement: Placement, case: Case) -> Placement:

@@ -94,6 +94,7 @@ class RepeatsFields(_Table, frozen=True, kw_only=True):
     sessions: Annotated[int, msgspec.Meta(ge=1, le=MOST_SESSION_RUNS)]
     distinct: Annotated[int, msgspec.Meta(ge=1, le=MOST_SESSION_RUNS)]
     max_abs: Annotated[float, msgspec.Meta(ge=0, le=1.7976931348623157e308)] | None
+    differing: Count | None = None
 
 
 class SpeedFields(_Table, frozen=True, kw_only=True):

@@ -30,7 +30,7 @@ from harness.corpus.row_cache import LARGEST, open_row_cache
 from harness.corpus.value_file import read_value, write_value
 from harness.golden.golden import Golden
 
-FORMAT = 5
+FORMAT = 6
 """Changes when the meaning of entries changes, but nothing that is part of their key."""
 
 

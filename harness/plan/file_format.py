@@ -15,6 +15,7 @@ from msgspec import UNSET, Meta, UnsetType
 from harness.core.model_settings import ModelSettings
 from harness.core.precision import AS_IS, CONVERSIONS
 from harness.core.structure import OPTION
+from harness.core.work import WORK_LIMIT
 from harness.plan.expectation import ExpectTable
 from harness.plan.places_entry import PlacesTable, PlaceTable, VariableName
 from harness.plan.runs_entry import LatencyTable, RepeatTable, Seconds
@@ -227,6 +228,14 @@ class TargetTable(msgspec.Struct, kw_only=True):
             description="Further tries of an unexpected failure; they show flakes and change no verdict.",
         ),
     ] = 0
+    work_limit: Annotated[
+        float,
+        Meta(
+            gt=0,
+            description="Operations of one run up to which a model is run again and with other inputs: "
+            "multiply-adds, bytes moved, and 10,000 for each node. What is left out stands in the record.",
+        ),
+    ] = WORK_LIMIT
     alone: Annotated[bool, Meta(description="Whether nothing else may run meanwhile.")] = False
     device_lock: Annotated[
         str | UnsetType,

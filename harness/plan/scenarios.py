@@ -22,6 +22,9 @@ LONGEST = 1 << 17
 MOST_NEW = 1024
 """Single steps at most."""
 
+MOST_S = 86_400
+"""Seconds of a scenario at most, and by default: how much is done is no matter of time."""
+
 FIGURE = "scenario."
 """Prefix of axes that no matrix has: what follows is a setting of the scenario, such as ``threads``."""
 
@@ -35,10 +38,11 @@ class Concurrent(msgspec.Struct, frozen=True, kw_only=True):
         int,
         Meta(
             ge=1,
-            le=86_400,
-            description="Seconds after which no further run begins; each thread makes one in any case.",
+            le=MOST_S,
+            description="Seconds after which no further run begins, for safety; each thread makes one in any "
+            "case. The record tells which runs are missing.",
         ),
-    ] = 20
+    ] = MOST_S
 
 
 class Sessions(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,10 +53,11 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
         int,
         Meta(
             ge=1,
-            le=86_400,
-            description="Seconds after which no further session is opened; two are in any case.",
+            le=MOST_S,
+            description="Seconds after which no further session is opened, for safety; two are in any case. "
+            "The record tells how many are missing.",
         ),
-    ] = 60
+    ] = MOST_S
 
 
 class Generate(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from harness.catalog.provider import Accuracy
 from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.core.precision import IN_MODEL
 from harness.core.structure import OPTION
+from harness.core.work import WORK_LIMIT
 from harness.plan.file_format import RenewAfter, TargetTable, Timeouts
 from harness.plan.known_provider import EP, known_provider, precision_mode, release_of, why_not
 from harness.plan.places import Places, places_from
@@ -60,6 +61,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         plugin: A package with ``get_library_path()``, or a library's path (absolute if it is local).
         options: Provider options of the target; ``options_at`` adds those of a cell.
         memory_limit_mb: Memory that a process may take, in MiB; None for no limit.
+        work_limit: Operations of one run up to which a model is run again; see ``harness.core.work``.
         places: Interchangeable runtimes; None for ``runtime`` alone.
         device_lock: Name of the device that sessions occupy; empty for none, None to derive it.
     """
@@ -79,6 +81,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     timeouts_s: Timeouts = Timeouts()
     memory_limit_mb: int | None = None
     retries: int = 0
+    work_limit: float = WORK_LIMIT
     alone: bool = False
     device_lock: str | None = None
     renew_after: RenewAfter = RenewAfter()

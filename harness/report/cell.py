@@ -80,7 +80,8 @@ def details_rank(record: Record) -> int | None:
         return 0
     if record.verdict is Verdict.PASS_PARTIAL:
         return 2
-    return {Family.FAILED: 1, Family.UNSUPPORTED: 3, Family.EXCLUDED: 4}.get(record.verdict.family)
+    rank = {Family.FAILED: 1, Family.UNSUPPORTED: 3, Family.EXCLUDED: 4}.get(record.verdict.family)
+    return 5 if rank is None and record.unchecked else rank
 
 
 def page_file(stem: str, number: int) -> str:

@@ -9,6 +9,7 @@ from harness.core.output_metrics import OutputMetrics
 from harness.core.own_error import own_error, without_verdict
 from harness.core.record import Record
 from harness.core.verdict import Family
+from harness.core.work import NOT_CHECKED, unchecked_words
 from harness.report.cell import REASON_CHARS, SHOWN_RETRIES, FaultLink, ReportCell, command_of, details_rank
 from harness.report.evidence import evidence, noise_words, scenario_facts
 from harness.report.figures import brief, first_of, multiple, plural
@@ -21,7 +22,10 @@ MAX_CAPTURED_CHARS = 300_000
 
 _SHOWN_OUTPUTS = 8
 _SHOWN_OPS = 12
-_SECTIONS = ("Unexpected", "Failed as expected", "Passed in part", "Unsupported", "Excluded")
+_SECTIONS = (
+    *("Unexpected", "Failed as expected", "Passed in part", "Unsupported", "Excluded"),
+    "Not checked",
+)
 
 
 class OutputRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,6 +162,9 @@ def _worth(record: Record) -> Iterator[tuple[str, str]]:
         yield "Approximate", one_line(record.approximate, REASON_CHARS)
     if record.unconfirmed:
         yield "Not confirmed in float64", one_line(record.unconfirmed, REASON_CHARS)
+    if record.unchecked:
+        told = unchecked_words(record.unchecked).removeprefix(NOT_CHECKED)
+        yield "Not checked", one_line(told, REASON_CHARS)
 
 
 def _times(record: Record) -> Iterator[tuple[str, str]]:

@@ -38,6 +38,7 @@ def evidence(record: Record) -> Iterator[tuple[str, str]]:
         repeats = record.repeats
         results = "the same bits" if repeats.distinct == 1 else f"{repeats.distinct:,} different results"
         apart = f", up to {brief(repeats.max_abs)} from the first" if repeats.max_abs else ""
+        apart += f", {plural(repeats.differing, 'run')} unlike the first" if repeats.differing else ""
         wanted = "; equal bits are required" if repeats.bit_equal else ""
         sessions = "one session" if repeats.sessions == 1 else f"each of {repeats.sessions:,} sessions"
         where = f"{plural(repeats.runs, 'run')} in {sessions}"

@@ -81,6 +81,10 @@ def _targets(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
         "*Unconfirmed*: cells that fail by values without a confirmation in float64. "
         "cells = tried + excluded + skipped + not run."
     )
+    if unchecked := sum(row.unchecked for row in targets):
+        yield ""
+        cells = plural(unchecked, "cell")
+        yield f"Not checked: {cells} without a second run or another check; `cells.csv` has the reasons."
 
 
 def _noise(report: Report) -> Iterator[str]:

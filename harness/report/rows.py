@@ -9,6 +9,7 @@ import msgspec
 from harness.core.agreement import agreements_words, least_share
 from harness.core.record import Record
 from harness.core.verdict import Family, Phase, Verdict
+from harness.core.work import unchecked_words
 from harness.report.column import column_of
 from harness.report.merge import MergedRun
 from harness.report.view import Report
@@ -32,6 +33,7 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
         approximate: Cells that pass by what the EP documents, with more than the rounding of their model.
         unconfirmed: Cells that fail by values, which float64 has not confirmed.
         flaky: Failed cells that gave another verdict when tried again.
+        unchecked: Cells with a check that was left out, such as a second run.
         median_bits: Median of the delivered bits of compute-heavy cells; null without figures.
         noise_precision: Precision of the rounding noise in the following; empty if no cell has a figure.
         noise_cells: Cells whose error is known as a multiple of that noise.
@@ -64,6 +66,7 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
     approximate: int
     unconfirmed: int
     flaky: int
+    unchecked: int
     median_bits: float | None
     noise_precision: str
     noise_cells: int
@@ -114,7 +117,9 @@ class CellRow(RecordRow, frozen=True, kw_only=True):
         agreement: The least part of a task's answers that do not disagree with the golden's; null if no task
             is known, or no figure.
         answers: The same in words, for each output and task; may be empty.
-        results: Different results of repeated runs, bit for bit; null if no repeats were requested.
+        unchecked: Checks that were left out, and why; empty if none was.
+        runs: How often the first data set was run, over all sessions; null if that is not known.
+        results: Different results of these runs, bit for bit.
         mismatched: Elements outside the tolerance, of all outputs.
         elements: Elements compared.
         p50_ms: Median latency, if it was measured.
@@ -149,6 +154,8 @@ class CellRow(RecordRow, frozen=True, kw_only=True):
     unconfirmed: str
     agreement: float | None
     answers: str
+    unchecked: str
+    runs: int | None
     results: int | None
     mismatched: int
     elements: int
@@ -164,7 +171,7 @@ _COPIED = (
     *("axes", "verdict", "expected", "flaky", "phase", "cause"),
     *("reason", "weak_golden", "approximate", "unconfirmed", "golden", "started"),
 )
-_COUNTS = ("cells", "skipped", "excluded", "tried", "approximate", "unconfirmed", "flaky")
+_COUNTS = ("cells", "skipped", "excluded", "tried", "approximate", "unconfirmed", "flaky", "unchecked")
 _SHARES = ("weak", "untested", "unsupported", "failed")
 
 
@@ -241,6 +248,8 @@ def _row(record: Record, columns: Mapping[str, Any]) -> CellRow:
         nearer=record.adjudication[0].nearer if record.adjudication else "",
         agreement=least_share(record.agreement),
         answers=agreements_words(record.agreement),
+        unchecked=unchecked_words(record.unchecked),
+        runs=record.repeats.runs * record.repeats.sessions if record.repeats else None,
         results=record.repeats.distinct if record.repeats else None,
         mismatched=sum(output.mismatched for output in record.outputs),
         elements=sum(output.elements for output in record.outputs),

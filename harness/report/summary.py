@@ -26,6 +26,7 @@ class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True):
         approximate: Cells that pass by what the EP documents, with more than the rounding of their model.
         unconfirmed: Cells that fail by values, which float64 has not confirmed.
         flaky: Failed cells that gave another verdict when tried again.
+        unchecked: Cells with a check that was left out, such as a second run.
         kinds: Family -> ``(verdict in words, count)``, the most frequent first.
     """
 
@@ -46,6 +47,7 @@ class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True):
     approximate: int
     unconfirmed: int
     flaky: int
+    unchecked: int
     kinds: dict[str, tuple[tuple[str, int], ...]]
     bar: tuple[Segment, ...]
 
@@ -57,13 +59,14 @@ def summarise(column: Column, records: Iterable[Record], *, complete: bool) -> C
     """
     verdicts: Counter[Verdict] = Counter()
     tones: Counter[str] = Counter()
-    flaky = approximate = unconfirmed = 0
+    flaky = approximate = unconfirmed = unchecked = 0
     for record in records:
         verdicts[record.verdict] += 1
         tones[tone_of(record)] += 1
         flaky += record.flaky
         approximate += bool(record.approximate)
         unconfirmed += bool(record.unconfirmed)
+        unchecked += bool(record.unchecked)
     families: Counter[Family] = Counter()
     for verdict, count in verdicts.items():
         families[verdict.family] += count
@@ -93,6 +96,7 @@ def summarise(column: Column, records: Iterable[Record], *, complete: bool) -> C
         approximate=approximate,
         unconfirmed=unconfirmed,
         flaky=flaky,
+        unchecked=unchecked,
         kinds=_kinds(verdicts),
         bar=stacked((tone, tones[tone]) for tone in TONES),
     )

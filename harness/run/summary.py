@@ -47,10 +47,11 @@ def table(rows: "Sequence[TargetRow]") -> list[str]:
 def remarks(rows: "Sequence[TargetRow]") -> Iterator[tuple[str, str]]:
     """Yield what the table does not show, as pairs of a word and a line."""
     weak = sum(row.weak.total() for row in rows)
-    approximate, unconfirmed, flaky, timed, disturbed, judged, without = (
+    approximate, unconfirmed, flaky, timed, disturbed, judged, without, unchecked = (
         sum(getattr(row, field) for row in rows)
         for field in (
             *("approximate", "unconfirmed", "flaky", "timed", "disturbed", "by_noise", "without_noise"),
+            "unchecked",
         )
     )
     for row in rows:
@@ -69,6 +70,8 @@ def remarks(rows: "Sequence[TargetRow]") -> Iterator[tuple[str, str]]:
     if judged or without:
         noise = f", {without:,} without noise" if without else ""
         yield "noise", f"{_counted(judged)} judged by rounding noise{noise}"
+    if unchecked:
+        yield "not checked", f"{_counted(unchecked)} without a second run or another check; records say why"
     if timed:
         by = f", {disturbed:,} disturbed by other programs" if disturbed else ""
         yield "latency", f"{_counted(timed)} measured{by}"

@@ -23,6 +23,7 @@ class TargetRow(msgspec.Struct, kw_only=True):
         disturbed: Of these, measured while other programs used the processors.
         by_noise: Judged by the rounding noise of their models.
         without_noise: To be judged so, but with a model that has no noise.
+        unchecked: With a check that was left out.
         reason: Why the target is unavailable; empty if it is not.
         places: Cells by place; empty if the target has no places.
         alone: Place -> cells that fail there and at no other place.
@@ -40,6 +41,7 @@ class TargetRow(msgspec.Struct, kw_only=True):
     disturbed: int = 0
     by_noise: int = 0
     without_noise: int = 0
+    unchecked: int = 0
     reason: str = ""
     places: Counter[str] = msgspec.field(default_factory=Counter)
     alone: Counter[str] = msgspec.field(default_factory=Counter)
@@ -76,6 +78,7 @@ class TargetRow(msgspec.Struct, kw_only=True):
             output.noise is not None and output.noise.rms_limit is not None for output in record.outputs
         )
         self.without_noise += bool(record.no_spread)
+        self.unchecked += bool(record.unchecked)
         if record.verdict is Verdict.UNAVAILABLE:
             self.reason = self.reason or f"{record.cause}: {record.reason}"
 

@@ -11,6 +11,7 @@ from harness.core.cell import Cell
 from harness.core.fault import Confirmation, Usage
 from harness.core.scenario import PLAIN, SCENARIOS
 from harness.core.verdict import Phase, Verdict
+from harness.core.work import MOST_OFTEN
 from harness.plan.plan import Plan
 from harness.plan.runs_entry import REPEAT, RepeatSettings, repeat_axes
 from harness.plan.scenarios import FIGURE
@@ -28,7 +29,10 @@ ONCE = RepeatSettings(runs=1, sessions=1, bit_equal=False)
 """One run in one session, and none with other inputs."""
 
 TWICE = RepeatSettings(runs=2, sessions=1, bit_equal=False)
-"""What a plain cell does without a word in the matrix: a run, one with other inputs, and the first again."""
+"""The least that shows a fault of a later run: a run, one with other inputs, and the first again."""
+
+OFTEN = RepeatSettings(runs=MOST_OFTEN, sessions=1, bit_equal=False)
+"""What a plain cell of a small model does without a word in the matrix."""
 
 _IN_RUNS = frozenset({Verdict.CRASH, Verdict.ERROR, Verdict.HANG, Verdict.OUT_OF_MEMORY})
 _AFTER_CREATE = frozenset({Phase.RUN, Phase.TEARDOWN})
@@ -99,9 +103,15 @@ def _with_needed_axes(subject: Subject, check: Check) -> Check:
             return once
         if counts_sessions(check.axes):
             check = _first_failing(subject, check, with_axes(check.axes, ((REPEATED_SESSIONS, "1"),)))
-    if repeated:
-        return check
-    return msgspec.structs.replace(check, axes=with_axes(check.axes, repeat_axes(TWICE)))
+    return check if repeated else _in_further_runs(subject, check)
+
+
+def _in_further_runs(subject: Subject, check: Check) -> Check:
+    """Return a check with two runs, or with as many as small models have if two are too few."""
+    twice = _first_failing(subject, check, with_axes(check.axes, repeat_axes(TWICE)))
+    if twice is not check:
+        return twice
+    return msgspec.structs.replace(check, axes=with_axes(check.axes, repeat_axes(OFTEN)))
 
 
 def least_usage(subject: Subject, check: Check, confirmation: Confirmation, budget: Budget) -> Check:

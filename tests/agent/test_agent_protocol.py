@@ -38,8 +38,12 @@ def test_a_result_has_all_that_judging_needs(serve: Serve, parse: Parse) -> None
 
 
 def test_a_second_run_is_reported_only_if_it_differs(serve: Serve, parse: Parse) -> None:
-    result = serve(parse("g () => (float[8] y) { y = RandomNormal<shape = [8]>() }", opset=17, ir=9))
+    twice = {"runs": 2, "sessions": 1, "bit_equal": False}
+    random = parse("g () => (float[8] y) { y = RandomNormal<shape = [8]>() }", opset=17, ir=9)
+    result = serve(random, repeat=twice)
     assert result["second"] != result["outputs"][0]
+    assert "second" not in serve(parse(ADD), ONE, repeat=twice)
+    assert "second" not in serve(random)
 
 
 @pytest.mark.parametrize("level", ["disabled", "basic", "extended", "layout", "all"])

@@ -39,6 +39,7 @@ FAULTS = [
     ("rounds_the_identities_of_jobs", "below 2^53", "order"),
     ("makes_up_its_placement", "every node", "placement"),
     ("runs_the_first_data_set_only", "data sets", "form"),
+    ("repeats_only_what_is_quick", "takes long", "form"),
     ("plays_no_ways", "scenario generate", "form"),
     ("sorts_its_outputs", "order of their names", "value"),
     ("dies_in_a_run", "the right one", "died"),

@@ -26,12 +26,18 @@ const ort = {{
     async create(source, settings) {{
       made.push(settings);
       const number = (sessions += 1);
+      let runs = 0;
+      let kept = null;
       return {{
         inputNames: ['x'], outputNames: ['y'], outputMetadata: [{{ type: 'float32' }}],
         async run({{ x }}) {{
           if (number > 1 && value.error) throw new Error(value.error);
-          const more = (value.drift ?? 0) * number;
+          runs += 1;
+          if (runs === 1 && value.slowMs) await new Promise((done) => setTimeout(done, value.slowMs));
+          const more = (value.drift ?? 0) * number + (value.flaky?.includes(runs) ? 1 : 0);
+          if (value.keeps && kept) return {{ y: new Tensor('float32', kept, x.dims) }};
           const data = x.data.map((each) => Math.max(each, 0) + more);
+          kept = data;
           return {{ y: new Tensor('float32', data, x.dims) }};
         }},
         async release() {{}},
@@ -53,8 +59,11 @@ const x = {{ dtype: 'float32', shape: [2], data: new Uint8Array(new Float32Array
 const job = {{ model: '', data_sets: [[['x', x]]], ...value.job }};
 const played = new Job(target, host, job, {{ bytes: new Uint8Array(), path: 'm.onnx' }}, async () => {{}});
 const result = await played.play();
-const {{ status, kind, message, scenario, placement }} = result;
-give({{ status, kind, message, scenario, placement, sick: played.sick, made: made.slice(1) }});
+const {{ status, kind, message, scenario, placement, repeats }} = result;
+const floats = (outputs) => outputs && Array.from(new Float32Array(outputs[0].data.slice().buffer));
+const [second, other] = [floats(result.second), floats(result.other)];
+const all = {{ status, kind, message, scenario, placement, repeats, second, other }};
+give({{ ...all, sick: played.sick, made: made.slice(1) }});
 """
 
 
@@ -131,3 +140,38 @@ def test_graph_capture_is_on_or_off(evaluate: Callable[..., Any]) -> None:
     )
     assert evaluate(script, {"options": {"enableGraphCapture": "yes"}}) == "enableGraphCapture"
     assert evaluate(script, {"options": {"enableGraphCapture": "0"}})["status"] == "ok"
+
+
+TEN = {"repeat": {"runs": 10, "sessions": 1, "bit_equal": False}, "other": True}
+
+
+@pytest.mark.parametrize("slow_ms", [0, 600])
+def test_how_often_it_runs_is_no_matter_of_time(evaluate: Callable[..., Any], slow_ms: int) -> None:
+    found = evaluate(PLAY, {"job": TEN, "slowMs": slow_ms, "keeps": True})
+    assert found["repeats"] == {"runs": 10, "sessions": 1, "distinct": 1, "differing": 0, "max_abs": 0}
+    assert found["other"] == [0, 2]  # the output for the inputs before
+
+
+@pytest.mark.parametrize("slow_ms", [0, 600])
+def test_runs_that_differ_are_counted(evaluate: Callable[..., Any], slow_ms: int) -> None:
+    found = evaluate(
+        PLAY, {"job": TEN, "slowMs": slow_ms, "flaky": [5, 8]}
+    )  # the second run is that of `other`
+    assert found["repeats"] == {"runs": 10, "sessions": 1, "distinct": 2, "differing": 2, "max_abs": 1}
+    assert found["second"] == [1, 3]
+    assert found["other"] == [2, 0]
+
+
+def test_without_being_told_it_runs_once(evaluate: Callable[..., Any]) -> None:
+    found = evaluate(PLAY, {"flaky": [2]})
+    assert not {"repeats", "second", "other"} & found.keys()
+
+
+@pytest.mark.parametrize(("runs", "again"), [(2, 2), (1, 0)])
+def test_shapes_are_run_again_as_it_is_told(evaluate: Callable[..., Any], runs: int, again: int) -> None:
+    repeat = {"runs": runs, "sessions": 1, "bit_equal": False}
+    program = PLAY.replace("data_sets: [[['x', x]]]", "data_sets: [[['x', x]], [['x', x]]]")
+    found = evaluate(program, {"job": {"scenario": "dynamic_shapes", "repeat": repeat}, "slowMs": 600})
+    assert len(found["scenario"]["run_ms"]) == 2
+    assert sum(took > 0 for took in found["scenario"]["again_ms"]) == again
+    assert ("repeats" in found) is (runs > 1)

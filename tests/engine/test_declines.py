@@ -11,6 +11,7 @@ import pytest
 from harness.core.record import Record
 from harness.core.value import Map, Sequence, Value, tensor, to_wire
 from harness.core.verdict import Verdict
+from harness.core.work import Unchecked
 from harness.engine import connection
 from harness.engine.connection import Greeting, find_greeting
 from harness.engine.events import Event, Finished
@@ -112,3 +113,20 @@ def test_without_paths_and_folders_everything_travels_in_messages(
     env = {**fake_env, "EP_HARNESS_CACHE": str(tmp_path / "cache")}
     assert [record.verdict for record in records(tmp_path, run_matrix, env)] == [Verdict.PASS]
     assert list((tmp_path / "cache" / "models").glob("*/1_fine.onnx"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the fake needs POSIX")
+def test_a_second_run_that_is_declined_is_told(
+    tmp_path: Path,
+    run_matrix: Run,
+    write_model: Write,
+    fake_env: dict[str, str],
+    declining: Callable[..., None],
+) -> None:
+    write_model(tmp_path / "models" / "1_fine.onnx")
+    declining(repeat="it runs everything once")
+    (record,) = records(tmp_path, run_matrix, fake_env)
+    assert record.verdict is Verdict.PASS
+    assert record.repeats is None
+    because = "the agent does not tell of repeated runs"
+    assert record.unchecked == (Unchecked(check="second run", because=because),)

@@ -43,8 +43,8 @@ def test_settings_have_defaults_and_can_be_set() -> None:
     scenarios = matrix(
         axes={"scenario": ["concurrent", "sessions"]}, scenarios={"concurrent": {"threads": 2}}
     ).scenarios
-    assert scenarios.settings("concurrent") == {"threads": 2, "runs": 25, "budget_s": 20}
-    assert scenarios.settings("sessions") == {"count": 20, "budget_s": 60}
+    assert scenarios.settings("concurrent") == {"threads": 2, "runs": 25, "budget_s": 86400}
+    assert scenarios.settings("sessions") == {"count": 20, "budget_s": 86400}
     assert scenarios.settings("io_binding") == {}
     generate = matrix(
         axes={"scenario": ["generate"]}, scenarios={"generate": {"ways": ["step"], "prompt": [5, 7]}}

@@ -5,9 +5,13 @@ import re
 from collections.abc import Callable
 
 from harness.core.output_metrics import Noise, OutputMetrics
-from harness.core.record import Record
+from harness.core.record import Record, Repeats
 from harness.core.verdict import Verdict
+from harness.core.work import Unchecked
+from harness.report.evidence import evidence
+from harness.report.markdown import to_markdown
 from harness.report.merge import MergedRun
+from harness.report.rows import cell_rows, target_rows
 from harness.report.view import Report, build_report
 
 WRONG = OutputMetrics(
@@ -55,3 +59,31 @@ def test_each_figure_is_below_its_heading(
     }
     assert (exact["Output"], exact["Out of tolerance"], exact["Bits"]) == ("exact int64[]", "0 of 1", "exact")
     assert exact["Error / noise"] == ""
+
+
+def test_what_was_not_checked_is_told_on_the_page_and_in_the_table(
+    record: Callable[..., Record], merged: Callable[..., MergedRun], site: Callable[[Report], dict[str, str]]
+) -> None:
+    why = "one run takes 2.1e+10 operations, more than 1e+10"
+    left = tuple(Unchecked(check=check, because=why) for check in ("second run", "other inputs"))
+    once = Repeats(runs=1, sessions=1, distinct=1)
+    often = Repeats(runs=10, sessions=1, distinct=2, differing=3, max_abs=0.5)
+    records = [record("large", unchecked=left, repeats=once), record("small", repeats=often)]
+    report = build_report(merged(records), lambda *_: "", {})
+    page = words(site(report)["cells.html"])
+    assert f"second run, other inputs; because {why}" in page
+    large, small = cell_rows(report.run)
+    assert large.unchecked == f"not checked: second run, other inputs; because {why}"
+    assert (large.runs, small.runs, small.results, small.unchecked) == (1, 10, 2, "")
+    (target,) = target_rows(report)
+    assert target.unchecked == 1
+    assert "Not checked: 1 cell without a second run or another check" in to_markdown(report, (target,))
+
+
+def test_how_often_a_cell_ran_and_how_many_runs_differ(record: Callable[..., Record]) -> None:
+    often = Repeats(runs=10, sessions=1, distinct=2, differing=3, max_abs=0.5)
+    told = dict(evidence(record("small", repeats=often)))["Repeats"]
+    assert (
+        told
+        == "10 runs in one session: 2 different results, up to 0.5 from the first, 3 runs unlike the first"
+    )

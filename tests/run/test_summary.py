@@ -14,6 +14,7 @@ from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.record import SCHEMA, Record
 from harness.core.verdict import Family, Verdict
+from harness.core.work import Unchecked
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
@@ -105,6 +106,18 @@ def test_the_line_counts_measured_cells_over_all_targets() -> None:
     many = msgspec.structs.replace(row(0), timed=10_000, disturbed=10_000)
     assert [*remarks([many])] == [("latency", "10,000 cells measured, 10,000 disturbed by other programs")]
     assert len(f"latency      {next(remarks([many]))[1]}") <= WIDTH
+
+
+def test_the_line_counts_cells_without_a_check(plan: Plan) -> None:
+    tally = Tally(plan)
+    left = (Unchecked(check="second run", because="it works too much"),)
+    for cell in plan.cells:
+        tally.add(record(cell, Verdict.PASS, expected=True, unchecked=left if cell.model == "a.onnx" else ()))
+    assert [*remarks(tally.rows()[:1])] == [
+        ("not checked", "1 cell without a second run or another check; records say why")
+    ]
+    many = msgspec.structs.replace(row(0), unchecked=10_000)
+    assert len(f"not checked  {next(remarks([many]))[1]}") <= WIDTH
 
 
 def test_the_line_counts_cells_judged_by_noise(plan: Plan) -> None:

@@ -132,10 +132,10 @@ def test_only_trials_that_count_sessions_need_fresh_processes() -> None:
 @pytest.mark.parametrize(
     ("signature", "axes", "usage", "tried"),
     [
-        (ERROR, {}, Usage(runs=2), 1),
+        (ERROR, {}, Usage(runs=2), 2),
         (ERROR, {REPEATED_RUNS: "9"}, Usage(runs=9), 1),
         (Signature(verdict=Verdict.ERROR, phase=Phase.CREATE), {}, None, 0),
-        (Signature(verdict=Verdict.NONDETERMINISTIC, message=SECOND_RUN), {}, Usage(runs=2), 0),
+        (Signature(verdict=Verdict.NONDETERMINISTIC, message=SECOND_RUN), {}, Usage(runs=2), 1),
         (Signature(verdict=Verdict.MISMATCH, message=FIRST_RUN), {REPEATED_RUNS: "9"}, None, 0),
     ],
 )
@@ -145,6 +145,12 @@ def test_further_runs_stay_if_the_failure_needs_them(
     check = used(lambda axes: int(axes.get(REPEATED_RUNS, 2)) > 1, axes, signature=signature)
     assert usage_of(needed(check).axes) == usage
     assert len(check.tried) == tried
+
+
+def test_a_failure_of_a_late_run_keeps_as_many_as_a_small_model_has() -> None:
+    seldom = Signature(verdict=Verdict.NONDETERMINISTIC, message=SECOND_RUN)
+    check = used(lambda axes: int(axes.get(REPEATED_RUNS, 10)) > 6, {}, signature=seldom)
+    assert usage_of(needed(check).axes) == Usage(runs=10)
 
 
 def test_one_run_is_enough_for_a_failure_of_the_first_one() -> None:

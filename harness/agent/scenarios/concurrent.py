@@ -127,6 +127,7 @@ class _ConcurrentRuns:
     def _work(self, number: int, runs: int, until: float) -> None:
         try:
             for turn in range(runs):
+                # A limit for safety: the harness tells in the record that runs are missing.
                 if self.stopped.is_set() or (turn and time.perf_counter() > until):
                     break
                 self._run_once((number + turn) % self.given)

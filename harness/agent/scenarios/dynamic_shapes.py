@@ -9,15 +9,16 @@ import time
 
 from harness.agent.job_run import JobRun
 from harness.agent.plain import conclude
-from harness.agent.run import REPEAT_LIMIT_MS
+from harness.agent.repeat import Tally
 from harness.agent.system import elapsed_ms
 
 _NOT_REPEATED_MS = -1.0
 
 
 def play(job_run: JobRun) -> None:
-    """Run each data set, twice if the first run was quick, and report the time of each run."""
+    """Run each data set, twice if the job asks for it, and report the time of each run."""
     job_run.create()
+    twice = job_run.job.get("repeat", {"runs": 1})["runs"] > 1
     sent: list[object] = []
     first_ms: list[float] = []
     again_ms: list[float] = []
@@ -28,13 +29,15 @@ def play(job_run: JobRun) -> None:
         first_ms.append(job_run.run_ms)
         sent.append(job_run.send(outputs))
         again_ms.append(_NOT_REPEATED_MS)
-        if first_ms[-1] < REPEAT_LIMIT_MS:
+        if twice:
+            job_run.further()
             started = time.perf_counter()
             again = job_run.runner(feeds)
             again_ms[-1] = elapsed_ms(started)
-            if again != outputs:
-                differing += 1
-                if len(sent) == 1:
-                    job_run.report_second(outputs, again)
+            differing += again != outputs
+            if len(sent) == 1:
+                tally = Tally(outputs)
+                tally.add(again)
+                tally.report(job_run)
         job_run.facts.update(run_ms=first_ms, again_ms=again_ms, differing_again=differing)
     conclude(job_run)

@@ -18,12 +18,14 @@ from harness.agent.decoding.text import Text
 from harness.agent.errors import UnsupportedError
 from harness.agent.job_run import JobRun
 from harness.agent.plain import conclude
-from harness.agent.run import REPEAT_LIMIT_MS
+from harness.agent.repeat import Tally
 from harness.agent.system import elapsed_ms
 
 
 def play(job_run: JobRun) -> None:
-    """Play each data set; then the first one again, for what the others may have left behind.
+    """Play each data set; then the first one again if the job asks for it.
+
+    It shows what the others may have left behind.
 
     Raises:
         UnsupportedError: Not one way can be played.
@@ -48,8 +50,10 @@ def play(job_run: JobRun) -> None:
             first = outputs
     if len(declined) == len(job["generate"]["plays"]):
         raise UnsupportedError("; ".join(sorted({why for _, why in declined})))
-    if first and facts["way_ms"][0] < REPEAT_LIMIT_MS:
-        job_run.report_second(first, _played(job_run, 0))
+    if first and job.get("repeat", {"runs": 1})["runs"] > 1:
+        tally = Tally(first)
+        tally.add(_played(job_run, 0))
+        tally.report(job_run)
     with contextlib.suppress(Exception):  # it is for people, and the ways above have shown any fault
         result["generated"]["text"] = chosen_tokens(job_run)
     if job_run.stopwatch is not None:

@@ -15,7 +15,8 @@ from harness.agent.difference import difference
 from harness.agent.errors import MissingOutputsError, UnsupportedError
 from harness.agent.job_run import JobRun
 from harness.agent.plain import conclude
-from harness.agent.run import REPEAT_LIMIT_MS, Runner
+from harness.agent.repeat import Tally
+from harness.agent.run import Runner
 from harness.agent.system import elapsed_ms
 from harness.agent.text import clean
 from harness.agent.wire import to_feed
@@ -41,22 +42,20 @@ def play(job_run: JobRun) -> None:
     apart = 0.0
     for index, inputs in enumerate(job_run.job["data_sets"]):
         feeds = {name: to_feed(wire) for name, wire in inputs}
-        job_run.enter("run")
+        job_run.begin_run()
         bound.bind(feeds)
         started = time.perf_counter()
         bound.run()
-        took_ms = elapsed_ms(started)
+        job_run.result["timings_ms"].setdefault("first_run", elapsed_ms(started))
         outputs = bound.fetch()
-        job_run.result["timings_ms"].setdefault("first_run", took_ms)
         job_run.facts.update(bound.facts())
         job_run.result["outputs"].append(job_run.send(outputs))
-        if index == 0 and took_ms < REPEAT_LIMIT_MS:
-            bound.run()
-            job_run.report_second(outputs, bound.fetch())
+        if index == 0:
+            _repeat(job_run, bound, outputs)
         if index == 0 and job_run.stopwatch is not None:
             job_run.stopwatch.time(job_run, bound.run, "bound")
             job_run.report_second(outputs, bound.fetch())
-        job_run.enter("run")
+        job_run.begin_run()
         try:
             apart = max(apart, difference(job_run.runner(feeds), outputs))
         except MissingOutputsError as error:
@@ -66,6 +65,18 @@ def play(job_run: JobRun) -> None:
     if apart:
         job_run.facts["difference"] = apart
     conclude(job_run)
+
+
+def _repeat(job_run: JobRun, bound: Bound, first: list[Any]) -> None:
+    """Make the further runs that the job asks for, with what is bound already."""
+    if "repeat" not in job_run.job:
+        return
+    tally = Tally(first)
+    for _ in range(job_run.job["repeat"]["runs"] - 1):
+        job_run.further()
+        bound.run()
+        tally.add(bound.fetch())
+    tally.report(job_run)
 
 
 class Bound:

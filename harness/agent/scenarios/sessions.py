@@ -29,6 +29,7 @@ def play(job_run: JobRun) -> None:
             job_run.create()
             stats.create_ms.append(job_run.result["timings_ms"]["create"])
             stats.compare([job_run.run(inputs)[1] for inputs in job_run.job["data_sets"]])
+            # A limit for safety: the harness tells in the record that sessions are missing.
             over = number > 1 and time.perf_counter() - began > settings["budget_s"]
             if over or number == settings["count"]:
                 break

@@ -13,6 +13,7 @@ import enum
 import fcntl
 import json
 import os
+import random
 import resource
 import signal
 import stat
@@ -36,6 +37,8 @@ LIBRARY_MISSING = (
 )
 FLOOD_BYTES = 100 << 20
 WARM_RUNS = 6
+SLOW_S = 0.8
+FLAKY_SHARE = 0.2
 CUDA_700 = "CUDA error 700: an illegal memory access was encountered"
 
 __version__ = os.environ.get("FAKE_VERSION", "1.31.1")
@@ -490,6 +493,7 @@ class InferenceSession:
         if options.get("precision") == "wrong":
             raise Fail(f"unknown value for an option of {name}")
         self.kept: dict[str, Any] = {}
+        self.chance = random.Random(STATE.model)  # noqa: S311 - the same at each start
         act(self.fault, "create")
         unloaded = FAULT == "needs_libraries" and not STATE.loaded
         dropped = unloaded or FAULT in {"dropped", "library_on_stderr"} or self.fault == "dropped_at_create"
@@ -534,8 +538,7 @@ class InferenceSession:
         x = feeds["x"]
         right = {"y": np.maximum(x, 0) + STATE.shift, "k": x.astype(np.int32), "z": -x * self.error}
         outputs = bent(self.fault, right, self.runs)
-        if self.fault == "keeps":
-            outputs = self.kept = self.kept or outputs
+        outputs = self.by_run(outputs)
         if self.fault == "other_context" and self.compiled:
             outputs["z"] = outputs["z"] + 1
         if self.met:
@@ -544,6 +547,16 @@ class InferenceSession:
             STATE.answers = right
         self.runs += 1
         return [outputs.get(name, outputs["y"]) for name in names]
+
+    def by_run(self, outputs: dict[str, Any]) -> dict[str, Any]:
+        """The outputs, as far as they depend on which run of the session it is."""
+        if self.fault.startswith("slow") and not self.runs:
+            time.sleep(SLOW_S)
+        if self.fault.endswith("flaky") and self.chance.random() < FLAKY_SHARE:
+            outputs["z"] = outputs["z"] + 1
+        if self.fault.endswith("keeps"):
+            outputs = self.kept = self.kept or outputs
+        return outputs
 
     def meet(self) -> None:
         """Wait for another run of this session; one alone is let pass, as are the first ones."""

@@ -1,0 +1,297 @@
+"""How much one run of a model works: multiply-adds, and bytes that are read and written."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from harness.core.value import NamedValues, Tensor, value_bytes
+from harness.core.work import Work
+from harness.corpus.element_types import ELEMENT_TYPES
+from harness.corpus.nodes import bodies
+from harness.corpus.protos import tensor_value
+from harness.corpus.work.size import NOT_KNOWN, UNKNOWN, Size, attribute, counted, known_dims, of_dims
+from harness.corpus.work.sizes import result_of
+
+if TYPE_CHECKING:
+    import onnx
+
+_TERMS = 64.0
+"""Terms of a sum of unknown length: the middle, on a logarithmic scale, of 1 and 4096."""
+
+_TURNS = 16.0
+"""Turns of a loop whose number only a run shows."""
+
+_CONSTANT_ELEMENTS = 64
+"""A constant up to this size may be a shape, axes or factors, and is read."""
+
+_DEPTH = 8
+"""Local functions and bodies inside each other that are followed."""
+
+_PARTLY_READ = frozenset({"Gather", "GatherElements", "GatherND", "Shape", "Size", "Slice", "Split"})
+"""Operators that read no more of their first input than they give."""
+
+_VIEWS = frozenset({"Constant", "Identity", "Reshape", "Shape", "Size", "Squeeze", "Unsqueeze", "Flatten"})
+"""Operators that need not move a byte."""
+
+
+def work_of(model: "onnx.ModelProto", inputs: NamedValues) -> Work:
+    """Return the work of one run with these inputs.
+
+    Every operator counts as many multiply-adds as it has results, those with sums as many as they have terms,
+    and all its operands and results as bytes. What only a run shows is guessed, always alike: a loop takes
+    16 turns.
+    """
+    outside = {
+        name: of_dims(value.array.shape, value.array.itemsize)
+        if isinstance(value, Tensor)
+        else Size(value_bytes(value) / 4)
+        for name, value in inputs
+    }
+    try:
+        return _Counter(model).graph(model.graph, outside, _DEPTH)
+    except (*NOT_KNOWN, RecursionError):  # a model that no runtime takes either
+        return Work(nbytes=sum(value_bytes(value) for _, value in inputs), nodes=len(model.graph.node))
+
+
+class _Counter:
+    def __init__(self, model: "onnx.ModelProto") -> None:
+        self.functions = {(one.domain, one.name): one for one in model.functions}
+
+    def graph(self, graph: "onnx.GraphProto", outside: Mapping[str, Size], depth: int) -> Work:
+        """Return the work of a graph that sees tensors from outside, its inputs among them."""
+        sizes = dict(outside)
+        for weight in graph.initializer:
+            sizes.setdefault(weight.name, _of_weight(weight))
+        for sparse in graph.sparse_initializer:
+            sizes.setdefault(sparse.values.name, of_dims(sparse.dims))
+        symbols = _symbols(graph, sizes)
+        for port in (*graph.value_info, *graph.output, *graph.input):
+            if (declared := _declared(port.type, symbols)) is not None:
+                sizes.setdefault(port.name, declared)
+        return self.nodes(graph.node, sizes, depth)
+
+    def nodes(self, nodes: "Iterable[onnx.NodeProto]", sizes: dict[str, Size], depth: int) -> Work:
+        """Return the work of nodes in their order; the sizes of their results are added."""
+        multiply_adds = nbytes = count = 0.0
+        for node in nodes:
+            given = [sizes.get(name, UNKNOWN) if name else None for name in node.input]
+            result = _constant(node) or result_of(node, given)
+            for index, name in enumerate(node.output):
+                # What the model declares is right, but it does not declare the numbers of a shape.
+                if name and (name not in sizes or (result.values and not index)):
+                    sizes[name] = result
+            results = [sizes[name] for name in node.output if name]
+            inner = self.inner(node, given, sizes, depth) if depth else Work()
+            multiply_adds += inner.multiply_adds + _multiply_adds(node, given, results)
+            nbytes += inner.nbytes + _moved(node, given, results)
+            count += inner.nodes + (node.op_type not in _VIEWS)
+        return Work(multiply_adds=multiply_adds, nbytes=nbytes, nodes=count)
+
+    def inner(
+        self, node: "onnx.NodeProto", given: Sequence[Size | None], sizes: dict[str, Size], depth: int
+    ) -> Work:
+        """Return the work of a node's bodies, or of the local function that it calls."""
+        function = self.functions.get((node.domain, node.op_type))
+        if function is not None:
+            named = dict(zip(function.input, (one or UNKNOWN for one in given), strict=False))
+            found = self.nodes(function.node, named, depth - 1)
+            for outer, own in zip(node.output, function.output, strict=False):
+                if outer and own in named:
+                    sizes[outer] = named[own]
+            return found
+        parts = [self.graph(body, _fed(node, body, given, sizes), depth - 1) for body in bodies(node)]
+        if not parts:
+            return Work()
+        turns = _turns(node, given)
+        most = max(parts, key=lambda part: part.operations)
+        return Work(
+            multiply_adds=most.multiply_adds * turns, nbytes=most.nbytes * turns, nodes=most.nodes * turns
+        )
+
+
+def _fed(
+    node: "onnx.NodeProto", body: "onnx.GraphProto", given: Sequence[Size | None], sizes: dict[str, Size]
+) -> dict[str, Size]:
+    """Return what a body sees: the tensors around it, and what the node feeds it."""
+    if node.op_type == "Loop":
+        fed: Sequence[Size | None] = (UNKNOWN, UNKNOWN, *given[2:])
+    elif node.op_type == "Scan":
+        states = len(given) - attribute(node, "num_scan_inputs", 0)
+        fed = [one if index < states else _slice(one) for index, one in enumerate(given)]
+    else:
+        fed = ()
+    named = zip((port.name for port in body.input), fed, strict=False)
+    return sizes | {name: one._replace(fixed=False) for name, one in named if one is not None}
+
+
+def _slice(one: Size | None) -> Size | None:
+    return of_dims(one.dims[1:], one.nbytes) if one is not None and one.dims else one
+
+
+def _turns(node: "onnx.NodeProto", given: Sequence[Size | None]) -> float:
+    first = given[0] if given else None
+    if node.op_type == "Loop":
+        return max(1.0, first.values[0]) if first is not None and first.values else _TURNS
+    if node.op_type == "Scan":
+        last = given[-1]
+        return float(last.dims[0]) if last is not None and last.dims else _TURNS
+    return _TURNS if node.op_type == "SequenceMap" else 1.0
+
+
+def _of_weight(weight: "onnx.TensorProto") -> Size:
+    size = of_dims(weight.dims, _element_bytes(weight.data_type))._replace(fixed=True)
+    if size.elements > _CONSTANT_ELEMENTS or weight.data_location == weight.EXTERNAL:
+        return size
+    try:
+        values = tuple(float(number) for number in tensor_value(weight).array.ravel().tolist())
+    except (ValueError, TypeError, KeyError):  # texts, or a damaged tensor
+        return size
+    return size._replace(values=values if all(map(math.isfinite, values)) else None)
+
+
+def _constant(node: "onnx.NodeProto") -> Size | None:
+    if node.op_type != "Constant":
+        return None
+    for one in node.attribute:
+        if one.type == one.TENSOR:
+            return _of_weight(one.t)
+        numbers = (*one.ints, *one.floats) or ((one.i,) if one.type == one.INT else (one.f,))
+        return Size(float(len(numbers)), (len(numbers),), 8.0, fixed=True, values=tuple(map(float, numbers)))
+    return UNKNOWN
+
+
+def _element_bytes(number: int) -> float:
+    name = ELEMENT_TYPES.get(number, "")
+    bits = "".join(filter(str.isdigit, name.partition("e")[0] if name.startswith("float8") else name)) or "8"
+    return int(bits[:3]) / 8 if name != "string" else 16.0
+
+
+def _symbols(graph: "onnx.GraphProto", sizes: Mapping[str, Size]) -> dict[str, int]:
+    """Return the sizes of symbolic dimensions, which the graph's inputs show."""
+    symbols: dict[str, int] = {}
+    for port in graph.input:
+        known = sizes.get(port.name)
+        dims = port.type.tensor_type.shape.dim
+        if known is not None and known.dims is not None and len(known.dims) == len(dims):
+            symbols |= {
+                dim.dim_param: size for dim, size in zip(dims, known.dims, strict=True) if dim.dim_param
+            }
+    return symbols
+
+
+def _declared(kind: "onnx.TypeProto", symbols: Mapping[str, int]) -> Size | None:
+    """Return the size that a model declares for a tensor; None unless each extent is known."""
+    if not kind.HasField("tensor_type") or not kind.tensor_type.HasField("shape"):
+        return None
+    dims = []
+    for dim in kind.tensor_type.shape.dim:
+        extent = dim.dim_value if dim.HasField("dim_value") else symbols.get(dim.dim_param, -1)
+        if extent < 0:
+            return None
+        dims.append(extent)
+    return of_dims(dims, _element_bytes(kind.tensor_type.elem_type))
+
+
+def _moved(node: "onnx.NodeProto", given: Sequence[Size | None], results: Sequence[Size]) -> float:
+    if node.op_type in _VIEWS:
+        return 0.0
+    written = sum(one.elements * one.nbytes for one in results)
+    if node.op_type in _PARTLY_READ:
+        return 2 * written
+    return written + sum(one.elements * one.nbytes for one in given if one is not None)
+
+
+def _multiply_adds(node: "onnx.NodeProto", given: Sequence[Size | None], results: Sequence[Size]) -> float:
+    if node.op_type in _VIEWS:
+        return 0.0
+    written = sum(one.elements for one in results)
+    count = _PRODUCTS.get(node.op_type)
+    if count is None:
+        return written
+    try:
+        return max(written, count(node, given, results[0]))
+    except NOT_KNOWN:
+        return written * _TERMS  # an absent input, or a size that is not known
+
+
+_Count = Callable[["onnx.NodeProto", Sequence[Size | None], Size], float]
+
+
+def _in_window(weight: int) -> _Count:
+    """Count the weights that meet in each element of a convolution's result."""
+    return lambda _node, given, result: (
+        result.elements * counted(given, weight).elements / known_dims(given[weight])[0]
+    )
+
+
+def _from_window(_node: "onnx.NodeProto", given: Sequence[Size | None], _result: Size) -> float:
+    return counted(given).elements * counted(given, 1).elements / known_dims(given[1])[0]
+
+
+def _rows(right: int) -> _Count:
+    """Count the terms of a matrix product: the last extent of one operand, the last but one of the other."""
+
+    def count(_node: "onnx.NodeProto", given: Sequence[Size | None], result: Size) -> float:
+        left = counted(given).dims
+        if left:
+            return result.elements * left[-1]
+        other = known_dims(given[right])
+        return result.elements * other[max(-2, -len(other))]
+
+    return count
+
+
+def _gemm(node: "onnx.NodeProto", given: Sequence[Size | None], result: Size) -> float:
+    return result.elements * known_dims(given[1])[1 if attribute(node, "transB", 0) else 0]
+
+
+def _recurrence(_node: "onnx.NodeProto", given: Sequence[Size | None], _result: Size) -> float:
+    sequence, batch, *_ = known_dims(given[0])
+    return sequence * batch * (counted(given, 1).elements + counted(given, 2).elements)
+
+
+def _attention(_node: "onnx.NodeProto", given: Sequence[Size | None], _result: Size) -> float:
+    """Count the products with keys and values; a packed operator has its projection, too."""
+    query = counted(given)
+    key = given[1] if given[1] is not None else query
+    if key.fixed:
+        return query.elements * (known_dims(key)[-1] + 2 * known_dims(query)[-2])
+    return 2 * query.elements * known_dims(key)[-2]
+
+
+def _einsum(node: "onnx.NodeProto", given: Sequence[Size | None], _result: Size) -> float:
+    terms = attribute(node, "equation", "").replace(" ", "").partition("->")[0].split(",")
+    extents = {
+        letter: size
+        for text, one in zip(terms, given, strict=True)
+        for letter, size in zip(text, known_dims(one), strict=True)
+    }
+    return float(math.prod(extents.values()))
+
+
+def _transform(_node: "onnx.NodeProto", given: Sequence[Size | None], _result: Size) -> float:
+    return counted(given).elements * _TERMS
+
+
+_PRODUCTS: Mapping[str, _Count] = {
+    op: count
+    for count, ops in (
+        (_in_window(1), "Conv ConvInteger DeformConv FusedConv"),
+        (_in_window(3), "QLinearConv"),
+        (_from_window, "ConvTranspose"),
+        (_rows(1), "FusedMatMul MatMul MatMulInteger"),
+        (_rows(3), "QLinearMatMul"),
+        (_gemm, "FusedGemm Gemm"),
+        (lambda node, _given, result: result.elements * attribute(node, "K", _TERMS), "MatMulNBits"),
+        (_recurrence, "GRU LSTM RNN"),
+        (_attention, "Attention GroupQueryAttention MultiHeadAttention"),
+        (_einsum, "Einsum"),
+        (_transform, "DFT STFT"),
+        (
+            lambda node, _given, result: result.elements * math.prod(attribute(node, "kernel_shape", ())),
+            "AveragePool LpPool MaxPool",
+        ),
+    )
+    for op in ops.split()
+}
+"""Operators that add up products or elements -> how many there are in one run."""

@@ -1,0 +1,290 @@
+"""Sizes of the results of nodes, from those of their inputs."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from harness.corpus.work.size import (
+    NOT_KNOWN,
+    Dims,
+    Size,
+    attribute,
+    broadcast,
+    counted,
+    known_dims,
+    numbers_of,
+    of_dims,
+)
+
+if TYPE_CHECKING:
+    import onnx
+
+
+def result_of(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    """Return the size of a node's first result; ``given`` has None for absent inputs.
+
+    An operator without a rule gives what its inputs are broadcast to, or as much as the largest of them that
+    is no weight.
+    """
+    rule = _RULES.get(node.op_type)
+    if rule is not None:
+        try:
+            return rule(node, given)
+        except NOT_KNOWN:
+            pass
+    return broadcast(given)
+
+
+def _window(node: "onnx.NodeProto", given: Sequence[Size | None], kernel: Dims, channels: int) -> Size:
+    """Return what an operator gives that moves a window over its first input."""
+    first = known_dims(given[0])
+    spatial = first[2:]
+    rank = len(spatial)
+    ones, zeros = (1,) * rank, (0,) * (2 * rank)
+    strides, dilations = attribute(node, "strides", ones), attribute(node, "dilations", ones)
+    pads, auto = attribute(node, "pads", zeros), attribute(node, "auto_pad", "NOTSET")
+    extents = []
+    for axis, extent in enumerate(spatial):
+        reach = (kernel[axis] - 1) * dilations[axis] + 1
+        if auto.startswith("SAME"):
+            extents.append(-(-extent // strides[axis]))
+        else:
+            padded = extent if auto == "VALID" else extent + pads[axis] + pads[axis + rank]
+            extents.append(max(0, padded - reach) // strides[axis] + 1)
+    return of_dims((first[0], channels, *extents))
+
+
+def _convolution(weight: int) -> "Rule":
+    def rule(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+        dims = known_dims(given[weight])
+        return _window(node, given, dims[2:], dims[0])
+
+    return rule
+
+
+def _pool(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    return _window(node, given, attribute(node, "kernel_shape", ()), known_dims(given[0])[1])
+
+
+def _transposed_convolution(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    first, weight = known_dims(given[0]), known_dims(given[1])
+    strides = attribute(node, "strides", (1,) * len(first[2:]))
+    spatial = (extent * stride for extent, stride in zip(first[2:], strides, strict=True))
+    return of_dims((first[0], weight[1] * attribute(node, "group", 1), *spatial))
+
+
+def _matrix_product(right: int) -> "Rule":
+    def rule(_node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+        one, other = counted(given), counted(given, right)
+        if one.dims is None or other.dims is None:
+            if other.dims is not None and len(other.dims) == 2 and other.dims[0]:  # noqa: PLR2004 - a matrix
+                return Size(one.elements / other.dims[0] * other.dims[1])
+            return Size(max(one.elements, other.elements))
+        left, columns = one.dims, other.dims
+        batch = broadcast([of_dims(left[:-2]), of_dims(columns[:-2])])
+        return of_dims((*known_dims(batch), *left[-2:-1], *(columns[-1:] if len(columns) > 1 else ())))
+
+    return rule
+
+
+def _gemm(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    right = known_dims(given[1])
+    rows = counted(given).elements / right[1 if attribute(node, "transB", 0) else 0]
+    return of_dims((int(rows), right[0 if attribute(node, "transB", 0) else 1]))
+
+
+def _wide_product(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    one, width = counted(given), attribute(node, "N", 0)
+    if one.dims is not None:
+        return of_dims((*one.dims[:-1], width))
+    return Size(one.elements / max(1, attribute(node, "K", 1)) * width)
+
+
+def _transpose(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    first = known_dims(given[0])
+    order = attribute(node, "perm", tuple(range(len(first)))[::-1])
+    return of_dims([first[axis] for axis in order], counted(given).nbytes)
+
+
+def _reshape(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    one = counted(given)
+    wanted = attribute(node, "shape", ()) or (numbers_of(given[1]) if _has_values(given, 1) else ())
+    if not wanted:
+        return Size(one.elements, None, one.nbytes)
+    dims = [one.dims[axis] if not extent and one.dims else extent for axis, extent in enumerate(wanted)]
+    rest = math.prod(extent for extent in dims if extent > 0)
+    dims = [int(one.elements // max(1, rest)) if extent < 0 else extent for extent in dims]
+    return of_dims(dims, one.nbytes)._replace(elements=one.elements)
+
+
+def _has_values(given: Sequence[Size | None], index: int) -> bool:
+    one = given[index] if index < len(given) else None
+    return one is not None and one.values is not None
+
+
+def _flatten(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    first = known_dims(given[0])
+    axis = attribute(node, "axis", 1)
+    return of_dims((math.prod(first[:axis]), math.prod(first[axis:])), counted(given).nbytes)
+
+
+def _axes_of(node: "onnx.NodeProto", given: Sequence[Size | None], rank: int) -> set[int]:
+    axes = attribute(node, "axes", ()) or (numbers_of(given[1]) if _has_values(given, 1) else ())
+    return {axis % rank for axis in axes} if rank else set()
+
+
+def _reduction(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    first = known_dims(given[0])
+    axes = _axes_of(node, given, len(first)) or set(range(len(first)))
+    keeps = attribute(node, "keepdims", 1)
+    return of_dims(
+        [1 if axis in axes else size for axis, size in enumerate(first) if keeps or axis not in axes]
+    )
+
+
+def _arg(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    first = list(known_dims(given[0]))
+    first[attribute(node, "axis", 0)] = 1
+    return of_dims(first, 8.0)
+
+
+def _of_spatial(_node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    first = known_dims(given[0])
+    return of_dims((*first[:2], *(1 for _ in first[2:])))
+
+
+def _squeeze(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    first = known_dims(given[0])
+    axes = _axes_of(node, given, len(first)) or {axis for axis, size in enumerate(first) if size == 1}
+    kept = [size for axis, size in enumerate(first) if axis not in axes]
+    return of_dims(kept, counted(given).nbytes)
+
+
+def _unsqueeze(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    dims = list(known_dims(given[0]))
+    axes = attribute(node, "axes", ()) or numbers_of(given[1])
+    rank = len(dims) + len(axes)
+    for axis in sorted(one % rank for one in axes):
+        dims.insert(axis, 1)
+    return of_dims(dims, counted(given).nbytes)
+
+
+def _concatenation(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    present = [one for one in given if one is not None]
+    count = sum(one.elements for one in present)
+    dims: Dims | None = None
+    if all(one.dims is not None for one in present):
+        first = list(known_dims(present[0]))
+        axis = attribute(node, "axis", 0)
+        first[axis] = sum(known_dims(one)[axis] for one in present)
+        dims = tuple(first)
+    return Size(count, dims, present[0].nbytes)
+
+
+def _gather(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    first, indices = known_dims(given[0]), counted(given, 1)
+    axis = attribute(node, "axis", 0) % len(first)
+    around = math.prod(first[:axis]) * math.prod(first[axis + 1 :])
+    if indices.dims is None:
+        return Size(around * indices.elements)
+    return of_dims((*first[:axis], *indices.dims, *first[axis + 1 :]), counted(given).nbytes)
+
+
+def _as_index(index: int) -> "Rule":
+    def rule(_node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+        return counted(given, index)._replace(fixed=False, values=None)
+
+    return rule
+
+
+def _expand(_node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    return broadcast([counted(given)._replace(fixed=False), of_dims(numbers_of(given[1]))])
+
+
+def _filled(_node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    return of_dims(numbers_of(given[0]))
+
+
+def _tile(_node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    return of_dims(
+        [size * times for size, times in zip(known_dims(given[0]), numbers_of(given[1]), strict=True)]
+    )
+
+
+def _resize(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    first = known_dims(given[0])
+    if _has_values(given, 3):
+        wanted = numbers_of(given[3])
+        return of_dims((*first[: len(first) - len(wanted)], *wanted))
+    factors = attribute(node, "scales", ()) or next(
+        (one.values for one in given[1:] if one is not None and len(one.values or ()) == len(first)), None
+    )
+    return of_dims([int(size * factor) for size, factor in zip(first, factors or (), strict=True)])
+
+
+def _pad(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    first = known_dims(given[0])
+    pads = attribute(node, "pads", ()) or numbers_of(given[1])
+    return of_dims([size + pads[axis] + pads[axis + len(first)] for axis, size in enumerate(first)])
+
+
+def _split(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    dims = list(known_dims(given[0]))
+    axis, parts = attribute(node, "axis", 0), max(1, len(node.output))
+    dims[axis] = -(-dims[axis] // parts)
+    return of_dims(dims, counted(given).nbytes)
+
+
+def _recurrence(_node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    (sequence, batch, _), recurrent = known_dims(given[0]), known_dims(given[2])
+    return of_dims((sequence, recurrent[0], batch, recurrent[-1]))
+
+
+def _shape(_node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+    dims = known_dims(given[0])
+    return Size(float(len(dims)), (len(dims),), 8.0, fixed=True, values=tuple(map(float, dims)))
+
+
+Rule = Callable[["onnx.NodeProto", Sequence[Size | None]], Size]
+
+
+def _by_operator(*rows: tuple[Rule, str]) -> dict[str, Rule]:
+    return {op: rule for rule, ops in rows for op in ops.split()}
+
+
+_RULES: Mapping[str, Rule] = _by_operator(
+    (_convolution(1), "Conv ConvInteger DeformConv FusedConv"),
+    (_convolution(3), "QLinearConv"),
+    (_transposed_convolution, "ConvTranspose"),
+    (_pool, "AveragePool LpPool MaxPool QLinearAveragePool"),
+    (_of_spatial, "GlobalAveragePool GlobalLpPool GlobalMaxPool"),
+    (_matrix_product(1), "FusedMatMul MatMul MatMulInteger"),
+    (_matrix_product(3), "QLinearMatMul"),
+    (_gemm, "FusedGemm Gemm"),
+    (_wide_product, "MatMulNBits"),
+    (_transpose, "Transpose"),
+    (_reshape, "Reshape"),
+    (_flatten, "Flatten"),
+    (
+        _reduction,
+        """
+        ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
+        ReduceSumSquare
+        """,
+    ),
+    (_arg, "ArgMax ArgMin"),
+    (_squeeze, "Squeeze"),
+    (_unsqueeze, "Unsqueeze"),
+    (_concatenation, "Concat"),
+    (_gather, "Gather"),
+    (_as_index(0), "GatherND"),
+    (_as_index(1), "GatherElements"),
+    (_expand, "Expand"),
+    (_filled, "ConstantOfShape"),
+    (_tile, "Tile"),
+    (_resize, "Resize Upsample"),
+    (_pad, "Pad"),
+    (_split, "Split"),
+    (_recurrence, "GRU LSTM RNN"),
+    (_shape, "Shape"),
+)

@@ -1,0 +1,112 @@
+"""Further runs: how often a cell or a question is run, and what is left out because of its work."""
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from harness.core.cell import Cell
+from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
+from harness.core.work import OTHER_INPUTS, SECOND_RUN, WORK_LIMIT, Unchecked, runs_of, too_much
+from harness.corpus.case import Case
+from harness.engine.task import HOME, Kind, Question
+from harness.plan.plan import Plan
+from harness.plan.runs_entry import RepeatSettings
+
+TWICE = 2
+"""Runs that show whether a session gives the same again."""
+
+_LEAST = {"sessions": ("count", 2), "concurrent": ("runs", 1)}
+"""Scenario of many runs -> the setting that says how many, and the fewest."""
+
+_ASKED_ONCE = frozenset({Kind.NOISE, Kind.ZEROED, Kind.REVEALED, Kind.UNDEFINED, Kind.REPEATED})
+"""Questions whose answer is not judged by a further run."""
+
+
+class Further(msgspec.Struct, frozen=True, kw_only=True):
+    """How much is done with a session.
+
+    Attributes:
+        repeat: How often the first data set is run; None for once, or as the scenario's settings say.
+        other: Whether other inputs are run between two runs, where a model can have some.
+        scenario: Settings of the scenario.
+        unchecked: What is left out, and why.
+    """
+
+    repeat: RepeatSettings | None
+    other: bool = True
+    scenario: Mapping[str, Any] = {}
+    unchecked: tuple[Unchecked, ...] = ()
+
+
+def further_of_cell(plan: Plan, cell: Cell, case: Case) -> Further:
+    """Return how much is done in a cell.
+
+    The matrix decides with ``[[repeat]]``. Else the work of one run does, against the target's limit. No time
+    is measured: a slow target and a busy machine check as much as a quick one.
+    """
+    scenario = cell.axis("scenario")
+    settings = plan.matrix.scenarios.settings(scenario, cell.axes)
+    has_others = has_other_inputs(case, scenario)
+    if (wanted := plan.repeat(cell)) is not None:
+        again = wanted.runs > 1 or wanted.sessions > 1
+        return Further(repeat=wanted, other=again and has_others, scenario=settings)
+    limit = plan.target(cell.target).work_limit
+    runs = _runs(scenario, case, limit)
+    if scenario in _LEAST:
+        return _of_many(scenario, settings, "" if runs > 1 else too_much(case.work, limit))
+    left: tuple[str, ...] = ()
+    if runs == 1:
+        left = (SECOND_RUN, OTHER_INPUTS) if has_others else (SECOND_RUN,)
+    why = too_much(case.work, limit)
+    unchecked = tuple(Unchecked(check=check, because=why) for check in left)
+    other = runs > 1 and has_others
+    return Further(repeat=_times(runs), other=other, scenario=settings, unchecked=unchecked)
+
+
+def further_of_question(plan: Plan, question: Question, case: Case) -> Further:
+    """Return how much is done for a question.
+
+    A golden is computed once and kept: it is always run again, and with other inputs, so that no cell lacks
+    them. Of other answers one run is enough where it takes long, or where a second would not count.
+    """
+    settings = plan.matrix.scenarios.settings(question.scenario, ())
+    runs = 1 if question.kind in _ASKED_ONCE else TWICE
+    if question.runtime != HOME or question.kind is not Kind.ANSWER:
+        runs = min(runs, _runs(PLAIN, case, WORK_LIMIT))
+    many = question.kind.by_onnx_reference or question.kind is Kind.MADE or question.session in _LEAST
+    repeat = None if many or runs == 1 else _times(runs)
+    return Further(repeat=repeat, other=runs > 1, scenario=settings)
+
+
+def has_other_inputs(case: Case, scenario: str) -> bool:
+    """Return whether a session can run other inputs between two runs of its only data set.
+
+    Only plain sessions do; a scenario decides about its inputs itself.
+    """
+    return SCENARIOS[scenario].swaps_inputs and len(case.data_sets) == 1
+
+
+def _of_many(scenario: str, settings: dict[str, Any], why: str) -> Further:
+    """Return how much a scenario of many runs does: as the matrix says, or the least if there is a reason."""
+    key, least = _LEAST[scenario]
+    wanted = settings[key]
+    if not why or wanted <= least:
+        return Further(repeat=None, other=False, scenario=settings)
+    what = f"{wanted - least:,} of {wanted:,} {'sessions' if key == 'count' else 'runs in each thread'}"
+    unchecked = (Unchecked(check=what, because=why),)
+    return Further(repeat=None, other=False, scenario={**settings, key: least}, unchecked=unchecked)
+
+
+def _runs(scenario: str, case: Case, limit: float) -> int:
+    """Return how often the first data set is run; where each shape is run again, twice is enough."""
+    if scenario == GENERATE:
+        return TWICE  # one way of many, played again
+    runs = runs_of(case.work, limit)
+    return min(runs, TWICE) if SCENARIOS[scenario].other_data else runs
+
+
+@functools.cache
+def _times(runs: int) -> RepeatSettings:
+    return RepeatSettings(runs=runs, sessions=1, bit_equal=False)
