@@ -10,6 +10,7 @@ from pathlib import Path
 from foreign_making import (
     FLOAT,
     INVALID,
+    LACKING,
     PASS,
     POSIX,
     added,
@@ -99,7 +100,7 @@ def larger_than_two_gib(folder: Path, rng: random.Random) -> None:
 # --- models that no CPU provider runs ---
 
 
-@kind(*INVALID)
+@kind(*LACKING)
 def newer_opset(folder: Path, rng: random.Random) -> None:
     save(
         folder,
@@ -109,7 +110,7 @@ def newer_opset(folder: Path, rng: random.Random) -> None:
     )
 
 
-@kind(*INVALID)
+@kind(*LACKING)
 def newer_format(folder: Path, rng: random.Random) -> None:
     model = relu(2)
     model.ir_version = 99
@@ -123,7 +124,7 @@ def no_opset(folder: Path, rng: random.Random) -> None:
     save(folder, model)
 
 
-@kind(*INVALID)
+@kind(*LACKING)
 def custom_operator(folder: Path, rng: random.Random) -> None:
     save(folder, text("agraph (float[2] x) => (float[2] y) { y = mine.Magic(x) }"))
 
@@ -133,7 +134,7 @@ def unknown_operator(folder: Path, rng: random.Random) -> None:
     save(folder, text("agraph (float[2] x) => (float[2] y) { y = Magic(x) }"))
 
 
-@kind(*INVALID)
+@kind(*LACKING)
 def foreign_context(folder: Path, rng: random.Random) -> None:
     node = helper.make_node(
         "EPContext", ["x"], ["y"], domain="com.microsoft", embed_mode=0, ep_cache_context="no.bin"
@@ -141,7 +142,7 @@ def foreign_context(folder: Path, rng: random.Random) -> None:
     save(folder, node_model([node], [info("x", FLOAT, [2])], [info("y", FLOAT, [2])], []))
 
 
-@kind(*INVALID)
+@kind(*LACKING)
 def type_without_kernel(folder: Path, rng: random.Random) -> None:
     save(folder, text("agraph (bfloat16[2] x) => (bfloat16[2] y) { y = Add(x, x) }"))
 
@@ -222,7 +223,9 @@ def weight_of_negative_size(folder: Path, rng: random.Random) -> None:
 # --- external data ---
 
 
-def _external_kind(name: str, *, posix: bool = False, **entries: str) -> None:
+def _external_kind(
+    name: str, *, posix: bool = False, verdicts: tuple[str, ...] = INVALID, **entries: str
+) -> None:
     def write(folder: Path, rng: random.Random) -> None:
         (folder / "inside").mkdir()
         (folder / "outside.bin").write_bytes(bytes(1 << 10))
@@ -234,11 +237,11 @@ def _external_kind(name: str, *, posix: bool = False, **entries: str) -> None:
         save(folder / "inside", external(added(8), **entries))
 
     write.__name__ = name
-    kind(*INVALID, posix=posix)(write)
+    kind(*verdicts, posix=posix)(write)
 
 
 _external_kind("external_missing", location="gone.bin")
-_external_kind("external_too_short", location="short.bin")
+_external_kind("external_too_short", verdicts=("no_golden",), location="short.bin")
 _external_kind("external_behind_its_end", location="short.bin", offset="4096", length="32")
 _external_kind("external_number_is_none", location="short.bin", offset="0x10")
 _external_kind("external_negative", location="short.bin", offset="-4", length="4")

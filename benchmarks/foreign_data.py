@@ -9,23 +9,23 @@ from pathlib import Path
 
 import numpy as np
 from foreign_good import zoo_archive
-from foreign_making import FLOAT, INVALID, info, kind, node_model, save, text
+from foreign_making import FLOAT, NO_INPUT, info, kind, node_model, save, text
 from onnx import helper, numpy_helper
 
 
-@kind(*INVALID)
+@kind(*NO_INPUT)
 def huge_input(folder: Path, rng: random.Random) -> None:
     save(folder, text(f"agraph (float[{1 << rng.randint(31, 62)}] x) => (float[n] y) {{ y = Relu(x) }}"))
 
 
-@kind(*INVALID)
+@kind(*NO_INPUT)
 def huge_inputs_together(folder: Path, rng: random.Random) -> None:
     names = [f"x{index}" for index in range(5)]
     declared = ", ".join(f"float[{1 << 26}] {name}" for name in names)
     save(folder, text(f"agraph ({declared}) => (float[n] y) {{ y = Sum({', '.join(names)}) }}"))
 
 
-@kind(*INVALID)
+@kind(*NO_INPUT)
 def no_rank(folder: Path, rng: random.Random) -> None:
     save(
         folder,
@@ -35,7 +35,7 @@ def no_rank(folder: Path, rng: random.Random) -> None:
     )
 
 
-@kind(*INVALID)
+@kind(*NO_INPUT)
 def sparse_input(folder: Path, rng: random.Random) -> None:
     x = helper.make_value_info("x", helper.make_sparse_tensor_type_proto(FLOAT, [2]))
     save(folder, node_model([helper.make_node("Relu", ["x"], ["y"])], [x], [info("y", FLOAT, [2])], []))
@@ -52,7 +52,7 @@ def _bad_data(name: str, *verdicts: str, posix: bool = False) -> Callable[[Calla
             fill(home)
 
         write.__name__ = name
-        kind(*(verdicts or INVALID), posix=posix)(write)
+        kind(*(verdicts or NO_INPUT), posix=posix)(write)
 
     return register
 
@@ -120,7 +120,7 @@ def _(home: Path) -> None:
     (home.parent / "data.json").write_text('{"rtol": -1}')
 
 
-@kind(*INVALID)
+@kind(*NO_INPUT)
 def archive_cut_short(folder: Path, rng: random.Random) -> None:
     zoo_archive(folder, rng)
     path = folder / "model" / "net-7.tar.gz"
@@ -133,7 +133,7 @@ def _bad_side_file(name: str, content: str) -> None:
         (folder / "model.onnx.toml").write_text(content)
 
     write.__name__ = name
-    kind(*INVALID)(write)
+    kind(*NO_INPUT)(write)
 
 
 _bad_side_file("side_file_is_no_toml", "dimensions = {")

@@ -15,6 +15,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 PASS = ("pass",)
 INVALID = ("invalid_model",)
+NO_INPUT = ("no_input",)
+LACKING = ("unsupported",)
+"""Of valid models for which the CPU provider has no kernel or operator, or whose version it does not know."""
 DEADLY = ("crash", "invalid_model", "pass")
 """Of models that kill onnxruntime 1.31 on x86-64: another release, or another processor, may know better."""
 DISPUTED = ("reference_disputed",)

@@ -14,7 +14,7 @@ import zlib
 from importlib.machinery import ModuleSpec
 from typing import Any
 
-NOT_PART = ("launcher.py", "__main__.py")  # files of the folder that are no part of an agent
+NOT_PART = ("launcher.py", "work.py", "__main__.py")  # files of the folder that are no part of an agent
 
 
 class Importer:

@@ -4,7 +4,8 @@ Behind ssh or in a container, the harness does not see a process's signal, loses
 crash, and cannot end it by closing the connection. So a second Python runs beside the agent: it reports the
 agent's last output and its end, and ends the agent when the harness goes.
 
-It comes as source through standard input, which the agent inherits, and needs Python >= 3.9 and nothing else.
+It comes as source through standard input, which the agent inherits, with ``work.py``, and needs Python >= 3.9
+and nothing else.
 It brings the environment variables and the agent's command, so that no shell reads them and no process list
 shows them.
 """
@@ -21,6 +22,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+from harness.agent.work import work_of
 
 GRACE_S = 5.0
 """Seconds for an agent to end by itself once the harness can send nothing more."""
@@ -77,14 +80,18 @@ def launch(marker: str, env: dict[str, str], arguments: list[str], parent: str, 
 
 
 def sign_of_life(marker: str) -> str:
-    """Return the line that says on stderr that this process still runs."""
-    return "alive: %s\n" % marker
+    """Return the beginning of the line that says on stderr that this process still runs.
+
+    Behind it stands the agent's work: the fields of ``Work``, where the system shows them.
+    """
+    return "alive: %s" % marker
 
 
 def watch(child: subprocess.Popen[bytes], beat: bytes = b"", beat_s: float = 0.0) -> int:
     """Wait for a process, end it once the harness is gone, and return its exit code as ``subprocess`` does.
 
-    Processes that it has started end with it. It writes ``beat`` to stderr every ``beat_s`` seconds.
+    Processes that it has started end with it. It writes ``beat`` and their work to stderr every ``beat_s``
+    seconds.
     """
     if not hasattr(select, "poll"):  # Windows
         return child.wait()
@@ -103,7 +110,7 @@ def watch(child: subprocess.Popen[bytes], beat: bytes = b"", beat_s: float = 0.0
         if beat_s and time.monotonic() >= beat_at:
             beat_at = time.monotonic() + beat_s
             with contextlib.suppress(OSError):
-                os.write(STDERR, beat)
+                os.write(STDERR, beat + told_work(child.pid) + b"\n")
         left_s = None if kill_at is None else kill_at - time.monotonic()
         if left_s is not None and left_s <= 0:
             kill(child)
@@ -121,6 +128,12 @@ def watch(child: subprocess.Popen[bytes], beat: bytes = b"", beat_s: float = 0.0
     code = child.wait()
     kill(child)
     return code
+
+
+def told_work(pid: int) -> bytes:
+    """Return the work of a process as text, with a blank before each figure; empty if it is not known."""
+    work = work_of(pid)
+    return b"" if work is None else "".join(" %s" % figure for figure in work).encode()
 
 
 def kill(child: subprocess.Popen[bytes]) -> None:

@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from harness.core.record import Record
 from harness.core.text import visible
-from harness.core.verdict import Family
+from harness.core.verdict import Family, Verdict
 from harness.engine.events import PlaceChanged, TargetReady
 from harness.run.summary import remarks, table
 from harness.run.tally import Tally, TargetRow
@@ -146,7 +146,9 @@ def progress(tally: Tally, told: list[str] | None = None) -> Iterator[Progress]:
 def _conclusion(tally: Tally) -> str:
     """Return the last line of a summary: what the run as a whole is worth."""
     planned = sum(row.planned for row in tally.rows())
-    untried = sum(row.families[Family.SKIPPED] for row in tally.rows())
+    late = sum(row.verdicts[Verdict.TIMEOUT] for row in tally.rows())
+    untried = sum(row.families[Family.SKIPPED] for row in tally.rows()) - late
+    excluded = sum(row.families[Family.EXCLUDED] for row in tally.rows())
     if not tally.complete:
         return f"INCOMPLETE   {tally.recorded:,} of {planned:,} cells have a record"
     if tally.without_verdict:
@@ -155,10 +157,13 @@ def _conclusion(tally: Tally) -> str:
         return f"unexpected   {tally.unexpected:,} cells"
     if tally.says_nothing:
         return "NO EVIDENCE  no cell says anything about a provider; the report has the reasons"
+    counts = ((excluded, "excluded"), (late, "still at work at their limit"))
+    silent = ", ".join(f"{count:,} {what}" for count, what in counts if count)
+    silent = f"; not judged: {silent}, of {planned:,} cells" if silent else ""
     if untried:
         rest = "the others are as the matrix expects" if untried < planned else "no provider was tried"
-        return f"not tried    {untried:,} of {planned:,} cells; {rest}"
-    return "every verdict is as the matrix expects"
+        return f"not tried    {untried:,} of {planned:,} cells; {rest}{silent}"
+    return f"every verdict is as the matrix expects{silent}"
 
 
 def _counts(row: TargetRow) -> str:

@@ -148,6 +148,7 @@ How = Literal[
     "raised",
     "died",
     "hung",
+    "timed_out",
     "harness",
 ]
 """How a cell ended; see ``Ended``."""
@@ -161,7 +162,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             refuses an option; ``broken_model``: the model cannot be read; ``no_input``: no generated input
             runs; ``unfeedable``: the target's Python API cannot take or give a value; ``unsupported``: the EP
             has no such scenario; ``raised``: an error; ``died``, ``hung``: the end of the process;
-            ``harness``: an exception of the harness's own.
+            ``timed_out``: still at work at its limit; ``harness``: an exception of the harness's own.
         message: One line.
         kind: The type of the error, for ``raised``.
         out_of_memory: Whether the error or the printed text reports that memory ran out.
@@ -185,11 +186,14 @@ class OwnCpu(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             ``lost``: there is no answer for another reason.
         message: One line; empty if it runs.
         out_of_memory: Whether the message reports that memory ran out.
+        rule: What onnx's checker finds against a model that is refused; empty if it accepts the model, null
+            if it was not asked.
     """
 
     status: Literal["ok", "refused", "died", "lost"]
     message: str = ""
     out_of_memory: bool = False
+    rule: str | None = None
 
 
 class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from harness.core.facts import Facts, facts_for_other_inputs
 from harness.core.generated import disagreeing, where
 from harness.core.judged import Judged, wrong_for_other_inputs
 from harness.core.judging import WRONG_VALUES, Judging, by_expected_data, judging_of
+from harness.core.own_cpu import lacks, lacks_kernels, lacks_operator, refuses_inputs, refusing_cpu
 from harness.core.precision import PRECISION_CASTS
 from harness.core.record import Ended, Placement, Repeats
 from harness.core.verdict import Phase, Verdict
@@ -47,20 +48,37 @@ def not_tried(judging: Judging) -> Found | None:
 
 
 def invalid_model(judging: Judging) -> Found | None:
-    """The model cannot be read, or the CPU EP of the target's own runtime refuses it with an error, too.
+    """The model cannot be read, or onnx's checker refuses it, as the CPU EP of the target's own runtime does.
 
-    It does not apply where both ran out of memory, nor to a converted model for which the CPU EP only lacks
-    kernels.
+    Records of before the checker was asked have no rule; there the CPU EP's refusal decides.
     """
-    facts = judging.facts
     if found := _ended(judging, "broken_model", Verdict.INVALID_MODEL):
         return found
-    ended, own = facts.ended, facts.own_cpu
-    if ended is None or ended.how != "raised" or own is None or own.status != "refused":
+    own = refusing_cpu(judging.facts)
+    if own is None or lacks(own) or own.rule == "":
         return None
-    if ended.out_of_memory and own.out_of_memory:  # the machine's limit, and no fault of the model
+    told = f"{own.rule}; the CPU EP: {own.message}" if own.rule else own.message
+    return Found(Verdict.INVALID_MODEL, told)
+
+
+def cpu_refuses(judging: Judging) -> Found | None:
+    """The CPU EP of the same runtime refuses a valid model, too, so nothing is known about another EP.
+
+    For a target on the CPU EP, to lack a kernel or an operator, or not to know a version, is a clean refusal.
+    Inputs that do not fit the model say nothing about it.
+    """
+    own = refusing_cpu(judging.facts)
+    if own is None:
         return None
-    return None if _lacks_kernels(facts) else Found(Verdict.INVALID_MODEL, own.message)
+    facts, ended = judging.facts, judging.facts.ended
+    if refuses_inputs(own):
+        return Found(Verdict.NO_INPUT, f"the data do not fit the model: {own.message}")
+    clean = lacks(own) or lacks_operator(own) or (ended is not None and _is_refusal(facts, ended))
+    if facts.is_cpu and clean:
+        return Found(Verdict.UNSUPPORTED, own.message)
+    return Found(
+        Verdict.NO_GOLDEN, own.message if facts.is_cpu else f"the CPU EP refuses it too: {own.message}"
+    )
 
 
 def no_input(judging: Judging) -> Found | None:
@@ -92,8 +110,13 @@ def out_of_memory(judging: Judging) -> Found | None:
 
 
 def crash_or_hang(judging: Judging) -> Found | None:
-    """The process died, or was killed at the time limit of a phase."""
+    """The process died, or did nothing more at a phase's limit, or worked for 10 times as long, alone."""
     return _ended(judging, "died", Verdict.CRASH) or _ended(judging, "hung", Verdict.HANG)
+
+
+def timeout(judging: Judging) -> Found | None:
+    """The process was still at work at the time limit of a phase: it may only be slow."""
+    return _ended(judging, "timed_out", Verdict.TIMEOUT)
 
 
 def option_rejected(judging: Judging) -> Found | None:
@@ -241,10 +264,12 @@ RULES: tuple[Rule, ...] = (
     not_tried,
     option_rejected,
     invalid_model,
+    cpu_refuses,
     no_input,
     cpu_dies_too,
     out_of_memory,
     crash_or_hang,
+    timeout,
     refused,
     error,
     unfeedable,
@@ -268,14 +293,9 @@ def _ended(judging: Judging, how: str, verdict: Verdict) -> Found | None:
     return Found(verdict, ended.message + ended.note)
 
 
-def _lacks_kernels(facts: Facts) -> bool:
-    own = facts.own_cpu
-    return facts.converted and own is not None and own.message.startswith("NotImplemented")
-
-
 def _is_refusal(facts: Facts, ended: Ended) -> bool:
     refuses = ended.kind == "NotImplemented" or ended.refused
-    return facts.phase is Phase.CREATE and (_lacks_kernels(facts) or refuses)
+    return facts.phase is Phase.CREATE and (lacks_kernels(facts) or refuses)
 
 
 def _beyond_doubt(judging: Judging) -> Found | None:

@@ -17,12 +17,6 @@ class Family(StrEnum):
     MISSING = "missing"
 
 
-def says_nothing(families: Collection[Family]) -> bool:
-    """Return whether cells of these families were tried, and none of them says anything about a provider."""
-    found = set(families)
-    return Family.EXCLUDED in found and found <= {Family.EXCLUDED, Family.SKIPPED}
-
-
 class Verdict(StrEnum):
     """One word for a cell, with its family and one line of explanation; the first that matches wins."""
 
@@ -39,7 +33,12 @@ class Verdict(StrEnum):
 
     UNAVAILABLE = "unavailable", Family.SKIPPED, "the target cannot be used here; nothing was tried"
     DECLARED = "declared", Family.SKIPPED, "skipped by declaration; nothing was tried"
-    INVALID_MODEL = "invalid_model", Family.EXCLUDED, "the CPU EP of the same runtime refuses the model too"
+    TIMEOUT = "timeout", Family.SKIPPED, "the process was still at work at the time limit of a phase"
+    INVALID_MODEL = (
+        "invalid_model",
+        Family.EXCLUDED,
+        "onnx's checker, or ONNX's text, forbids the model; or the file is no model",
+    )
     REFERENCE_DISPUTED = (
         "reference_disputed",
         Family.EXCLUDED,
@@ -58,7 +57,11 @@ class Verdict(StrEnum):
         "one rounding inside the model takes every digit of the answer, whoever computes it",
     )
     CRASH = "crash", Family.FAILED, "the process died"
-    HANG = "hang", Family.FAILED, "the process exceeded the time limit of a phase and was killed"
+    HANG = (
+        "hang",
+        Family.FAILED,
+        "the process did nothing more, or worked for 10 times the time limit of a phase, alone",
+    )
     OUT_OF_MEMORY = "out_of_memory", Family.FAILED, "memory ran out"
     OPTION_REJECTED = "option_rejected", Family.FAILED, "the EP refuses a provider option"
     ERROR = "error", Family.FAILED, "the EP raised an error where the CPU EP works"
@@ -96,6 +99,13 @@ class Verdict(StrEnum):
 
 WRONG_NUMBERS = frozenset({Verdict.MISMATCH, Verdict.PRECISION_LOSS})
 """Verdicts on finite numbers that are too far from the golden's."""
+
+
+def says_nothing(verdicts: Collection[Verdict]) -> bool:
+    """Return whether cells with these verdicts were tried, and none says anything about a provider."""
+    families = {verdict.family for verdict in verdicts}
+    tried = Family.EXCLUDED in families or Verdict.TIMEOUT in verdicts
+    return tried and families <= {Family.EXCLUDED, Family.SKIPPED}
 
 
 class Phase(StrEnum):

@@ -15,7 +15,7 @@ from harness.corpus.attempts import FIRST, Attempt
 from harness.corpus.data_sets import DataSet, Signature, check_names, hash_data_set, read_data_sets
 from harness.corpus.decoder_names import sizes_by_config
 from harness.corpus.domain_walk import domains_of
-from harness.corpus.errors import ModelError, SettingsError, blame
+from harness.corpus.errors import InputError, ModelError, SettingsError, blame
 from harness.corpus.external import external_files
 from harness.corpus.facts import ModelFacts, model_facts
 from harness.corpus.file_state import FileState, cached_state, files_state, model_state
@@ -197,7 +197,7 @@ def _read(
         if settings.inputs:
             what = f"its settings describe inputs, but nothing is generated: it has {data_sets[0].name}"
             raise SettingsError(path, f"{what}; remove one of the two")
-        with blame(home / TOLERANCE_FILE):
+        with blame(home / TOLERANCE_FILE, InputError):
             tolerance = read_tolerance(home)
     else:
         recipe = Recipe(

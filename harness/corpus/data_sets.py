@@ -10,11 +10,13 @@ from harness.core.errors import valid_names
 from harness.core.model_settings import ModelSettings
 from harness.core.value import STRING, NamedValues, Tensor, Value, leaves, pack
 from harness.corpus.data_files import DataFile, SavedSet, find_data_sets
-from harness.corpus.errors import ModelError, SettingsError, blame
+from harness.corpus.errors import InputError, ModelError, SettingsError, blame
 from harness.corpus.numpy_files import as_tensor, read_npy, read_npz
 from harness.corpus.port import Port, ValueType
 from harness.corpus.protos import decode_named
 from harness.corpus.symbols import free_symbols
+
+_REMEDY = "mend this test data, or remove it to have inputs generated"
 
 GENERATED = "generated"
 """Name of the data set that is generated for a model without any."""
@@ -45,10 +47,19 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
 def read_data_sets(path: Path, home: Path, signature: Signature) -> tuple[DataSet, ...]:
     """Return the data sets of one model, from its ``test_data_set_N`` in a folder, which need not exist.
 
+    One without any input of a model that has inputs is left out, whatever outputs it has: they belong to
+    other inputs than those that are generated.
+
     Raises:
-        ModelError: The data cannot be read, or does not fit the model.
+        InputError: The data cannot be read, or does not fit the model.
     """
-    return tuple(_read_data_set(saved, signature) for saved in find_data_sets(path, home))
+    try:
+        read = (_read_data_set(saved, signature) for saved in find_data_sets(path, home))
+        return tuple(data_set for data_set in read if data_set is not None)
+    except InputError:
+        raise
+    except ModelError as error:
+        raise InputError(error.path, f"{error.cause}; {_REMEDY}") from error
 
 
 def check_names(
@@ -86,9 +97,11 @@ def _bytes(part: Tensor) -> bytes:
     return repr([str(item) for item in part.array.ravel()]).encode() if part.dtype == STRING else pack(part)
 
 
-def _read_data_set(saved: SavedSet, signature: Signature) -> DataSet:
+def _read_data_set(saved: SavedSet, signature: Signature) -> DataSet | None:
     inputs = _read_values(saved, "input", signature.ports, signature.declared)
     ports = signature.ports
+    if ports and not any(file.role in {"input", "both"} for file in saved.files):
+        return None
     missing = [port.name for port in ports if port.name not in inputs]
     if missing:
         what = f"no data for {len(missing)} of {len(ports)} inputs: {', '.join(map(repr, missing))}"

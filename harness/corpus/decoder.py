@@ -145,7 +145,7 @@ def _bounded(decoder: Decoder, config: GenaiConfig | None, case: Case) -> Decode
     columns = inputs[decoder.mask].axes[1] if decoder.mask else ""
     if columns is None and (inputs[decoder.mask].shape or ())[1] != length:
         return f"its input {decoder.mask!r} has a fixed length, which is not that of its cache"
-    stated = config.model.context_length if config else None
+    stated = (config.model.context_length or None) if config else None
     held = held_positions(model, decoder.positions)
     limits = [limit for limit in (stated, held, length) if limit is not None]
     lengths = takes_lengths(model, pairs)

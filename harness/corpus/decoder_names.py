@@ -42,6 +42,8 @@ def named_by_config(
         return f"{CONFIG_NAME} divides the decoder into a pipeline of models"
     if decoder.filename != model.name:
         return f"{CONFIG_NAME} names another file as the decoder: {decoder.filename!r}"
+    if not decoder.num_hidden_layers:
+        return f"{CONFIG_NAME} does not tell the number of its layers, num_hidden_layers"
     if decoder.sliding_window.slide_key_value_cache:
         return "its cache slides: it holds the newest positions only"
     if decoder.inputs.inputs_embeds in inputs and decoder.inputs.input_ids not in inputs:

@@ -23,7 +23,22 @@ class ModelError(HarnessError):
         return f"{one_line('/'.join(self.path.parts[-2:]), 120)}: {self.cause}"
 
 
-class SettingsError(ModelError):
+class InputError(ModelError):
+    """There is nothing to feed the model with: its test data are broken, or no input can be made.
+
+    The model itself may be good.
+    """
+
+
+class NoInputError(ValueError):
+    """A kind of input that cannot be fed; ``blame`` makes an ``InputError`` of it."""
+
+
+class RefusedError(ModelError):
+    """The CPU provider refuses a model that onnx's checker accepts, so there is nothing to compare with."""
+
+
+class SettingsError(InputError):
     """Settings do not fit their model; the settings are at fault, not the model."""
 
     @property
@@ -45,23 +60,25 @@ def read_regular(path: Path) -> bytes:
 
 
 @contextmanager
-def blame(path: Path) -> Iterator[None]:
-    """Turn the errors that broken files cause into a ``ModelError`` that names the file."""
+def blame(path: Path, kind: type[ModelError] = ModelError) -> Iterator[None]:
+    """Turn the errors that broken files cause into a ``ModelError`` that names the file, of a kind."""
     try:
         yield
     except ModelError:
         raise
+    except NoInputError as error:
+        raise InputError(path, str(error)) from error
     except OSError as error:
-        raise ModelError(path, error.strerror or str(error)) from error
+        raise kind(path, error.strerror or str(error)) from error
     except MemoryError as error:
-        raise ModelError(path, "does not fit into memory") from error
+        raise kind(path, "does not fit into memory") from error
     except (ValueError, OverflowError, msgspec.DecodeError) as error:
-        raise ModelError(path, str(error)) from error
+        raise kind(path, str(error)) from error
     except Exception as error:
         # Errors of libraries are about the model's bytes. Any other is a fault of the harness.
         if type(error).__module__.partition(".")[0] not in _LIBRARIES:
             raise
-        raise ModelError(path, f"cannot be read: {type(error).__name__}: {error}") from error
+        raise kind(path, f"cannot be read: {type(error).__name__}: {error}") from error
 
 
 _LIBRARIES = frozenset({"google", "onnx"})

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from harness.core.errors import Problem, one_line, valid_names
 from harness.core.structure import Place, deviations
-from harness.corpus.errors import SettingsError, blame, read_regular
+from harness.corpus.errors import InputError, SettingsError, blame, read_regular
 
 CONFIG_NAME = "genai_config.json"
 
@@ -22,7 +22,7 @@ _LARGEST = 16 << 20
 LAYER = "%d"
 """Stands for the number of the layer in names of the cache."""
 
-_Positive = Annotated[int, Meta(ge=1)]
+_Size = Annotated[int, Meta(ge=0)]
 _TokenId = Annotated[int, Meta(ge=0)]
 
 
@@ -83,7 +83,7 @@ class DecoderPart(msgspec.Struct, frozen=True, kw_only=True):
     """The decoder: its file and its sizes; 0 for a size that is not told."""
 
     filename: str = "model.onnx"
-    num_hidden_layers: _Positive
+    num_hidden_layers: _Size = 0
     num_key_value_heads: int = 0
     head_size: int = 0
     inputs: Inputs = Inputs()
@@ -93,11 +93,11 @@ class DecoderPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelPart(msgspec.Struct, frozen=True, kw_only=True):
-    """The model: its limits, and its decoder."""
+    """The model: its limits, and its decoder; 0 for a limit that is not told."""
 
-    decoder: DecoderPart
-    context_length: _Positive
-    vocab_size: _Positive
+    decoder: DecoderPart = DecoderPart()
+    context_length: _Size = 0
+    vocab_size: _Size = 0
     pad_token_id: _TokenId = 0
 
 
@@ -114,7 +114,7 @@ def read_genai_config(folder: Path) -> GenaiConfig | None:
         ConfigError: It is no JSON in UTF-8, or a key is missing or has a value of a wrong type.
     """
     path = folder / CONFIG_NAME
-    with blame(path):
+    with blame(path, InputError):
         try:
             if path.stat().st_size > _LARGEST:
                 raise ValueError(f"larger than {_LARGEST >> 20} MiB, which no configuration is")

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from harness.corpus.element_types import ELEMENT_TYPES
+from harness.corpus.errors import NoInputError
 from harness.corpus.symbols import computed
 
 if TYPE_CHECKING:
     import onnx
+
+_DENSE = "test a form of the model with dense tensors there"
 
 Kind = Literal["tensor", "sequence", "optional", "map"]
 
@@ -56,7 +59,7 @@ def value_type(proto: "onnx.TypeProto", dimensions: Mapping[str, int]) -> ValueT
     The sizes of symbolic dimensions are given by name; sums and products of them follow.
 
     Raises:
-        ValueError: A sparse tensor or an opaque type, which the harness does not support.
+        NoInputError: A sparse tensor or an opaque type, which the harness does not support.
     """
     kind = proto.WhichOneof("value")
     if kind == "tensor_type":
@@ -78,7 +81,7 @@ def value_type(proto: "onnx.TypeProto", dimensions: Mapping[str, int]) -> ValueT
         return ValueType(kind="map", dtype=ELEMENT_TYPES.get(proto.map_type.key_type, ""), item=item)
     if kind is None:
         return ValueType(kind="tensor")
-    raise ValueError(f"values of type {kind.removesuffix('_type')} are not supported")
+    raise NoInputError(f"values of type {kind.removesuffix('_type')} cannot be fed or fetched; {_DENSE}")
 
 
 def model_text(text: str | bytes) -> str:

@@ -12,7 +12,7 @@ from harness.corpus.attempts import ATTEMPTS, FIRST, LARGEST, Attempt
 from harness.corpus.contents import content_of
 from harness.corpus.data_sets import GENERATED, DataSet
 from harness.corpus.domains import Domain
-from harness.corpus.errors import ModelError, SettingsError
+from harness.corpus.errors import InputError, SettingsError
 from harness.corpus.generate import REMEDY, UNKNOWN_SIZE, generate
 from harness.corpus.port import Port, ValueType
 from harness.corpus.sizes import axis_name, open_dimensions, size_of, sizes_of
@@ -76,7 +76,7 @@ def inputs_of(path: Path, recipe: Recipe) -> DataSet:
     """Return the inputs of a recipe that has the sizes of its attempt; see ``Recipe.at``.
 
     Raises:
-        ModelError: One of the inputs cannot be made.
+        InputError: One of the inputs cannot be made.
     """
     shaped = []
     for port in recipe.ports:
@@ -86,7 +86,7 @@ def inputs_of(path: Path, recipe: Recipe) -> DataSet:
     if elements * _DRAWN_BYTES > _LIMIT_BYTES or (recipe.attempt != FIRST and elements > LARGEST):
         large = max(shaped, key=_elements)
         what = f"its inputs would be too large; {large.name!r} is {list(large.type.shape or ())}"
-        raise ModelError(path, f"{what}: {REMEDY}")
+        raise InputError(path, f"{what}: {REMEDY}")
     inputs = []
     for port in shaped:
         with _blame_input(path, port, recipe.settings):
@@ -103,7 +103,7 @@ def _blame_input(path: Path, port: Port, settings: Mapping[str, InputSettings]) 
     try:
         yield
     except (ValueError, MemoryError) as error:
-        kind = SettingsError if port.name in settings else ModelError
+        kind = SettingsError if port.name in settings else InputError
         raise kind(path, f"input {port.name!r}: {error}") from error
 
 

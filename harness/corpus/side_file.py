@@ -9,7 +9,7 @@ from harness.core.agree_key import agree_problems
 from harness.core.errors import one_line
 from harness.core.model_settings import ModelSettings, contradicting_inputs
 from harness.core.structure import Place, deviations
-from harness.corpus.errors import SettingsError, blame, read_regular
+from harness.corpus.errors import InputError, SettingsError, blame, read_regular
 
 
 def side_file(model: Path) -> Path:
@@ -22,10 +22,10 @@ def read_side_file(model: Path) -> ModelSettings:
 
     Raises:
         SettingsError: It has wrong settings.
-        ModelError: It cannot be read, or is no TOML in UTF-8.
+        InputError: It cannot be read, or is no TOML in UTF-8.
     """
     path = side_file(model)
-    with blame(path):
+    with blame(path, InputError):
         try:
             content = read_regular(path)
         except FileNotFoundError:

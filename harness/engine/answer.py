@@ -169,8 +169,9 @@ def _answer(outcome: Outcome, case: Case) -> Golden:
         case Died() | Hung():
             # A model that kills the CPU EP with these inputs may run with others.
             ran = isinstance(outcome, Died) and outcome.phase is Phase.RUN and _is_of_program(outcome)
+            died = not (isinstance(outcome, Hung) and outcome.at_work)
             message = f"the CPU EP {_fate(outcome)}"
-            return Golden(status="lost", message=message, died=True, data_set=0 if ran else None)
+            return Golden(status="lost", message=message, died=died, data_set=0 if ran else None)
         case Unavailable() | Rejected():
             return Golden(status="lost", message=f"the CPU EP {_fate(outcome)}")
 
@@ -187,7 +188,8 @@ def _fate(outcome: Outcome) -> str:
         case Died():
             return f"crashed: {outcome.cause}"
         case Hung():
-            return f"found no end of phase {outcome.phase} within {outcome.limit_s:g} s"
+            how = "was still at work, without" if outcome.at_work else "found no"
+            return f"{how} end of phase {outcome.phase} within {outcome.limit_s:g} s"
         case Unavailable() | Rejected():
             return f"is not there: {outcome.reason}"
 
@@ -200,7 +202,7 @@ def _is_of_program(outcome: Outcome) -> bool:
     if isinstance(outcome, Died):
         how = ended(outcome).ended
         return outcome.cause in OF_PROGRAM and how is not None and not how.out_of_memory
-    return isinstance(outcome, Hung)
+    return isinstance(outcome, Hung) and not outcome.at_work
 
 
 def _dispute(outcome: Outcome, case: Case) -> str:

@@ -10,8 +10,9 @@ from harness.core.lru_cache import LruCache, Room
 from harness.core.precision import AS_IS
 from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
 from harness.corpus.case import Case, load_case
-from harness.corpus.errors import ModelError, SettingsError
+from harness.corpus.errors import ModelError, RefusedError, SettingsError
 from harness.corpus.generation import Generation, generation_of
+from harness.corpus.model_check import broken_rule
 from harness.corpus.noisy import noisy_case
 from harness.corpus.precision import precision_case, rounded_case
 from harness.corpus.revealed import hidden, read_by_partials, revealed_case
@@ -231,7 +232,10 @@ class Cases:
             return Inapplicable("a case of a profile is run at its own precision")
         golden = self._references.golden(case)
         if golden is not None and golden.status == "refused":
-            return ModelError(case.model_path, golden.message)  # a conversion cannot repair it
+            # A conversion cannot repair it.
+            broken = broken_rule(case.model_path, case.digest)
+            kind = ModelError if broken else RefusedError
+            return kind(case.model_path, broken or golden.message)
         if why := self._references.unmade(case, precision):
             return Inapplicable(why)
         return precision_case(case, precision) or NOT_MADE

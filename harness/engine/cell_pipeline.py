@@ -17,7 +17,7 @@ from harness.core.own_error import OwnError, UncontainedError, lost_record, own_
 from harness.core.policy import Policy
 from harness.core.record import Ended, Record
 from harness.core.scenario import GENERATE, SCENARIOS
-from harness.core.verdict import Cause, Family
+from harness.core.verdict import Cause, Family, Verdict
 from harness.corpus.case import Case
 from harness.corpus.generation import Generation
 from harness.engine import elsewhere
@@ -249,7 +249,8 @@ class CellPipeline:
         # A cell that did not run needs no policy, nor its model read for that.
         decision = decide(facts, self._policy(task) if facts.ended is None else Policy())
         # A cell that is tried again has failed, whatever the further try gives.
-        case = self._shown(task, decision.verdict.family if task.first is None else Family.FAILED)
+        untried = decision.verdict in (Verdict.UNAVAILABLE, Verdict.DECLARED) and task.first is None
+        case = None if untried else self._shown(task)
         given = self.next_step.cases.of(msgspec.structs.replace(task.about, kind=Kind.MADE)) if case else None
         given = given.case if isinstance(given, NoInput) else given
         given = given if isinstance(given, Case) else None
@@ -292,9 +293,9 @@ class CellPipeline:
         retries = self.next_step.plan.target(record.target).retries
         return unexpected and not record.flaky and len(record.retries) < retries
 
-    def _shown(self, task: Task, family: Family) -> Case | None:
-        """Return the model for the record and the artifacts; a skipped cell need not read it."""
-        case = None if family is Family.SKIPPED else self.case(task)
+    def _shown(self, task: Task) -> Case | None:
+        """Return the model for the record and the artifacts; a cell that was not tried need not read it."""
+        case = self.case(task)
         if isinstance(case, NoInput):
             return case.case
         return case if isinstance(case, Case) else None

@@ -10,8 +10,9 @@ from harness.core.errors import one_line
 from harness.core.facts import Facts
 from harness.core.policy import Policy
 from harness.core.record import Ended, How
-from harness.core.verdict import Phase
+from harness.core.verdict import Cause, Phase
 from harness.corpus.case import Case
+from harness.corpus.errors import InputError, RefusedError
 from harness.corpus.scenario import Inapplicable
 from harness.engine.cases import NoCase, NoInput, why_not
 from harness.engine.outcome import (
@@ -28,6 +29,12 @@ from harness.engine.outcome import (
 
 LIMIT = 8192
 """Characters of a message that are read: twice what an agent sends; 300 of the result are shown."""
+
+LONG = 1.1
+"""Times its limit that a phase took, from which on a reason has both."""
+
+MORE = 10
+"""Times a limit that is proposed in its place."""
 
 DEVICE_LOST = "DeviceLost"
 """The kind of an error by which an agent reports that the device of its EP is lost."""
@@ -47,6 +54,8 @@ _OUT_OF_MEMORY = re.compile(
     r"|Array buffer allocation failed|Aborted\(OOM\)|WebAssembly\.Memory\(\): could not allocate",
     re.IGNORECASE,
 )
+_NO_LOCALE = re.compile(r"Failed to construct locale|locale name not valid")
+_INSTALL = "; the machine lacks this locale: install it there"
 _REFUSAL = re.compile(r"not (?:yet )?(?:supported|implemented)|unsupported|NOT_IMPLEMENTED", re.IGNORECASE)
 
 
@@ -66,8 +75,7 @@ def ended(outcome: Outcome, case: Case | None = None) -> Facts:
         case Unsupported():
             phase, how, reason = outcome.phase, "unsupported", clean_error(outcome.message)
         case Hung():
-            phase, how = outcome.phase, "hung"
-            reason = f"no end of phase {phase} within {outcome.limit_s:g} s; the process was killed"
+            phase, how, reason = outcome.phase, "timed_out" if outcome.at_work else "hung", _too_long(outcome)
         case Died():
             phase, how = outcome.phase, "died"
             reason = f"the process died in phase {phase}: {outcome.cause or 'it exited early'}"
@@ -82,6 +90,17 @@ def ended(outcome: Outcome, case: Case | None = None) -> Facts:
         scenario=getattr(outcome, "scenario", {}),
         ended=Ended(how=how, message=reason, out_of_memory=memory),
     )
+
+
+def _too_long(outcome: Hung) -> str:
+    """Return how a phase exceeded its limit, and which limit to raise if its process still worked."""
+    phase, limit_s, told = outcome.phase, outcome.limit_s, outcome.told
+    if outcome.at_work:
+        higher = f"timeouts_s = {{ {phase} = {MORE * limit_s:g} }}"
+        return f"still at work in phase {phase} at its limit of {limit_s:g} s: {told}; give it more: {higher}"
+    reason = f"no end of phase {phase} within {limit_s:g} s; the process was killed"
+    long = f", after {outcome.took_s:.3g} s" if outcome.took_s > LONG * limit_s else ""
+    return f"{reason}{long}" + (f"; {told}" if told else "")
 
 
 def problem_of(verdict: Unavailable | Rejected) -> str:
@@ -106,6 +125,10 @@ def _raised(outcome: Raised, case: Case | None) -> Facts:
     message = clean_error(text, case.model_path if case else None)
     if case is not None:
         message = one_line(at_data_set(case, outcome.data_set) + message)
+    if _NO_LOCALE.search(text):
+        told = f"{one_line(message, 300 - len(_INSTALL))}{_INSTALL}"
+        ended = Ended(how="unavailable", message=told)
+        return Facts(phase=outcome.phase, cause=Cause.LIBRARY_MISSING, ended=ended)
     note = ""
     if outcome.sick:
         note = f"; the process was replaced: {one_line(clean_error(outcome.sick), 100)}"
@@ -192,6 +215,10 @@ def without_case(found: NoCase) -> Facts:
     reason = why_not(found)
     if isinstance(found, Inapplicable):
         return Facts(ended=Ended(how="declared", message=reason))
+    if isinstance(found, RefusedError):
+        return Facts(phase=Phase.CREATE, no_golden=f"the CPU EP refuses the model: {reason}")
+    if isinstance(found, InputError):
+        return Facts(phase=Phase.CREATE, ended=Ended(how="no_input", message=reason))
     if isinstance(found, NoInput):
         return Facts(phase=Phase.RUN, ended=Ended(how="no_input", message=reason))
     return Facts(phase=Phase.CREATE, ended=Ended(how="broken_model", message=reason))

@@ -16,6 +16,7 @@ import msgspec
 from harness.core.cell import Cell
 from harness.core.lru_cache import Room
 from harness.core.missing import Need
+from harness.corpus.model_check import end_checker
 from harness.corpus.suites import Suite
 from harness.engine.admission import processors
 from harness.engine.cases import Cases
@@ -54,11 +55,13 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
         needs: What may be asked about a cell before it is decided.
         stores: Where answers are kept; None for the cache.
         room: How many forms of models, and answers of each kind, are kept in memory at most.
+        is_small: Whether all models are small, so that one still at work at its limit hangs.
     """
 
     needs: frozenset[Need] = frozenset(Need)
     stores: Stores | None = None
     room: Room = Room()
+    is_small: bool = False
 
 
 class Engine:
@@ -102,7 +105,7 @@ class Engine:
         self._fleet = self._make_fleet()
         self._pool = self._make_pool(processes or processors())
         self._effects = Effects(plan, min(DIGESTS, MORE_OF_SMALL * study.room.count))
-        self._queues = Queues(plan, self._effects, durations_ms or {}, self._fleet, measures)
+        self._queues = Queues(plan, self._effects, durations_ms or {}, self._fleet, measures, study.is_small)
         references = References(study.stores or Stores.of_here(), study.room)
         cases = Cases(plan, suites, references, self._warn, study.room)
         self._pipeline = CellPipeline(
@@ -258,6 +261,7 @@ class Engine:
         finally:
             self._pipeline.functions.close()
             self._pool.close(gently=self._draining and not self._pipeline.open)
+            end_checker()
             self._outbox.put((_End(error), 0))
 
     def _must_wait(self) -> bool:

@@ -29,6 +29,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
         golden: Of a cell that ran: the answer of the CPU provider of the harness's own runtime.
         full: The golden of the given model, if the cell runs a converted one.
         own_cpu: The answer of the CPU provider of the *target's* runtime.
+        broken: What onnx's checker finds against a model that this one refuses; None if it was not asked.
         noise: The rounding noise of the model, or why it has none.
         wider: What else may explain an error -> its noise, or why it has none; those asked so far.
         played: The golden's text in the ways of the scenario ``generate``, by the same CPU provider.
@@ -44,6 +45,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     golden: Golden | None = None
     full: Golden | None = None
     own_cpu: Golden | None = None
+    broken: str | None = None
     noise: Spread | str | None = None
     wider: Mapping["Wider", Spread | str] = {}
     played: Golden | None = None

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness import agent
-from harness.agent import launcher
+from harness.agent import launcher, work
 from harness.agent.frame import BINARY, LINE, MODES
 from harness.agent.hello import PROBE, VARIABLE, hello
 from harness.agent.importer import packed, sources_in
@@ -64,6 +64,13 @@ while left:
     if not parts[-1]:
         raise SystemExit("ep-harness: the agent's source ended early")
 exec(compile(b"".join(parts), "harness/agent/importer.py", "exec"))
+"""
+
+_MODULES = """
+import sys, types
+for name, source in {sources!r}:
+    module = sys.modules[name] = types.ModuleType(name)
+    exec(compile(source, name, "exec"), vars(module))
 """
 
 SOCKET = "socket"
@@ -126,7 +133,6 @@ def launch(runtime: "Runtime", env: Mapping[str, str], folder: Path) -> Started:
     # The launcher there sets the variables, and reports on stderr how the agent ended.
     marker = f"ep-harness-{secrets.token_hex(8)}"
     call = (marker, dict(env), list(_ARGUMENTS), PARENT, BEAT_S)
-    source = Path(launcher.__file__).read_text(encoding="utf-8")
     listener = socket.create_server(("127.0.0.1", 0)) if runtime.channel == SOCKET else None
     port = listener.getsockname()[1] if listener else 0
     # ssh hands its arguments to a shell; a command takes them as they are.
@@ -141,7 +147,7 @@ def launch(runtime: "Runtime", env: Mapping[str, str], folder: Path) -> Started:
         folder=folder,
         token=token,
         modes=modes,
-        preamble=repr(f"{source}\nlaunch{call!r}\n").encode()
+        preamble=repr(f"{_launcher_source()}\nmodule.launch{call!r}\n").encode()
         + b"\n"
         + _python_agent(opening, PROBE + b"\n" if unknown else b""),
         listener=listener,
@@ -225,6 +231,13 @@ def agent_source() -> str:
     """Return the agent's modules as one source that starts the agent."""
     sources = sources_in(str(Path(agent.__file__).parent))
     return f"{sources['harness.agent.importer']}\n\narrive({packed(sources)!r})\n"
+
+
+def _launcher_source() -> str:
+    """Return a source that defines ``module``, the launcher, after the module that it imports."""
+    files = {module.__name__: str(module.__file__) for module in (work, launcher)}
+    sources = [(name, Path(file).read_text(encoding="utf-8")) for name, file in files.items()]
+    return _MODULES.format(sources=sources)
 
 
 def _is_unknown(runtime: "Runtime") -> bool:

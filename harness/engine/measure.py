@@ -54,7 +54,7 @@ def measure(outcome: Outcome, case: Case, evidence: Evidence, rule: Rule, provid
         delivers=rule.delivers,
         remedy=rule.policy.remedy if evidence.wider or rule.policy.is_coarser(rule.policy.noise_at) else "",
         undefined=dict(evidence.undefined or {}),
-        own_cpu=None if evidence.own_cpu is None else _own_cpu(evidence.own_cpu),
+        own_cpu=None if evidence.own_cpu is None else own_cpu_of(evidence.own_cpu, evidence.broken),
         answered=evidence.answered,
         unchecked=_unchecked(outcome, evidence, rule) if isinstance(outcome, Ran) else (),
     )
@@ -76,10 +76,13 @@ def with_shapes(facts: Facts, case: Case, refused: Mapping[str, str]) -> Facts:
     return msgspec.structs.replace(facts, scenario={**shapes, **facts.scenario})
 
 
-def _own_cpu(own: Golden) -> OwnCpu:
+def own_cpu_of(own: Golden, broken: str | None = None) -> OwnCpu:
+    """Return the answer of the CPU provider of a target's runtime, with what onnx's checker says."""
     if own.status == "lost":
         return OwnCpu(status="died" if own.died else "lost", message=own.message)
-    return OwnCpu(status=own.status, message=own.message, out_of_memory=tells_no_memory(own.message))
+    return OwnCpu(
+        status=own.status, message=own.message, out_of_memory=tells_no_memory(own.message), rule=broken
+    )
 
 
 def _compared(outcome: Ran, case: Case, evidence: Evidence, rule: Rule) -> Facts:

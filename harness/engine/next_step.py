@@ -11,12 +11,14 @@ from harness.core.errors import UsageError
 from harness.core.facts import CPU_PROVIDER, Facts, facts_for_other_inputs
 from harness.core.missing import Need, missing
 from harness.core.noise import PRECISIONS
+from harness.core.own_cpu import lacks
 from harness.core.precision import AS_IS
 from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
 from harness.core.spread import Spread
 from harness.core.value import STRING, NamedValues, Tensor, Value
 from harness.core.verdict import Family
 from harness.corpus.case import Case
+from harness.corpus.model_check import broken_rule
 from harness.corpus.noisy import parts_of
 from harness.corpus.revealed import hidden, read_by_partials
 from harness.corpus.undefined import CONTESTED, undefined_outputs
@@ -25,7 +27,7 @@ from harness.engine.agreed import goldens_of, with_agreement
 from harness.engine.cases import Cases, Found, why_not
 from harness.engine.compare_sets import flat, numbered
 from harness.engine.evidence import Evidence, Rule, rule_of
-from harness.engine.measure import measure, with_generation
+from harness.engine.measure import measure, own_cpu_of, with_generation
 from harness.engine.other_inputs import Goldens, differs_for_others, outcome_of_others, with_others
 from harness.engine.outcome import Died, Hung, Raised, Ran
 from harness.engine.references import References
@@ -39,13 +41,17 @@ Judged = Ran | Raised | Died | Hung
 
 
 class _Asking(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that is judged, and what can be asked about it; ``about`` and ``case`` as in ``NextStep.of``."""
+    """A run that is judged, and what can be asked about it; ``about`` and ``case`` as in ``NextStep.of``.
+
+    ``raised`` is whether it ended with an error.
+    """
 
     about: Question
     cell: Cell
     case: Case
     rule: Rule
     askable: frozenset[Need]
+    raised: bool = False
 
 
 class NextStep(msgspec.Struct, frozen=True):
@@ -72,7 +78,14 @@ class NextStep(msgspec.Struct, frozen=True):
         askable = self._askable(cell, case, outcome, rule) & self.needs
         if isinstance(outcome, Ran) and not rule.policy.converted:
             evidence = self._with_known(evidence, case, outcome, rule, askable)
-        asking = _Asking(about=about, cell=cell, case=case, rule=rule, askable=askable)
+        asking = _Asking(
+            about=about,
+            cell=cell,
+            case=case,
+            rule=rule,
+            askable=askable,
+            raised=isinstance(outcome, Raised),
+        )
         settled = self._settle(asking, evidence, lambda known: measure(outcome, case, known, rule, provider))
         if isinstance(settled, Question):
             return settled
@@ -108,6 +121,8 @@ class NextStep(msgspec.Struct, frozen=True):
             if isinstance(answer, Question):
                 return answer
             evidence = _with(evidence, need, answer)
+            if need is Need.OWN_CPU and isinstance(answer, Golden) and asking.raised:
+                evidence = msgspec.structs.replace(evidence, broken=broken_of(answer, case))
             if need is Need.REFERENCES:
                 evidence = msgspec.structs.replace(evidence, doubts=self._doubts(about, case, rule))
 
@@ -375,6 +390,13 @@ def _judging(evidence: Evidence) -> NamedValues:
     """Return the outputs that judge the first data set; empty without any."""
     golden = evidence.full or evidence.golden
     return golden.outputs[0] if golden is not None and golden.status == "ok" else ()
+
+
+def broken_of(refused: Golden, case: Case) -> str | None:
+    """Return what onnx's checker finds against a model; None if the refusal of a CPU provider says enough."""
+    if refused.status != "refused" or lacks(own_cpu_of(refused)):
+        return None
+    return broken_rule(case.model_path, case.digest)
 
 
 Answer = Golden | Spread | str | tuple[str, ...] | Mapping[Kind, Golden] | Mapping[str, str]

@@ -140,11 +140,20 @@ class Died(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hung(msgspec.Struct, frozen=True, kw_only=True):
-    """The process was killed at the time limit of a phase."""
+    """The process was killed at the time limit of a phase.
+
+    Attributes:
+        at_work: Whether it still worked, so that it may only be slow.
+        told: What it did in the last part of the limit; empty if nobody looked.
+        took_s: Seconds of the phase by the clock; a limit grows with the time that other programs took.
+    """
 
     phase: Phase
     limit_s: float
     printed: str = ""
+    at_work: bool = False
+    told: str = ""
+    took_s: float = 0.0
 
 
 class Unavailable(msgspec.Struct, frozen=True, kw_only=True):

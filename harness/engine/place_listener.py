@@ -121,7 +121,7 @@ def why_not_started(end: Died | Hung, worker: Worker) -> Unavailable:
     elif worker.process.greeting is None:
         how = f"no greeting of an agent in {end.limit_s:g} s (the command must pass stdin and stdout on)"
     else:
-        how = f"no answer in {end.limit_s:g} s"
+        how = f"no answer in {end.limit_s:g} s" + (f"; {end.told}" if end.told else "")
     last = told_end(end.printed) or one_line(without_stacks(end.printed).strip().rsplit("\n", 1)[-1])
     reason = f"the process ended in phase {end.phase}: {how}" + (f"; it printed: {last}" if last else "")
     return Unavailable(cause=cause, reason=reason, printed=end.printed)

@@ -4,6 +4,7 @@ import atexit
 import contextlib
 import os
 import queue
+import re
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from typing import Any
 
 from harness.agent.frame import ChangedError, NoFrameError, framed, pieces
 from harness.agent.launcher import exit_cause, sign_of_life
+from harness.agent.work import Work, work_of
 from harness.core.errors import one_line
 from harness.engine.connection import Connection, Greeting, GreetingError
 from harness.engine.launch import OUTPUT, Started
@@ -36,8 +38,11 @@ TERMINATE_S = 5.0
 """Seconds in which a command that leads to another machine may end what it started there. ``srun`` takes
 0.5 s for its job; killed at once with its helper process, it leaves a job that keeps the device."""
 
-MOST_SIGNS = 1 << 20
+MOST_SIGNS = 1 << 21
 """Bytes of output of a launcher that are read for its last words: signs of life of some eighty hours."""
+
+LONGEST_SIGN = 4096
+"""Bytes of output in which the latest sign of life is looked for, if nothing else is printed."""
 
 LOOK_S = 0.02
 """Seconds between two looks whether all processes of a command have ended."""
@@ -71,6 +76,8 @@ class AgentProcess:
         """How a place that gives no sign of life was found; empty if none was."""
         self._terminated = False
         """Whether a command that leads elsewhere was asked to end."""
+        self._sign = re.compile(rf"{re.escape(sign_of_life(started.marker))}([ .\d]*)\r?\n")
+        """A sign of life, with the work of the agent."""
         _running.add(self)
 
     @property
@@ -188,6 +195,20 @@ class AgentProcess:
                 return path.stat().st_size
         return 0
 
+    def work(self) -> Work | None:
+        """Return its work until now, or until the last sign of life from elsewhere; None if unknown."""
+        if not self._started.marker:
+            return work_of(self.pid)
+        with contextlib.suppress(OSError), (self._started.folder / OUTPUT).open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - LONGEST_SIGN))
+            signs = self._sign.findall(file.read().decode("utf-8", "replace"))
+            figures = signs[-1].split() if signs else []
+            with contextlib.suppress(ValueError):
+                if len(figures) == len(Work._fields):
+                    at_s, processor_s, waited_s, device_s = map(float, figures[:-1])
+                    return Work(at_s, processor_s, waited_s, device_s, int(figures[-1]))
+        return None
+
     def _refuse(self, problem: str) -> None:
         self._problem = self._problem or one_line(problem)
         self.kill()
@@ -256,7 +277,7 @@ class AgentProcess:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - size))
                 text = file.read().decode("utf-8", "replace")
                 if self._started.marker:
-                    text = text.replace(sign_of_life(self._started.marker), "")[-limit:]
+                    text = self._sign.sub("", text)[-limit:]
                 return self._connection.noise + text
         except OSError:
             return self._last_printed

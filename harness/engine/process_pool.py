@@ -225,7 +225,7 @@ class ProcessPool:
         for worker in self.workers.values():
             worker.look_for_life(now, SILENT_S)
             if worker.deadline is not None and worker.deadline <= now:
-                worker.expire()
+                worker.expire(now)
             elif worker.leaves_at is not None and worker.leaves_at <= now:
                 if worker.has_tasks_queued:  # they wait for an answer of the CPU provider
                     worker.leaves_at = None

@@ -48,6 +48,7 @@ class TaskQueue(msgspec.Struct, eq=False):
         devices: Place -> what a session there occupies; None if it shares it.
         refused: Place -> why the configuration cannot be used there.
         checks: Tasks that only some places may run.
+        is_small: Whether all its models are small, so that one still at work at its limit hangs.
         identifies: Whether its processes tell what they consist of, as those of a profile do.
     """
 
@@ -70,6 +71,7 @@ class TaskQueue(msgspec.Struct, eq=False):
     refused: dict[str, Unavailable | Rejected] = {}
     checks: deque[Task] = msgspec.field(default_factory=deque)
     identifies: bool = False
+    is_small: bool = False
 
     def __post_init__(self) -> None:
         everywhere = self.slots * (1 if self.places is None or self.is_reference else len(self.places.states))
@@ -126,6 +128,7 @@ class Queues(msgspec.Struct, eq=False):
     durations_ms: Mapping[str, float]
     fleet: Fleet
     measures: bool
+    is_small: bool = False
     all: list[TaskQueue] = []
     by_key: dict[tuple[object, ...], TaskQueue] = {}
 
@@ -217,6 +220,7 @@ class Queues(msgspec.Struct, eq=False):
             devices={} if places is None else devices_at(target, cell, places.states),
             alone=alone or target.alone,
             renew_after=target.renew_after,
+            is_small=self.is_small,
             identifies=any(suite.startswith(PROFILE) for suite in self.plan.matrix.models.suites),
         )
 

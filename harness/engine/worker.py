@@ -17,6 +17,7 @@ from harness.engine.queues import TaskQueue
 from harness.engine.slurm import Waiting
 from harness.engine.task import Task
 from harness.engine.tensor_files import Tensors
+from harness.engine.watch import LOOKS, Watch, hung
 from harness.places.state import PlaceState
 from harness.plan.file_format import Timeouts
 
@@ -95,6 +96,8 @@ class Worker:
         """Whether it holds as much as it can; then it gets more at half of that."""
         self._began_at = 0.0
         """When the process began its present task, or had none left."""
+        self._watch: Watch | None = None
+        """The watch over its phase; None until that takes long."""
         self._hung: Hung | None = None
         self._sessions = 0
         self._base_rss_mib: float | None = None
@@ -148,7 +151,9 @@ class Worker:
         read later.
         """
         self.phase = phase
-        self.deadline = (time.monotonic() if since is None else since) + getattr(self._limits, phase)
+        self._entered_at = time.monotonic() if since is None else since
+        self._watch = None
+        self.deadline = self._entered_at + getattr(self._limits, phase) / LOOKS
 
     def begin_spare(self, limit_s: float) -> None:
         """Be a spare one, which has so many seconds to start."""
@@ -291,10 +296,23 @@ class Worker:
         self.broken = True
         self.process.abort(problem)
 
-    def expire(self) -> None:
-        """Kill its process at its time limit; the present task gets that as its outcome."""
+    def expire(self, now: float) -> None:
+        """Look at its process, and kill it at its time limit; the present task gets that as its outcome.
+
+        The limit of a phase grows with the time that other programs take from the process.
+        """
         limit_s = self._limits.queue if self.waits else getattr(self._limits, self.phase)
-        self._hung = Hung(phase=self.phase, limit_s=limit_s, printed=self.process.printed())
+        if self.waits is None and not (self.is_spare and self.phase is Phase.START):
+            if self._watch is None:
+                alone, small = (self.queue.alone, self.queue.is_small) if self.queue else (False, False)
+                self._watch = Watch(
+                    limit_s=limit_s, began=self._entered_at, alone=alone, small=small, is_here=self.is_local
+                )
+            self.deadline = self._watch.look(now, self.process.work())
+            if self.deadline is not None:
+                return
+        watch = None if self.waits else self._watch
+        self._hung = hung(self.phase, limit_s, watch, now, self.process.printed())
         self.deadline = None
         self.process.kill()
 

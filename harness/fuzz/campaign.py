@@ -161,7 +161,7 @@ class Campaign:
         limited = tuple(limited_target(target) for target in self.matrix.targets)
         plan = Plan(matrix=msgspec.structs.replace(self.matrix, targets=limited), cells=())
         stores = Stores.of_here(self._work / "goldens")
-        engine = Engine(plan, {suite.name: suite}, study=Study(stores=stores, room=ROOM))
+        engine = Engine(plan, {suite.name: suite}, study=Study(stores=stores, room=ROOM, is_small=True))
         began = time.monotonic()
         interrupted = False
         try:
@@ -187,7 +187,7 @@ class Campaign:
     def _name_useless_targets(self) -> None:
         """Call a target unusable if no model was fit to judge it: that nothing failed says nothing then."""
         for target, counts in self.verdicts.items():
-            if says_nothing({verdict.family for verdict in counts}):
+            if says_nothing(counts):
                 what = f"none of {counts.total():,} models is valid"
                 self.unusable.setdefault(target, f"{what}; the last one: {self._excluded.get(target, '')}")
 

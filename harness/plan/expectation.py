@@ -83,9 +83,9 @@ def open_condition(target: str, condition: str) -> str:
 def is_expected(expectation: Expectation | None, verdict: Verdict) -> bool:
     """Return whether a verdict is as expected; without an expectation, whether it is no failure.
 
-    A skipped cell is never unexpected: nothing was tried. A target that must be there is ``required``.
+    A cell of which nothing was tried is never unexpected. A target that must be there is ``required``.
     """
-    if verdict.family is Family.SKIPPED:
+    if verdict.family is Family.SKIPPED and verdict is not Verdict.TIMEOUT:
         return True
     if expectation is not None:
         return verdict in expectation.verdicts

@@ -131,7 +131,7 @@ class RuntimeTable(msgspec.Struct, kw_only=True):
 
 
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
-    """Limit of each phase in seconds; a phase that exceeds it is a hang and its process is killed."""
+    """Limit of each phase in seconds; a phase that exceeds it is a `hang` or a `timeout`."""
 
     queue: Annotated[
         Seconds, Meta(description="Waiting in the queue of a scheduler (Slurm), before the start.")

@@ -105,7 +105,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def says_nothing(self) -> bool:
         """Whether cells were tried, and none of them says anything about a provider."""
-        return says_nothing({verdict.family for verdict, _ in self.verdicts})
+        return says_nothing([verdict for verdict, _ in self.verdicts])
 
 
 def build_report(

@@ -38,7 +38,7 @@ class Durations:
     def note(self, records: Iterable[Record]) -> None:
         """Take the durations of cells that were tried."""
         for record in records:
-            deadly = record.verdict in (Verdict.CRASH, Verdict.HANG)
+            deadly = record.verdict in (Verdict.CRASH, Verdict.HANG, Verdict.TIMEOUT)
             if took_ms := record.took_ms + RESTART_MS * deadly:
                 self._fresh[record.cell] = took_ms
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from harness.core.text import visible
 from harness.core.verdict import Family, Verdict
+from harness.run.not_judged import not_judged
 
 if TYPE_CHECKING:  # commands that only need WIDTH start faster
     from harness.run.tally import TargetRow
@@ -56,6 +57,7 @@ def remarks(rows: "Sequence[TargetRow]") -> Iterator[tuple[str, str]]:
     )
     for row in rows:
         yield from _of_evidence(row)
+    yield from not_judged(row.not_judged for row in rows)
     if weak:
         yield "weak", f"{_counted(weak, 'right answer')}, but most wrong ones would match the golden, too"
     if approximate:
@@ -105,11 +107,10 @@ def _of_places(row: "TargetRow") -> Iterator[tuple[str, str]]:
 def summary_lines(rows: "Sequence[TargetRow]", missing: int) -> Iterator[str]:
     """Yield table, remarks, unavailable targets, and the number of planned cells without a record."""
     yield from table(rows)
-    yield from (f"{word}: {line}" for word, line in remarks(rows))
-    for row in rows:
-        if row.reason:
-            text = visible(f"{row.target} is unavailable: {row.reason}")
-            yield from textwrap.wrap(text, WIDTH - 1, subsequent_indent="    ")
+    texts = [f"{word}: {line}" for word, line in remarks(rows)]
+    texts += [visible(f"{row.target} is unavailable: {row.reason}") for row in rows if row.reason]
+    for text in texts:
+        yield from textwrap.wrap(text, WIDTH - 1, subsequent_indent="    ")
     if missing:
         yield f"incomplete: {missing} of {sum(row.planned for row in rows)} cells have no record"
 

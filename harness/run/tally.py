@@ -6,8 +6,9 @@ import msgspec
 
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.record import Record
-from harness.core.verdict import Family, Verdict, says_nothing
+from harness.core.verdict import Family, Phase, Verdict, says_nothing
 from harness.plan.plan import Plan
+from harness.run.not_judged import Cause, Group, add_to, says_nothing_yet
 
 
 class TargetRow(msgspec.Struct, kw_only=True):
@@ -27,6 +28,7 @@ class TargetRow(msgspec.Struct, kw_only=True):
         reason: Why the target is unavailable; empty if it is not.
         places: Cells by place; empty if the target has no places.
         alone: Place -> cells that fail there and at no other place.
+        not_judged: Cells that were tried and say nothing, by cause.
     """
 
     target: str
@@ -45,6 +47,7 @@ class TargetRow(msgspec.Struct, kw_only=True):
     reason: str = ""
     places: Counter[str] = msgspec.field(default_factory=Counter)
     alone: Counter[str] = msgspec.field(default_factory=Counter)
+    not_judged: dict[Cause, Group] = {}
 
     @property
     def families(self) -> Counter[Family]:
@@ -57,7 +60,7 @@ class TargetRow(msgspec.Struct, kw_only=True):
     @property
     def says_nothing(self) -> bool:
         """Whether its cells were tried, and none of them says anything about the provider."""
-        return says_nothing(self.families)
+        return says_nothing([*self.verdicts])
 
     def add(self, record: Record) -> None:
         """Count a record."""
@@ -74,12 +77,15 @@ class TargetRow(msgspec.Struct, kw_only=True):
         if record.latency is not None:
             self.timed += 1
             self.disturbed += record.latency.disturbed
+        if says_nothing_yet(record):
+            add_to(self.not_judged, record)
         self.by_noise += any(
             output.noise is not None and output.noise.rms_limit is not None for output in record.outputs
         )
         self.without_noise += bool(record.no_spread)
         self.unchecked += bool(record.unchecked)
-        if record.verdict is Verdict.UNAVAILABLE:
+        # Some cells alone, because the machine lacks something, are no target that is not there.
+        if record.verdict is Verdict.UNAVAILABLE and record.phase is not Phase.CREATE:
             self.reason = self.reason or f"{record.cause}: {record.reason}"
 
 
@@ -129,7 +135,7 @@ class Tally:
     @property
     def says_nothing(self) -> bool:
         """Whether cells were tried, and none of them says anything about a provider."""
-        return says_nothing({family for row in self.rows() for family in row.families})
+        return says_nothing([verdict for row in self.rows() for verdict in row.verdicts])
 
     def exit_code(self, *, is_share: bool = False) -> int:
         """Return 0 as expected, 1 unexpected, 3 if a required target, a verdict or all evidence is missing.

@@ -72,7 +72,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
         """Why it is rejected; empty if it is not."""
         record = self.record
         if record.family is not Family.PASSED:
-            word = "too slow" if record.verdict is Verdict.HANG else str(record.verdict)
+            word = "too slow" if record.verdict in {Verdict.HANG, Verdict.TIMEOUT} else str(record.verdict)
             return f"{word}: {record.reason}" if record.reason else word
         if record.effect is not None and not record.effect.seen:
             return "no effect: the outputs are bit-identical without it"

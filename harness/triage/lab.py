@@ -137,7 +137,7 @@ class Lab:
             Plan(matrix=matrix, cells=()),
             {SUITE: suite},
             gives_outputs=True,
-            study=Study(needs=NEEDS, stores=Stores.of_here(folder / "goldens")),
+            study=Study(needs=NEEDS, stores=Stores.of_here(folder / "goldens"), is_small=True),
         )
         self._events = self._engine.events()
         self._known = _Known(folder / "trials.jsonl")

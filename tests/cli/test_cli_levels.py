@@ -169,7 +169,7 @@ def test_a_model_that_onnxruntime_refuses_has_no_graph(
     code, out, _ = run(capsys, "levels", str(tmp_path / "m.onnx"), CPU)
     assert code == 1
     assert out.count("no graph: disabled, basic, extended, layout, all, ORT basic, ORT extended") == 1
-    assert "invalid_model: " in out
+    assert "unsupported: " in out
     assert "no change from" not in out
 
 

@@ -24,7 +24,7 @@ EXPECTED = {
         "dtype_mismatch", "nan_mismatch", "mismatch", "nondeterministic", "precision_loss",
     },
     Standing.OPEN: {
-        "unavailable", "declared", "invalid_model", "reference_disputed", "no_golden", "no_input",
+        "unavailable", "declared", "timeout", "invalid_model", "reference_disputed", "no_golden", "no_input",
         "undefined_input", "ill_conditioned", "not_run", "harness_error",
     },
 }  # fmt: skip

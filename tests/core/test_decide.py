@@ -75,9 +75,9 @@ RAN = Facts(
 
 def ended(how: Any, **fields: Any) -> Facts:
     own, converted = fields.pop("own", None), fields.pop("converted", False)
-    phase = fields.pop("phase", Phase.RUN)
+    phase, provider = fields.pop("phase", Phase.RUN), fields.pop("provider", "")
     how_it_ended = Ended(how=how, message="what happened", **fields)
-    return Facts(phase=phase, ended=how_it_ended, own_cpu=own, converted=converted)
+    return Facts(phase=phase, ended=how_it_ended, own_cpu=own, converted=converted, provider=provider)
 
 
 def ran(**fields: Any) -> Facts:
@@ -106,6 +106,19 @@ OK, REFUSED, NO_KERNEL, DIED = (
     OwnCpu(status="refused", message="NotImplemented: no kernel"),
     OwnCpu(status="died", message="died"),
 )
+CPU = "CPUExecutionProvider"
+VALID = OwnCpu(status="refused", message="Fail: some contrib operator is picky", rule="")
+BROKEN = OwnCpu(
+    status="refused", message="InvalidGraph: no", rule="Field 'type' of 'x' is required but missing."
+)
+NO_OP = OwnCpu(status="refused", message="Fail: Fatal error: a:B(1) is not a registered function/op", rule="")
+UNFIT = OwnCpu(status="refused", message="InvalidArgument: Invalid rank for input: z Got: 2", rule="")
+TOO_NEW = OwnCpu(
+    status="refused",
+    message="Fail: ONNX Runtime only *guarantees* support for models stamped with official released onnx "
+    "opset versions. Opset 27 is under development and support for this is limited.",
+)
+TOO_NEW_IR = OwnCpu(status="refused", message="Fail: Unsupported model IR version: 14, max supported: 13")
 
 CASES: list[tuple[Facts, Verdict]] = [
     (ended("harness"), Verdict.HARNESS_ERROR),
@@ -116,7 +129,19 @@ CASES: list[tuple[Facts, Verdict]] = [
     (ended("no_input"), Verdict.NO_INPUT),
     (ended("raised", own=REFUSED), Verdict.INVALID_MODEL),
     (ended("raised", own=REFUSED, converted=True), Verdict.INVALID_MODEL),
-    (ended("raised", own=NO_KERNEL, phase=Phase.CREATE), Verdict.INVALID_MODEL),
+    (ended("raised", own=BROKEN), Verdict.INVALID_MODEL),
+    (ended("raised", own=VALID), Verdict.NO_GOLDEN),
+    (ended("raised", own=VALID, provider=CPU, phase=Phase.CREATE), Verdict.NO_GOLDEN),
+    (ended("raised", own=NO_OP), Verdict.NO_GOLDEN),
+    (ended("raised", own=UNFIT, provider=CPU), Verdict.NO_INPUT),
+    (ended("raised", own=UNFIT), Verdict.NO_INPUT),
+    (ended("raised", own=NO_OP, provider=CPU, phase=Phase.CREATE), Verdict.UNSUPPORTED),
+    (ended("raised", own=NO_KERNEL, phase=Phase.CREATE), Verdict.NO_GOLDEN),
+    (ended("raised", own=NO_KERNEL, provider=CPU, phase=Phase.CREATE), Verdict.UNSUPPORTED),
+    (ended("raised", own=TOO_NEW, phase=Phase.CREATE), Verdict.NO_GOLDEN),
+    (ended("raised", own=TOO_NEW, provider=CPU, phase=Phase.CREATE), Verdict.UNSUPPORTED),
+    (ended("raised", own=TOO_NEW_IR, phase=Phase.CREATE), Verdict.NO_GOLDEN),
+    (ended("raised", own=TOO_NEW_IR, provider=CPU, phase=Phase.CREATE), Verdict.UNSUPPORTED),
     (ended("raised", own=NO_KERNEL, phase=Phase.CREATE, converted=True), Verdict.UNSUPPORTED),
     (ended("raised", own=NO_KERNEL, converted=True), Verdict.ERROR),
     (ended("raised", converted=True), Verdict.ERROR),
@@ -133,6 +158,8 @@ CASES: list[tuple[Facts, Verdict]] = [
     (ended("died", own=OK, out_of_memory=True), Verdict.OUT_OF_MEMORY),
     (ended("hung", own=OK), Verdict.HANG),
     (ended("hung", own=DIED), Verdict.NO_GOLDEN),
+    (ended("timed_out"), Verdict.TIMEOUT),
+    (ended("timed_out", own=DIED), Verdict.TIMEOUT),
     (ended("unsupported"), Verdict.UNSUPPORTED),
     (ended("unfeedable"), Verdict.NO_GOLDEN),
     (ran(golden="", no_golden="the CPU EP has no kernel"), Verdict.NO_GOLDEN),
@@ -378,7 +405,9 @@ FACTS = st.builds(
     ended=st.none()
     | st.builds(
         Ended,
-        how=st.sampled_from(["unavailable", "declared", "rejected", "raised", "died", "hung", "harness"]),
+        how=st.sampled_from(
+            ["unavailable", "declared", "rejected", "raised", "died", "hung", "timed_out", "harness"]
+        ),
         message=st.text(max_size=9),
         kind=st.sampled_from(["Fail", "NotImplemented"]),
         out_of_memory=st.booleans(),

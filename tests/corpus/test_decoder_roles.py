@@ -301,7 +301,7 @@ def test_the_configuration_names_what_nothing_else_tells(tmp_path: Path) -> None
         (b"[1]", CONFIG_NAME, "expected an object, got list"),
         (b"{}", f"{CONFIG_NAME}", "model"),
         (config(context_length="many"), f"{CONFIG_NAME}: model.context_length", "expected an integer"),
-        (config(vocab_size=0), f"{CONFIG_NAME}: model.vocab_size", "0"),
+        (config(vocab_size=-1), f"{CONFIG_NAME}: model.vocab_size", "-1"),
         (config(decoder=[1]), f"{CONFIG_NAME}: model.decoder", "expected a table"),
     ],
 )

@@ -254,7 +254,7 @@ def test_a_second_model_in_the_folder_changes_whose_data_it_is(home: Path, reads
     assert len(reads) == 2
 
 
-@pytest.mark.parametrize("gone", ["one.onnx", "deep/w.bin", "test_data_set_0/input_0.pb"])
+@pytest.mark.parametrize("gone", ["one.onnx", "deep/w.bin"])
 def test_what_is_gone_is_an_error_that_is_not_kept(home: Path, reads: list[Path], gone: str) -> None:
     suite = open_folder(home)
     case = load_case(suite, "one.onnx", {})

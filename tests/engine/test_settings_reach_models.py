@@ -50,7 +50,7 @@ def test_an_error_in_settings_costs_its_model_and_is_reported_at_once(
 ) -> None:
     events = run(tmp_path, write_model, run_matrix, fake_env, {"dimensions": {"bacth": 3}})
     verdicts = {event.record.model: event.record.verdict for event in events if isinstance(event, Finished)}
-    assert verdicts == {"a.onnx": Verdict.INVALID_MODEL, "b.onnx": Verdict.PASS}
+    assert verdicts == {"a.onnx": Verdict.NO_INPUT, "b.onnx": Verdict.PASS}
     (warning,) = [event.message for event in events if isinstance(event, Warned)]
     assert warning.startswith(
         "models/a.onnx: its settings name the dimension 'bacth', which it does not have"

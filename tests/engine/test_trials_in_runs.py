@@ -94,7 +94,7 @@ def test_a_model_that_loads_and_never_runs_has_no_input(records: dict[str, Recor
 
 
 def test_a_model_that_does_not_load_is_not_tried_again(records: dict[str, Record]) -> None:
-    assert records["no_session"].verdict is Verdict.INVALID_MODEL
+    assert records["no_session"].verdict is Verdict.UNSUPPORTED
     assert inputs(records["no_session"]) == GeneratedInputs(dimensions={"n": 2})
 
 

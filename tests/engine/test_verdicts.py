@@ -318,7 +318,7 @@ def cell(plan: Plan, model: str) -> Cell:
         *(("any", verdict, verdict.family is not Family.FAILED) for verdict in Verdict),
         # An expectation is strict both ways; only what was not tried says nothing about it.
         *(
-            ("known", verdict, verdict is Verdict.CRASH or verdict.family is Family.SKIPPED)
+            ("known", verdict, verdict in (Verdict.CRASH, Verdict.UNAVAILABLE, Verdict.DECLARED))
             for verdict in Verdict
         ),
     ],

@@ -8,6 +8,7 @@ import pytest
 from harness.core.verdict import Phase
 from harness.engine.messages import After
 from harness.engine.task import Question, QuestionTask
+from harness.engine.watch import LOOKS
 from harness.engine.worker import FEWEST_IN_FLIGHT, MOST_IN_FLIGHT, WARM_UP_SESSIONS, Worker
 from harness.plan.file_format import RenewAfter, Timeouts
 
@@ -78,6 +79,6 @@ def test_a_worker_whose_pace_changes_holds_more_or_less() -> None:
 def test_a_limit_holds_from_when_the_process_said_so() -> None:
     busy = worker(2)
     busy.enter(Phase.RUN, 100.0)
-    assert (busy.phase, busy.deadline) == (Phase.RUN, 100.0 + Timeouts().run)
+    assert (busy.phase, busy.deadline) == (Phase.RUN, 100.0 + Timeouts().run / LOOKS)
     busy.begin_next(200.0)
-    assert (busy.phase, busy.deadline) == (Phase.CREATE, 200.0 + Timeouts().create)
+    assert (busy.phase, busy.deadline) == (Phase.CREATE, 200.0 + Timeouts().create / LOOKS)

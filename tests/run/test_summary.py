@@ -79,7 +79,10 @@ def test_excluded_cells_alone_are_no_success(plan: Plan) -> None:
         tally.add(record(cell, verdict, expected=True, cause="no_device"))
     assert tally.exit_code() == EXIT_INCOMPLETE
     assert tally.exit_code(is_share=True) == EXIT_OK
-    assert [*remarks(tally.rows())] == [("no evidence", "cpu: no cell was judged: 3 invalid_model")]
+    assert [*remarks(tally.rows())] == [
+        ("no evidence", "cpu: no cell was judged: 3 invalid_model"),
+        ("invalid_model", "m/a.onnx, m/b.onnx, m/c.onnx"),
+    ]
 
 
 def test_one_judged_cell_is_evidence(plan: Plan) -> None:
@@ -88,7 +91,10 @@ def test_one_judged_cell_is_evidence(plan: Plan) -> None:
         judged = cell == plan.cells[0]
         tally.add(record(cell, Verdict.UNSUPPORTED if judged else Verdict.NO_INPUT, expected=True))
     assert tally.exit_code() == EXIT_OK
-    assert [*remarks(tally.rows())] == [("no evidence", "npu: no cell was judged: 3 no_input")]
+    assert [*remarks(tally.rows())] == [
+        ("no evidence", "npu: no cell was judged: 3 no_input"),
+        ("no_input", "m/a.onnx, m/b.onnx, m/c.onnx"),
+    ]
 
 
 def test_the_line_counts_over_all_targets() -> None:

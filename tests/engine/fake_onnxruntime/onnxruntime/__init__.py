@@ -81,6 +81,19 @@ def hang_with_gil() -> None:
     ctypes.PyDLL(None).sleep(1000)
 
 
+def spin() -> None:
+    while True:
+        pass
+
+
+def burn() -> None:
+    """Use 0.4 s of the processor that the variable names, however long that takes."""
+    os.sched_setaffinity(0, {int(os.environ["FAKE_PROCESSOR"])})
+    until = time.thread_time() + 0.4
+    while time.thread_time() < until:
+        pass
+
+
 def stuck() -> None:
     """Leave the process id in the marker and hang where no other thread can run."""
     Path(os.environ["FAKE_MARKER"]).write_text(str(os.getpid()), encoding="utf-8")
@@ -329,6 +342,8 @@ ACTIONS: dict[str, Callable[[], None]] = {
     "exit0": lambda: os._exit(0),
     "hang": hang,
     "hanggil": hang_with_gil,
+    "spin": spin,
+    "burn": at_first(burn),
     "kill": kill,
     "nap": nap,
     "killonce": kill_once,

@@ -1,0 +1,56 @@
+"""The refusal of the CPU EP of a target's own runtime: whether it is about the model or about the runtime."""
+
+import re
+
+from harness.core.facts import Facts
+from harness.core.record import OwnCpu
+
+_VERSION = re.compile(
+    r"is under development and support for this is limited"  # an opset that is not released yet
+    r"|ONNX Runtime only \*guarantees\* support|Unsupported model IR version"
+)
+"""The CPU EP's words for a model that is newer than its runtime."""
+
+
+_INPUTS = re.compile(
+    r"Got invalid dimensions for input|Invalid rank for input|Unexpected input data type|Invalid input name"
+)
+"""Its words for inputs that do not fit the model."""
+
+
+def refusing_cpu(facts: Facts) -> OwnCpu | None:
+    """Return the answer of the CPU EP if it refuses a model that the EP refused with an error.
+
+    It does not count where both ran out of memory, the machine's limit, nor for a converted model for which
+    the CPU EP only lacks kernels.
+    """
+    ended, own = facts.ended, facts.own_cpu
+    if ended is None or ended.how != "raised" or own is None or own.status != "refused":
+        return None
+    if (ended.out_of_memory and own.out_of_memory) or lacks_kernels(facts):
+        return None
+    return own
+
+
+def lacks_kernels(facts: Facts) -> bool:
+    """Return whether the CPU EP only lacks kernels for a converted model."""
+    own = facts.own_cpu
+    return facts.converted and own is not None and own.message.startswith("NotImplemented")
+
+
+def lacks(own: OwnCpu) -> bool:
+    """Return whether it has no kernel for a model, or does not know its opset or its version of the IR.
+
+    If so, no checker needs to be asked: its release may be older or newer than the runtime.
+    """
+    return own.message.startswith("NotImplemented") or _VERSION.search(own.message) is not None
+
+
+def refuses_inputs(own: OwnCpu) -> bool:
+    """Return whether it refuses the inputs, which have another type or shape than the model declares."""
+    return _INPUTS.search(own.message) is not None
+
+
+def lacks_operator(own: OwnCpu) -> bool:
+    """Return whether it does not know an operator; one of ONNX's own has to be in the model's opset."""
+    return "is not a registered function/op" in own.message

@@ -1,0 +1,77 @@
+"""onnx's checker in another process: what it refuses, and what comes of a model that it cannot answer."""
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnx.parser
+import pytest
+
+from harness.corpus import model_check
+from harness.corpus.model_check import broken_rule, end_checker
+
+HEAD = '<ir_version: 9, opset_import: ["" : 17, "nowhere" : 1]> '
+
+
+def rule_of(folder: Path, graph: str) -> str:
+    path = folder / "model.onnx"
+    onnx.save(onnx.parser.parse_model(HEAD + graph), path)
+    return broken_rule(path, graph)
+
+
+@pytest.mark.parametrize(
+    ("graph", "rule"),
+    [
+        ("agraph (float[2] x) => (float[2] y) { y = Relu(x) }", ""),
+        ("agraph (float[2] x) => (float[2] y) { y = nowhere.Op(x) }", ""),
+        ("agraph (float[2] x) => (float[2] y) { y = Foo(x) }", "No Op registered for Foo"),
+        ("agraph (float[2] x, int32[2] z) => (float[2] y) { y = Add(x, z) }", "inconsistent type"),
+    ],
+)
+def test_a_rule_is_found_in_one_line(tmp_path: Path, graph: str, rule: str) -> None:
+    found = rule_of(tmp_path, graph)
+    assert rule in found
+    assert bool(found) is bool(rule)
+    assert "\n" not in found
+
+
+def test_a_model_that_kills_the_checker_has_broken_no_known_rule_and_the_next_one_is_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end_checker()
+    dying = tmp_path / "child.py"
+    dying.write_text("import os\nos.abort()\n", encoding="utf-8")
+    with monkeypatch.context() as patch:
+        patch.setattr(model_check, "_CHILD", dying)
+        assert broken_rule(tmp_path / "any.onnx", "dies") == ""
+    assert "Foo" in rule_of(tmp_path, "agraph (float[2] x) => (float[2] z) { z = Foo(x) }")
+
+
+def test_a_checker_that_comes_to_no_end_has_found_no_rule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end_checker()
+    stuck = tmp_path / "child.py"
+    stuck.write_text("import time\ntime.sleep(600)\n", encoding="utf-8")
+    monkeypatch.setattr(model_check, "_CHILD", stuck)
+    monkeypatch.setattr(model_check, "LIMIT_S", 0.3)
+    assert broken_rule(tmp_path / "any.onnx", "no end") == ""
+
+
+def test_a_checker_that_was_ended_by_something_else_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end_checker()
+    started: list[subprocess.Popen[bytes]] = []
+
+    class Popen(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, *arguments: Any, **fields: Any) -> None:
+            super().__init__(*arguments, **fields)
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Popen)
+    assert rule_of(tmp_path, "agraph (float[2] x) => (float[2] u) { u = Relu(x) }") == ""
+    started[0].kill()
+    assert "Bar" in rule_of(tmp_path, "agraph (float[2] x) => (float[2] v) { v = Bar(x) }")
+    assert len(started) == 2
