@@ -172,7 +172,9 @@ def _play(job_run: JobRun) -> None:
     """Run the model as the job asks; a scenario is the module of its name, else this is a LookupError."""
     job = job_run.job
     if job.get("evaluate"):
-        module = "harness.agent.evaluate"
+        # A table has what a model in float64 is computed by.
+        in_float64 = isinstance(job["evaluate"], dict)
+        module = "harness.agent.float64.evaluate" if in_float64 else "harness.agent.evaluate"
     elif "make" in job:
         module = "harness.agent.precision.make"
     else:

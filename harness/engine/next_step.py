@@ -229,10 +229,7 @@ class NextStep(msgspec.Struct, frozen=True):
         if not isinstance(given, Case):
             return {}
         own = doubt_about(given.facts.operators, given.facts.float_types)
-        # The model in float64 has the operators of the given model, and runs the same code.
-        upcast = doubt_about(given.facts.operators, ("float32", "float64"))
-        found = {Kind.EVALUATED: own, Kind.FLOAT64_EVALUATED: upcast}
-        return {kind: doubt for kind, doubt in found.items() if doubt}
+        return {Kind.EVALUATED: own} if own else {}
 
     def _answered(self, question: Question) -> Golden | Question:
         """Return the answer, or the question if it is still to be asked."""

@@ -22,7 +22,7 @@ OWN_CPU = "the CPU EP of the target's own runtime"
 NAMES = {Kind.EVALUATED: REFERENCE, Kind.UNOPTIMIZED: "the CPU EP without optimizations"}
 """Kind of a question -> name of the reference, for people; the most trustworthy first."""
 
-TRUTHS = {Kind.FLOAT64: "float64 on the CPU EP", Kind.FLOAT64_EVALUATED: "onnx.reference in float64"}
+TRUTHS = {Kind.FLOAT64: "float64 on the CPU EP", Kind.FLOAT64_EVALUATED: "float64, node by node"}
 """The same of the references that compute in float64."""
 
 Compare = Callable[[Sequence[NamedValues], Sequence[NamedValues]], Comparison]

@@ -140,7 +140,7 @@ class Court:
 
 def answered(question: Question, case: Case) -> Ending:
     return computed(
-        case, optimized=question.kind is not Kind.UNOPTIMIZED, by_reference=question.kind.by_onnx_reference
+        case, optimized=question.kind is not Kind.UNOPTIMIZED, by_reference=question.kind.without_session
     )
 
 

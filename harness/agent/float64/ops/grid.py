@@ -1,0 +1,89 @@
+"""GridSample and AffineGrid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.agent.float64.node import Array, Node
+
+_CUBIC = -0.75  # the text's coefficient
+
+
+def grid_sample(node: Node, x: Array, grid: Array) -> Array:
+    """GridSample of any rank: ``(N, C, D1...)`` at points ``(N, out..., rank)``, the last axis first."""
+    rank = x.ndim - 2
+    align = bool(node.get("align_corners", 0))
+    mode = node.get("mode", "linear").replace("bi", "", 1)
+    padding = node.get("padding_mode", "zeros")
+    points = grid.reshape(grid.shape[0], -1, rank)[..., ::-1]
+    taps = []
+    for axis, size in enumerate(x.shape[2:]):
+        at = (points[..., axis] + 1.0) / 2.0 * (size - 1) if align else ((points[..., axis] + 1.0) * size - 1.0) / 2.0
+        taps.append([_inside(place, weight, size, padding, align) for place, weight in _taps(at, mode, size, padding, align)])
+    node.budget.need(float(x.shape[0]) * x.shape[1] * points.shape[1] * 8 * 3)
+    y = np.zeros((*x.shape[:2], points.shape[1]))
+    for n in range(x.shape[0]):
+        flat = x[n].reshape(x.shape[1], -1)
+        for chosen in np.ndindex(*(len(one) for one in taps)):
+            index, weight = np.zeros(points.shape[1], np.int64), np.ones(points.shape[1])
+            for axis, number in enumerate(chosen):
+                place, share = taps[axis][number]
+                index, weight = index * x.shape[axis + 2] + place[n], weight * share[n]
+            # What is outside has no weight, and must not bring NaN or infinity.
+            y[n] += np.where(weight == 0, 0.0, flat[:, index] * weight)
+    return y.reshape(*x.shape[:2], *grid.shape[1:-1])
+
+
+def _taps(at: Array, mode: str, size: int, padding: str, align: bool) -> list[tuple[Array, Array]]:
+    """Return the neighbours of points along one axis, with their weights."""
+    if mode == "nearest":
+        if padding == "reflection":
+            at = _reflected(at, size, align)
+        return [(np.rint(at), np.ones_like(at))]  # halves go to the even one
+    low = np.floor(at)
+    r = at - low
+    if mode == "linear":
+        return [(low, 1.0 - r), (low + 1, r)]
+    return [(low + step, _cubic(np.abs(r - step))) for step in (-1, 0, 1, 2)]
+
+
+def _cubic(distance: Array) -> Array:
+    a, d = _CUBIC, distance
+    near = ((a + 2) * d - (a + 3)) * d * d + 1
+    far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+    return np.where(d <= 1, near, np.where(d < 2, far, 0.0))  # noqa: PLR2004 - its reach
+
+
+def _inside(place: Array, weight: Array, size: int, padding: str, align: bool) -> tuple[Array, Array]:
+    """Return indices within an axis; where nothing is, the weight is zero."""
+    if padding == "zeros":
+        weight = np.where((place >= 0) & (place <= size - 1), weight, 0.0)
+    elif padding == "reflection":
+        place = np.rint(_reflected(place, size, align))
+    return np.clip(np.nan_to_num(place), 0, size - 1).astype(np.int64), weight
+
+
+def _reflected(at: Array, size: int, align: bool) -> Array:
+    """Return places mirrored at the borders until they are inside."""
+    low, high = (0.0, size - 1.0) if align else (-0.5, size - 0.5)
+    span = high - low
+    if span == 0:
+        return np.full_like(at, low)
+    off = np.abs(at - low)
+    turns, rest = np.floor(off / span), np.mod(off, span)
+    return np.where(turns % 2 == 0, low + rest, high - rest)
+
+
+def affine_grid(node: Node, theta: Array, size: Array) -> Array:
+    """AffineGrid, of two or three dimensions."""
+    spatial = [int(one) for one in size[2:]]
+    lines: list[Any] = []
+    for count in spatial:
+        if node.get("align_corners", 0):
+            lines.append(np.linspace(-1.0, 1.0, count) if count > 1 else np.zeros(1))
+        else:
+            lines.append((2.0 * np.arange(count) + 1.0) / count - 1.0)
+    places = np.stack([*np.meshgrid(*lines, indexing="ij")[::-1], np.ones(spatial)], -1)
+    return (places.reshape(1, -1, len(spatial) + 1) @ theta.swapaxes(1, 2)).reshape(-1, *spatial, len(spatial))

@@ -1,0 +1,139 @@
+"""Quantization: what lies between the rounding steps is real arithmetic, and the steps are ONNX's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.agent.errors import UnsupportedError
+from harness.agent.float64.node import Array, Node
+
+_UNSIGNED8, _INTEGERS = np.dtype(np.uint8), "iu"
+
+
+def _limits(dtype: Any) -> tuple[int, int]:
+    """Return the least and the greatest number of an integer type, narrow ones included."""
+    import ml_dtypes
+
+    info = np.iinfo(dtype) if dtype.kind in _INTEGERS else ml_dtypes.iinfo(dtype)
+    return int(info.min), int(info.max)
+
+
+def _is_float8(dtype: Any) -> bool:
+    return "float" in dtype.name
+
+
+def _spread(node: Node, parameter: Array, x: Array) -> Array:
+    """Return a scale or zero point in a shape that broadcasts: for the tensor, an axis, or blocks of one."""
+    if parameter.size == 1 and parameter.ndim <= 1:
+        return parameter.reshape(())
+    axis = node.get("axis", 1) % x.ndim
+    if parameter.ndim == 1 and not node.get("block_size", 0):
+        return parameter.reshape([-1 if at == axis else 1 for at in range(x.ndim)])
+    block = node.get("block_size", 0) or -(-x.shape[axis] // parameter.shape[axis])
+    return np.repeat(parameter, block, axis).take(np.arange(x.shape[axis]), axis)
+
+
+def quantized(x: Array, scale: Array, zero: Array, dtype: Any) -> Array:
+    """Return numbers of a type: halves go to the even neighbour, and what is beyond the type saturates."""
+    low, high = _limits(dtype)
+    return np.clip(np.rint(x / scale) + zero, low, high).astype(np.int64).astype(dtype)
+
+
+def quantize_linear(node: Node, x: Array, scale: Array, zero: Array = None) -> Array:
+    """QuantizeLinear, also that of com.microsoft; to integers."""
+    dtype = _UNSIGNED8 if zero is None else zero.dtype
+    if zero is None and node.get("output_dtype", 0):
+        from onnx import helper
+
+        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(node.get("output_dtype")))
+    if _is_float8(dtype):
+        raise UnsupportedError("nothing computes QuantizeLinear to %s in float64" % dtype)
+    zeros = 0.0 if zero is None else _spread(node, zero, x).astype(np.float64)
+    scales = _spread(node, scale, x).astype(np.float64)
+    # Integers in 32 bits are quantized as well.
+    return quantized(x.astype(np.float64), scales, zeros, dtype)
+
+
+def dequantize_linear(node: Node, x: Array, scale: Array, zero: Array = None) -> Array:
+    """DequantizeLinear, also that of com.microsoft; of any type."""
+    zeros = 0.0 if zero is None else _spread(node, zero, x).astype(np.float64)
+    return (x.astype(np.float64) - zeros) * _spread(node, scale, x)
+
+
+def dynamic_quantize_linear(node: Node, x: Array) -> Any:
+    """DynamicQuantizeLinear: scale and zero point are real numbers of the range, and that one is rounded."""
+    del node
+    low, high = (min(0.0, float(x.min())), max(0.0, float(x.max()))) if x.size else (0.0, 0.0)
+    # The CPU EP and onnx.reference take 1/255 where all is zero.
+    scale = (high - low) / 255.0 if high != low else 1.0 / 255.0
+    zero = np.clip(np.rint(-low / scale), 0, 255).astype(np.uint8)
+    return quantized(x, scale, float(zero), _UNSIGNED8), np.array(scale), zero
+
+
+def real(x: Array, scale: Array, zero: Array = None) -> Array:
+    """Return the real numbers of a quantized tensor, for scales that broadcast."""
+    return (x.astype(np.float64) - (0.0 if zero is None else zero.astype(np.float64))) * scale
+
+
+def back(y: Array, scale: Array, zero: Array, like: Array = None) -> Array:
+    """Return real numbers quantized; without a zero point they have the type of another tensor."""
+    dtype = zero.dtype if zero is not None else like.dtype
+    return quantized(y, scale, 0.0 if zero is None else zero.astype(np.float64), dtype)
+
+
+def binary(function: Any) -> Any:
+    """Return QLinearAdd or QLinearMul of com.microsoft."""
+
+    def compute(node: Node, a: Array, scale_a: Array, zero_a: Array, b: Array, scale_b: Array, *rest: Array) -> Any:
+        del node
+        zero_b, scale, zero = [*rest, None][:3]
+        return back(function(real(a, scale_a, zero_a), real(b, scale_b, zero_b)), scale, zero, a)
+
+    return compute
+
+
+def unary(function: Any) -> Any:
+    """Return QLinearSigmoid or QLinearLeakyRelu of com.microsoft; the function has the node and values."""
+
+    def compute(node: Node, x: Array, x_scale: Array, x_zero: Array, scale: Array, zero: Array = None) -> Any:
+        return back(function(node, real(x, x_scale, x_zero)), scale, zero, x)
+
+    return compute
+
+
+def concat(node: Node, scale: Array, zero: Array, *given: Array) -> Array:
+    """QLinearConcat of com.microsoft: each input with its scale and zero point."""
+    parts = [real(given[at], given[at + 1], given[at + 2]) for at in range(0, len(given), 3)]
+    return back(np.concatenate(parts, node.get("axis")), scale, zero)
+
+
+def pooled(pool: Any) -> Any:
+    """Return QLinearAveragePool or QLinearGlobalAveragePool of com.microsoft."""
+
+    def compute(node: Node, x: Array, x_scale: Array, x_zero: Array, scale: Array, zero: Array = None) -> Any:
+        values = real(x, x_scale, x_zero)
+        last = bool(node.get("channels_last", 0))
+        y = pool(node, np.moveaxis(values, -1, 1) if last else values)
+        return back(np.moveaxis(y, 1, -1) if last else y, scale, zero, x)
+
+    return compute
+
+
+def softmax(node: Node, x: Array, x_scale: Array, x_zero: Array, scale: Array, zero: Array = None) -> Array:
+    """QLinearSoftmax of com.microsoft, with the meaning of the opset that it names."""
+    values = real(x, x_scale, x_zero)
+    axis = node.get("axis", -1) % x.ndim
+    along = node.get("opset") >= 13  # noqa: PLR2004 - since this opset it is one axis
+    rows = np.moveaxis(values, axis, -1) if along else values.reshape(int(np.prod(x.shape[:axis])), -1)
+    powers = np.exp(rows - rows.max(-1, keepdims=True))
+    y = powers / powers.sum(-1, keepdims=True)
+    return back(np.moveaxis(y, -1, axis) if along else y.reshape(x.shape), scale, zero, x)
+
+
+def where(node: Node, condition: Array, x: Array, x_scale: Array, x_zero: Array, y: Array, *rest: Array) -> Array:
+    """QLinearWhere of com.microsoft."""
+    del node
+    y_scale, y_zero, scale, zero = rest
+    return back(np.where(condition, real(x, x_scale, x_zero), real(y, y_scale, y_zero)), scale, zero)

@@ -1,0 +1,134 @@
+"""Resize and Upsample, axis by axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.agent.errors import UnsupportedError
+from harness.agent.float64.node import Array, Node
+
+_FIRST_WITH_ROI = 11
+
+
+def upsample(node: Node, x: Array, scales: Array = None) -> Array:
+    """Upsample: nearest is the one below."""
+    factors = [float(one) for one in (node.get("scales") if scales is None else scales)]
+    mode = node.get("mode", "nearest").replace("bilinear", "linear")
+    sizes = [int(np.floor(count * factor)) for count, factor in zip(x.shape, factors)]
+    return _resized(node, x, list(range(x.ndim)), factors, sizes, ("asymmetric", mode, "floor"), None)
+
+
+def resize(node: Node, x: Array, *rest: Array) -> Array:
+    """Resize."""
+    if node.since < _FIRST_WITH_ROI:
+        return upsample(node, x, rest[0])
+    roi, scales, sizes = [*rest, None, None, None][:3]
+    axes = [axis % x.ndim for axis in node.get("axes") or range(x.ndim)]
+    if scales is not None and scales.size:
+        factors = [float(one) for one in scales]
+        wanted = [int(np.floor(x.shape[axis] * factor)) for axis, factor in zip(axes, factors)]
+    else:
+        wanted = [int(one) for one in sizes]
+        factors = [size / x.shape[axis] for axis, size in zip(axes, wanted)]
+        policy = node.get("keep_aspect_ratio_policy", "stretch")
+        if policy != "stretch":
+            factor = min(factors) if policy == "not_larger" else max(factors)
+            factors = [factor] * len(axes)
+            wanted = [int(np.floor(factor * x.shape[axis] + 0.5)) for axis in axes]
+    if node.get("antialias", 0) and min(factors, default=1.0) < 1:
+        raise UnsupportedError("implementations differ about Resize with antialias")
+    names = (
+        node.get("coordinate_transformation_mode", "half_pixel"),
+        node.get("mode", "nearest"),
+        node.get("nearest_mode", "round_prefer_floor"),
+    )
+    return _resized(node, x, axes, factors, wanted, names, roi)
+
+
+def _resized(
+    node: Node, x: Array, axes: list[int], factors: list[float], sizes: list[int], names: Any, roi: Array
+) -> Array:
+    transform, mode, nearest = names
+    node.budget.need(float(np.prod(x.shape)) * max(1.0, float(np.prod(factors))) * 8)
+    y, outside = x, []
+    for number, axis in enumerate(axes):
+        bounds = (0.0, 1.0) if roi is None or not roi.size else (roi[number], roi[number + len(axes)])
+        whole = sizes[number] == x.shape[axis] and factors[number] == 1
+        if whole and transform != "tf_crop_and_resize":
+            continue
+        at = _places(transform, x.shape[axis], sizes[number], factors[number], bounds)
+        if transform == "tf_crop_and_resize":
+            outside.append((axis, (at < 0) | (at > x.shape[axis] - 1)))
+        if mode == "nearest":
+            y = y.take(_nearest(at, nearest, x.shape[axis]), axis)
+        else:
+            y = np.moveaxis(np.tensordot(y.astype(np.float64), _weights(node, at, mode, x.shape[axis]), (axis, 1)), -1, axis)
+    for axis, where in outside:
+        shape = [-1 if one == axis else 1 for one in range(x.ndim)]
+        y = np.where(where.reshape(shape), node.get("extrapolation_value", 0.0), y)
+    return y if mode == "nearest" or x.dtype.kind == "f" else _whole(y, x.dtype)
+
+
+def _whole(y: Array, dtype: Any) -> Array:
+    raise UnsupportedError("no text defines how Resize rounds to %s" % dtype)
+
+
+def _places(transform: str, size: int, new: int, factor: float, bounds: Any) -> Array:
+    """Return where each new element lies among the old ones."""
+    x = np.arange(new, dtype=np.float64)
+    if transform == "align_corners":
+        return x * (size - 1) / (new - 1) if new > 1 else np.zeros(new)
+    if transform == "asymmetric":
+        return x / factor
+    if transform == "tf_half_pixel_for_nn":
+        return (x + 0.5) / factor
+    if transform == "tf_crop_and_resize":
+        start, end = bounds
+        if new > 1:
+            return start * (size - 1) + x * (end - start) * (size - 1) / (new - 1)
+        return np.full(new, 0.5 * (start + end) * (size - 1))
+    if transform == "pytorch_half_pixel" and new <= 1:
+        return np.zeros(new)
+    half = (x + 0.5) / factor - 0.5
+    if transform == "half_pixel_symmetric":
+        return size / 2.0 * (1.0 - new / (factor * size)) + half
+    if transform not in ("half_pixel", "pytorch_half_pixel"):
+        raise UnsupportedError("nothing computes Resize with %s in float64" % transform)
+    return half
+
+
+def _nearest(at: Array, mode: str, size: int) -> Array:
+    found = {
+        "round_prefer_floor": lambda: np.ceil(at - 0.5),
+        "round_prefer_ceil": lambda: np.floor(at + 0.5),
+        "floor": lambda: np.floor(at),
+        "ceil": lambda: np.ceil(at),
+    }[mode]()
+    return np.clip(found, 0, size - 1).astype(np.int64)
+
+
+def _weights(node: Node, at: Array, mode: str, size: int) -> Array:
+    """Return the weight of each old element for each new one ``(new, old)``."""
+    low = np.floor(at)
+    r = at - low
+    if mode == "linear":
+        taps = [(low, 1.0 - r), (low + 1, r)]
+    else:
+        a = node.get("cubic_coeff_a", -0.75)
+        taps = [(low + step, _cubic(np.abs(r - step), a)) for step in (-1, 0, 1, 2)]
+    found = np.zeros((len(at), size))
+    for place, weight in taps:
+        if node.get("exclude_outside", 0):
+            weight = np.where((place >= 0) & (place < size), weight, 0.0)
+        np.add.at(found, (np.arange(len(at)), np.clip(place, 0, size - 1).astype(np.int64)), weight)
+    if node.get("exclude_outside", 0):
+        found /= found.sum(1, keepdims=True)
+    return found
+
+
+def _cubic(d: Array, a: float) -> Array:
+    near = ((a + 2) * d - (a + 3)) * d * d + 1
+    far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+    return np.where(d <= 1, near, np.where(d < 2, far, 0.0))  # noqa: PLR2004 - its reach

@@ -1,0 +1,60 @@
+"""Single operators of ``onnx.reference``, in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from harness.agent.errors import UnsupportedError
+
+FIRST_BROADCAST = 7  # the first opset in which operators broadcast as numpy does
+# They take doubles as well as what their schema allows: numbers are chosen or compared, not computed.
+_WITHOUT_SCHEMA = ("NonMaxSuppression", "Resize", "Upsample", "OneHot", "TopK", "Range", "Pad")
+
+
+def schema_of(proto: Any, opsets: dict[str, int]) -> Any:
+    """Return the schema that a node follows; None if its operator is not ONNX's."""
+    from onnx import defs
+
+    domain = "" if proto.domain == "ai.onnx" else proto.domain
+    try:
+        return defs.get_schema(proto.op_type, opsets.get(domain, 1), domain)
+    except defs.SchemaError:
+        return None
+
+
+def takes_doubles(schema: Any, given: list[Any]) -> bool:
+    """Return whether the text of an operator allows doubles wherever it gets them here."""
+    if schema is None:
+        return False
+    if schema.name in _WITHOUT_SCHEMA:
+        return True
+    for index, value in enumerate(given):
+        formal = schema.inputs[min(index, len(schema.inputs) - 1)]
+        is_float = value.kind in ("float32", "float16", "bfloat16", "float64")
+        if is_float and not any("double" in one for one in formal.types):
+            return False
+    return True
+
+
+def computed_by_reference(node: Any) -> Callable[[Any, list[Any]], Any]:
+    """Return the operator of ``onnx.reference`` that computes a node."""
+    if not node.domain and node.opsets.get("", FIRST_BROADCAST) < FIRST_BROADCAST:
+        raise UnsupportedError("onnx.reference computes every opset before %d as that one" % FIRST_BROADCAST)
+    if node.domain == "ai.onnx.ml":
+        from onnx.reference.ops.aionnxml import load_op
+    elif node.domain:
+        raise UnsupportedError("onnx.reference has no %s" % node.name)
+    else:
+        from onnx.reference.ops import load_op
+    settings = {"log": _silent, "opsets": node.opsets, "verbose": 0, "new_ops": None}
+    made = load_op(node.domain, node.op_type, node.opsets.get(node.domain, 1))(node.proto, settings)
+
+    def compute(_: Any, inputs: list[Any]) -> Any:
+        return tuple(made.run(*inputs))
+
+    return compute
+
+
+def _silent(*_: Any) -> None:
+    pass
