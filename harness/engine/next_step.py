@@ -214,8 +214,8 @@ class NextStep(msgspec.Struct, frozen=True):
             if isinstance(own_cpu, Question):
                 return own_cpu
             found[Kind.ANSWER] = own_cpu
-        for kind in (Kind.UNOPTIMIZED, Kind.EVALUATED, Kind.FLOAT64, Kind.FLOAT64_EVALUATED):
-            if kind is Kind.FLOAT64_EVALUATED and found[Kind.FLOAT64].status == "ok":
+        for kind in (Kind.UNOPTIMIZED, Kind.EVALUATED, Kind.FLOAT64_EVALUATED, Kind.FLOAT64):
+            if kind is Kind.FLOAT64 and found[Kind.FLOAT64_EVALUATED].status == "ok":
                 break
             answer = self._answered(msgspec.structs.replace(own, kind=kind))
             if isinstance(answer, Question):

@@ -22,8 +22,8 @@ OWN_CPU = "the CPU EP of the target's own runtime"
 NAMES = {Kind.EVALUATED: REFERENCE, Kind.UNOPTIMIZED: "the CPU EP without optimizations"}
 """Kind of a question -> name of the reference, for people; the most trustworthy first."""
 
-TRUTHS = {Kind.FLOAT64: "float64 on the CPU EP", Kind.FLOAT64_EVALUATED: "float64, node by node"}
-"""The same of the references that compute in float64."""
+TRUTHS = {Kind.FLOAT64_EVALUATED: "float64, node by node", Kind.FLOAT64: "float64 on the CPU EP"}
+"""The same of the references that compute in float64; the first that answers counts."""
 
 Compare = Callable[[Sequence[NamedValues], Sequence[NamedValues]], Comparison]
 """Answers and results of all data sets -> how they compare. Results without an answer are left out."""

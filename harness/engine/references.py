@@ -29,7 +29,7 @@ CPU provider are compared only if an EP of that runtime is about to fail."""
 
 
 class Stores(msgspec.Struct, frozen=True):
-    """Where answers are kept: of the CPU EP, of the same without optimizations, of ``onnx.reference``, in float64."""
+    """Where answers of the CPU EP, with optimizations or not, of ``onnx.reference`` and in float64 are kept."""
 
     goldens: GoldenStore
     unoptimized: GoldenStore

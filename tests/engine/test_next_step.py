@@ -84,7 +84,10 @@ class Court:
         )
         suites = open_suites(matrix)
         plan = expand(matrix, {name: suite.models() for name, suite in suites.items()})
-        stores = (GoldenStore({"by": name}, folder / "goldens") for name in ("cpu", "unoptimized", "onnx"))
+        stores = (
+            GoldenStore({"by": name}, folder / "goldens")
+            for name in ("cpu", "unoptimized", "onnx", "float64")
+        )
         references = References(Stores(*stores))
         cases = Cases(plan, suites, references, self.warn)
         self.cells = plan.cells

@@ -6,15 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.agent.errors import UnsupportedError
 from harness.agent.float64.kinds import FLOAT32, NARROWER, NUMBERS, kind_of, rounded, widened
+from harness.agent.float64.node import Node
 from harness.agent.float64.references import computed_by_reference
 from harness.agent.float64.scope import Scope, Value, stored
 
 if TYPE_CHECKING:
     from harness.agent.float64.operators import Step
 
-_INTEGERS = {2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 12: "uint32", 13: "uint64"}
+_INTEGERS = {
+    2: "uint8",
+    3: "int8",
+    4: "uint16",
+    5: "int16",
+    6: "int32",
+    7: "int64",
+    12: "uint32",
+    13: "uint64",
+}
 _BOOL, _STRING = 9, 8
 
 
@@ -50,17 +59,43 @@ def _cast(step: Step, value: Value, number: int) -> Value:
     if number == _STRING or kind_of(data) == "float64":
         # Its text, and what saturates, are those of the narrower type.
         data = data.astype(source) if source in ("float32", "float16") else data
-    if step.node.op_type != "Cast":
-        raise UnsupportedError("nothing computes CastLike to type %d in float64" % number)
-    (found,) = computed_by_reference(step.node)(step.node, [data])
+    (found,) = computed_by_reference(_as_cast(step.node, number))(step.node, [data])
     return Value(widened(found), kind if kind is not None else kind_of(found))
+
+
+def _as_cast(node: Node, number: int) -> Node:
+    """Return the Cast that a node is."""
+    from onnx import NodeProto, helper
+
+    proto = NodeProto()
+    proto.CopyFrom(node.proto)
+    proto.op_type = "Cast"
+    del proto.input[1:]
+    kept = [one for one in proto.attribute if one.name != "to"]
+    del proto.attribute[:]
+    proto.attribute.extend([*kept, helper.make_attribute("to", number)])
+    return Node(proto, node.since, node.opsets)
+
+
+def bit_cast(step: Step, given: list[Value], scope: Scope) -> list[Value]:
+    """BitCast: the bits are those of the type in the model as it was given."""
+    del scope
+    value = given[0]
+    data = value.data.astype(value.kind) if value.kind in ("float32", "float16") else value.data
+    (found,) = computed_by_reference(step.node)(step.node, [data])
+    return [Value(widened(found), kind_of(found))]
 
 
 def constant(step: Step, given: list[Value], scope: Scope) -> list[Value]:
     """Constant: a tensor, or numbers and texts of an attribute."""
     del given, scope
     node = step.node
-    for name, dtype in (("value_float", "f4"), ("value_floats", "f4"), ("value_int", "i8"), ("value_ints", "i8")):
+    for name, dtype in (
+        ("value_float", "f4"),
+        ("value_floats", "f4"),
+        ("value_int", "i8"),
+        ("value_ints", "i8"),
+    ):
         if node.has(name):
             array = np.array(node.get(name), dtype)
             return [Value(widened(array), kind_of(array))]
@@ -88,6 +123,7 @@ def identity(step: Step, given: list[Value], scope: Scope) -> list[Value]:
 
 
 SPECIAL: dict[str, Any] = {
+    "BitCast": bit_cast,
     "Cast": cast,
     "CastLike": cast_like,
     "Constant": constant,

@@ -35,7 +35,7 @@ class Kernels:
         settings.intra_op_num_threads = 1
         try:
             session = self._ort.InferenceSession(content, settings, providers=["CPUExecutionProvider"])
-        except Exception:  # it has no such kernel
+        except Exception:  # noqa: BLE001 - it has no such kernel
             return None
 
         def compute(node: Any, inputs: list[Any]) -> Any:

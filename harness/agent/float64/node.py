@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from harness.agent.float64.budget import Budget
+
 Array = Any
 """A numpy array; ``Any``, since its element type is only known when a model runs."""
 
@@ -28,6 +30,8 @@ class Node:
         self.inputs = list(proto.input)
         self.outputs = list(proto.output)
         self.name = self.domain + "." + self.op_type if self.domain else self.op_type
+        self.budget = Budget(0)
+        """What may still be held while it runs; set before each run."""
         self._attributes = {one.name: helper.get_attribute_value(one) for one in proto.attribute}
 
     def get(self, name: str, default: Any = None) -> Any:

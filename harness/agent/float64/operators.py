@@ -1,4 +1,4 @@
-"""What computes a node: an operator of our own, a trusted one of ``onnx.reference``, or a kernel of the CPU EP."""
+"""What computes a node: an own operator, a trusted one of ``onnx.reference``, or a kernel of the CPU EP."""
 
 from __future__ import annotations
 

@@ -41,14 +41,18 @@ def computed_by_reference(node: Any) -> Callable[[Any, list[Any]], Any]:
     """Return the operator of ``onnx.reference`` that computes a node."""
     if not node.domain and node.opsets.get("", FIRST_BROADCAST) < FIRST_BROADCAST:
         raise UnsupportedError("onnx.reference computes every opset before %d as that one" % FIRST_BROADCAST)
+    more: dict[str, Any] = {}
     if node.domain == "ai.onnx.ml":
         from onnx.reference.ops.aionnxml import load_op
     elif node.domain:
         raise UnsupportedError("onnx.reference has no %s" % node.name)
     else:
+        from onnx.reference import ReferenceEvaluator
         from onnx.reference.ops import load_op
+
+        more = {"node": node.proto, "evaluator_cls": ReferenceEvaluator}  # for operators that are functions
     settings = {"log": _silent, "opsets": node.opsets, "verbose": 0, "new_ops": None}
-    made = load_op(node.domain, node.op_type, node.opsets.get(node.domain, 1))(node.proto, settings)
+    made = load_op(node.domain, node.op_type, node.opsets.get(node.domain, 1), **more)(node.proto, settings)
 
     def compute(_: Any, inputs: list[Any]) -> Any:
         return tuple(made.run(*inputs))

@@ -1,4 +1,4 @@
-"""The values of a graph while it runs: each with the element type that it has in the model as it was given."""
+"""The values of a graph while it runs, each with the element type that it has in the model as given."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.agent.float64.kinds import FLOAT32, kind_of, widened
 
 
 class Value(NamedTuple):
-    """A value: an array, a list, a map or None; ``kind`` is the type of its elements before it was widened."""
+    """A value: an array, a list, a map or None; ``kind`` is its elements' type before it was widened."""
 
     data: Any
     kind: str

@@ -1,4 +1,4 @@
-"""The operators of our own: what ``onnx.reference`` computes wrongly or not at all, and what it is too slow for.
+"""The own operators: what ``onnx.reference`` computes wrongly, slowly, or not at all.
 
 In tests each of them is held against ``onnx.reference`` where that is right, the CPU provider's kernel for
 doubles, or a slow formula after the operator's text.
@@ -14,6 +14,7 @@ from harness.agent.float64.ops import (
     activations,
     attention,
     attention_contrib,
+    boxes,
     classic,
     conv,
     experts,
@@ -25,6 +26,7 @@ from harness.agent.float64.ops import (
     recurrent,
     resize,
     sequences,
+    trees,
 )
 
 _ONNX: dict[str, Any] = {
@@ -37,6 +39,7 @@ _ONNX: dict[str, Any] = {
     "ConvTranspose": conv.conv_transpose,
     "DequantizeLinear": quantize.dequantize_linear,
     "DynamicQuantizeLinear": quantize.dynamic_quantize_linear,
+    "Dropout": activations.dropout,
     "Erf": activations.erf_of,
     "GRU": recurrent.gru,
     "Gelu": activations.gelu,
@@ -59,6 +62,7 @@ _ONNX: dict[str, Any] = {
     "MaxPool": pool.max_pool,
     "MaxUnpool": pool.max_unpool,
     "MeanVarianceNormalization": norms.mean_variance_normalization,
+    "NonMaxSuppression": boxes.non_max_suppression,
     "Optional": sequences.optional,
     "OptionalGetElement": sequences.optional_get_element,
     "OptionalHasElement": sequences.optional_has_element,
@@ -68,6 +72,7 @@ _ONNX: dict[str, Any] = {
     "RMSNormalization": norms.rms_normalization,
     "RNN": recurrent.rnn,
     "Resize": resize.resize,
+    "RoiAlign": boxes.roi_align,
     "RotaryEmbedding": attention.rotary_embedding,
     "ConcatFromSequence": sequences.concat_from_sequence,
     "SequenceAt": sequences.at,
@@ -131,6 +136,9 @@ _CLASSIC: dict[str, Any] = {
     "LinearRegressor": classic.linear_regressor,
     "Normalizer": classic.normalizer,
     "Scaler": classic.scaler,
+    "TreeEnsemble": trees.tree_ensemble,
+    "TreeEnsembleClassifier": trees.tree_ensemble_classifier,
+    "TreeEnsembleRegressor": trees.tree_ensemble_regressor,
     "ZipMap": classic.zip_map,
 }
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from harness.agent.errors import UnsupportedError
 from harness.agent.float64.node import Array, Node
 
 _FIRST_ALONG_AXIS = 13  # before, all axes from ``axis`` on are one
+_FIRST_OF_FLAGS = 10  # Dropout's mask is of flags since this opset
 _TANH_FACTOR = math.sqrt(2.0 / math.pi)
 _TANH_CUBE = 0.044715
 
@@ -120,6 +122,10 @@ def bias_split_gelu(node: Node, x: Array, bias: Array) -> Array:
     return left * gelu(node, right)
 
 
-def dropout(node: Node, x: Array, *_: Array) -> Any:
-    """Dropout of inference: the mask of opsets below 10 has the type of the values."""
-    return (x, np.ones(x.shape, bool)) if node.wanted > 1 else x
+def dropout(node: Node, x: Array, ratio: Array = None, training: Array = None) -> Any:
+    """Dropout of inference; the mask of opsets below 10 has the type of the values."""
+    share = node.get("ratio", 0.5) if ratio is None else float(ratio)
+    if training is not None and bool(training) and share > 0:
+        raise UnsupportedError("Dropout draws random numbers")
+    kind = bool if node.since >= _FIRST_OF_FLAGS else np.float64
+    return (x, np.ones(x.shape, kind)) if node.wanted > 1 else x

@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.agent.errors import UnsupportedError
 from harness.agent.float64.node import Array, Node
 
-_FIRST_SOFTCAP_BEFORE_MASK = 24
 _AFTER_CAP, _WITH_MASK, _PROBABILITIES = 1, 2, 3  # qk_matmul_output_mode
 
 
@@ -64,8 +62,6 @@ def attention(node: Node, q: Array, k: Array, v: Array, *rest: Array) -> Any:
     if past_k is not None:
         k, v = np.concatenate((past_k, k), 2), np.concatenate((past_v, v), 2)
     cap, mode = node.get("softcap", 0.0), node.get("qk_matmul_output_mode", 0)
-    if node.since < _FIRST_SOFTCAP_BEFORE_MASK and (cap or mode in (_AFTER_CAP, _WITH_MASK)):
-        raise UnsupportedError("implementations differ about the order of cap and mask in Attention of opset 23")
     scale = node.get("scale") or q.shape[-1] ** -0.5
     scores = products(node, q, k, scale)
     weights = Weights(scores, _mask(node, q, k, mask, past, lengths), cap)
@@ -101,11 +97,13 @@ def _mask(node: Node, q: Array, k: Array, given: Array, past: int, lengths: Arra
     return mask
 
 
-def turned(x: Array, cos: Array, sin: Array, interleaved: bool) -> Array:
+def turned(x: Array, cos: Array, sin: Array, *, interleaved: bool) -> Array:
     """Return ``(B, heads, S, size)`` with its first elements turned, by tables ``(B, S, half)``."""
     half = cos.shape[-1]
     part, rest = x[..., : 2 * half], x[..., 2 * half :]
-    first, second = (part[..., 0::2], part[..., 1::2]) if interleaved else (part[..., :half], part[..., half:])
+    first, second = (
+        (part[..., 0::2], part[..., 1::2]) if interleaved else (part[..., :half], part[..., half:])
+    )
     cos, sin = cos[:, None], sin[:, None]
     real, imaginary = cos * first - sin * second, sin * first + cos * second
     if interleaved:
@@ -121,5 +119,5 @@ def rotary_embedding(node: Node, x: Array, cos: Array, sin: Array, positions: Ar
     inner = heads_of(x, node.get("num_heads")) if flat else x
     if positions is not None:
         cos, sin = cos[positions], sin[positions]
-    y = turned(inner, cos, sin, bool(node.get("interleaved", 0)))
+    y = turned(inner, cos, sin, interleaved=bool(node.get("interleaved", 0)))
     return joined(y) if flat else y

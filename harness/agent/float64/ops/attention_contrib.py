@@ -97,16 +97,22 @@ def rotary_embedding(node: Node, x: Array, positions: Array, cos: Array, sin: Ar
     inner = heads_of(x, heads) if flat else x
     where = positions
     if positions.ndim < 2:  # noqa: PLR2004 - (B, S)
-        where = np.broadcast_to(positions.reshape(()) + np.arange(inner.shape[2]), (x.shape[0], inner.shape[2]))
-    y = turned(inner, cos[where], sin[where], bool(node.get("interleaved", 0))) * node.get("scale", 1.0)
+        where = np.broadcast_to(
+            positions.reshape(()) + np.arange(inner.shape[2]), (x.shape[0], inner.shape[2])
+        )
+    y = turned(inner, cos[where], sin[where], interleaved=bool(node.get("interleaved", 0))) * node.get(
+        "scale", 1.0
+    )
     return joined(y) if flat else y
 
 
 def group_query_attention(node: Node, q: Array, k: Array, v: Array, *rest: Array) -> Any:
     """GroupQueryAttention of com.microsoft, with a cache of real numbers."""
     past_k, past_v, lasts, total, cos, sin, positions, added, sink, *scales = [*rest, *[None] * 13][:13]
-    if node.get("sliding_window_cache", 0) or not node.get("causal", 1) or any(
-        one is not None for one in scales[:2]
+    if (
+        node.get("sliding_window_cache", 0)
+        or not node.get("causal", 1)
+        or any(one is not None for one in scales[:2])
     ):
         raise UnsupportedError("nothing computes this form of GroupQueryAttention in float64")
     many, few = node.get("num_heads"), node.get("kv_num_heads")
@@ -122,7 +128,10 @@ def group_query_attention(node: Node, q: Array, k: Array, v: Array, *rest: Array
     if node.get("do_rotary", 0):
         where = starts[:, None] + np.arange(fresh) if positions is None else positions
         where = np.clip(where, 0, cos.shape[0] - 1)
-        q, k = (turned(one, cos[where], sin[where], bool(node.get("rotary_interleaved", 0))) for one in (q, k))
+        q, k = (
+            turned(one, cos[where], sin[where], interleaved=bool(node.get("rotary_interleaved", 0)))
+            for one in (q, k)
+        )
     room = max(length, 0 if past_k is None else past_k.shape[2])
     keys, values = _cached(past_k, k, starts, room), _cached(past_v, v, starts, room)
     seen_k, seen_v = keys[:, :, :length], values[:, :, :length]

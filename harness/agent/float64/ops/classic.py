@@ -10,7 +10,8 @@ from harness.agent.errors import UnsupportedError
 from harness.agent.float64.node import Array, Node
 
 
-def _transformed(scores: Array, post: str) -> Array:
+def transformed(scores: Array, post: str) -> Array:
+    """Return scores behind ``post_transform``."""
     if post == "NONE":
         return scores
     if post == "LOGISTIC":
@@ -32,7 +33,10 @@ def normalizer(node: Node, x: Array) -> Array:
     name = node.get("norm", "MAX")
     if name == "MAX":
         raise UnsupportedError("implementations differ about Normalizer of MAX for negative numbers")
-    norm = {"L1": lambda: np.abs(rows).sum(1, keepdims=True), "L2": lambda: np.sqrt((rows**2).sum(1, keepdims=True))}
+    norm = {
+        "L1": lambda: np.abs(rows).sum(1, keepdims=True),
+        "L2": lambda: np.sqrt((rows**2).sum(1, keepdims=True)),
+    }
     found = norm[name]()
     return np.where(found == 0, rows, rows / np.where(found == 0, 1.0, found)).reshape(x.shape)
 
@@ -43,7 +47,7 @@ def linear_regressor(node: Node, x: Array) -> Array:
     rows = x.astype(np.float64).reshape(x.shape if x.ndim > 1 else (1, -1))
     scores = rows @ np.array(node.get("coefficients")).reshape(targets, -1).T
     bias = node.get("intercepts")
-    return _transformed(scores if not bias else scores + np.array(bias), node.get("post_transform", "NONE"))
+    return transformed(scores if not bias else scores + np.array(bias), node.get("post_transform", "NONE"))
 
 
 def linear_classifier(node: Node, x: Array) -> Any:
@@ -56,7 +60,7 @@ def linear_classifier(node: Node, x: Array) -> Any:
     if len(coefficients) != len(labels):
         raise UnsupportedError("nothing computes LinearClassifier with one row for two classes in float64")
     scores = rows @ coefficients.T + (0.0 if not bias else np.array(bias))
-    return labels[scores.argmax(1)], _transformed(scores, node.get("post_transform", "NONE"))
+    return labels[scores.argmax(1)], transformed(scores, node.get("post_transform", "NONE"))
 
 
 def zip_map(node: Node, x: Array) -> Any:

@@ -28,7 +28,11 @@ def convolved(node: Node, windows: Windows, x: Array, w: Array) -> Array:
     view = windows.view(windows.padded(x, 0.0))
     depth = w.shape[1]
     kernels = w.reshape(groups, filters // groups, -1)
-    row = depth * groups * kernels.shape[2] // max(depth, 1) * (count // max(windows.out[0], 1)) * 8 if rank else 8
+    row = (
+        depth * groups * kernels.shape[2] // max(depth, 1) * (count // max(windows.out[0], 1)) * 8
+        if rank
+        else 8
+    )
     step = max(1, CHUNK_BYTES // max(row, 1))
     order = (0, *range(1 + rank, 1 + 2 * rank), *range(1, 1 + rank))
     for n in range(batch):
@@ -75,7 +79,9 @@ def conv_transpose(node: Node, x: Array, w: Array, bias: Array = None) -> Array:
     for at in np.ndindex(*kernel):
         products = weights[(slice(None), slice(None), slice(None), *at)].transpose(0, 2, 1) @ inputs
         where = tuple(
-            slice(at[i] * dilations[i], at[i] * dilations[i] + strides[i] * (x.shape[i + 2] - 1) + 1, strides[i])
+            slice(
+                at[i] * dilations[i], at[i] * dilations[i] + strides[i] * (x.shape[i + 2] - 1) + 1, strides[i]
+            )
             for i in range(rank)
         )
         canvas[(slice(None), slice(None), slice(None), *where)] += products.reshape(
@@ -105,7 +111,7 @@ def _transposed_pads(
         return list(pads[:rank]), list(pads[rank:])
     totals = [size - one for size, one in zip(full, wanted[-rank:])]
     if any(total < 0 for total in totals):
-        raise UnsupportedError("ConvTranspose grows beyond its products: no text defines where")
+        raise UnsupportedError("no text defines where ConvTranspose grows beyond its products")
     halves = [total // 2 for total in totals]
     rests = [total - half for total, half in zip(totals, halves)]
     # The text: SAME_UPPER has the smaller half in front, all others the larger one.

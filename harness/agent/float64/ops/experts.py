@@ -24,9 +24,9 @@ def moe(node: Node, x: Array, router: Array, w1: Array, b1: Array, w2: Array, *r
     return _mixed(node, x, router, router, expert)
 
 
-def qmoe(node: Node, x: Array, router: Array, w1: Array, s1: Array, b1: Array, w2: Array, s2: Array, *rest: Array) -> Array:  # noqa: PLR0913 - inputs of the operator
+def qmoe(node: Node, x: Array, router: Array, w1: Array, s1: Array, *rest: Array) -> Array:
     """QMoE with integers of a few bits; activations stay real."""
-    b2, w3, s3, b3, z1, z2, z3, mixing = [*rest, *[None] * 8][:8]
+    b1, w2, s2, b2, w3, s3, b3, z1, z2, z3, mixing = [*rest, *[None] * 11][:11]
     bits, block = node.get("expert_weight_bits", 4), node.get("block_size", 0)
     overrides = ["fc%d_expert_weight_bits" % number for number in (1, 2, 3)]
     if node.get("quant_type", "int") != "int" or any(map(node.has, overrides)):
@@ -37,7 +37,11 @@ def qmoe(node: Node, x: Array, router: Array, w1: Array, s1: Array, b1: Array, w
         scale = scales[number].reshape(values.shape[0], -1)
         shift: Any = float(1 << bits - 1)
         if zeros is not None:
-            points = unpacked(zeros[number].reshape(-1), bits) if scale.shape[1] == 1 else unpacked(zeros[number], bits)
+            points = (
+                unpacked(zeros[number].reshape(-1), bits)
+                if scale.shape[1] == 1
+                else unpacked(zeros[number], bits)
+            )
             shift = points.astype(np.float64).reshape(values.shape[0], -1)[:, : scale.shape[1]]
             shift = np.repeat(shift, block or values.shape[1], 1)[:, : values.shape[1]]
         return (values - shift) * np.repeat(scale, block or values.shape[1], 1)[:, : values.shape[1]]
@@ -78,12 +82,13 @@ def _activated(node: Node, hidden: Array, gate: Array) -> Array:
     name = node.get("activation_type", "relu")
     if name == "swiglu":
         return _swiglu(node, hidden, gate)
-    found = {
+    functions: dict[str, Any] = {
         "relu": lambda: np.maximum(hidden, 0.0),
         "gelu": lambda: gelu(node, hidden),
         "silu": lambda: hidden / (1.0 + np.exp(-hidden)),
         "identity": lambda: hidden,
-    }[name]()
+    }
+    found = functions[name]()
     return found if gate is None else found * gate
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,17 +11,28 @@ from harness.agent.float64.node import Array, Node
 _CUBIC = -0.75  # the text's coefficient
 
 
+class _Border(NamedTuple):
+    """What is beyond the border, and whether corners are aligned."""
+
+    padding: str
+    align: bool
+
+
 def grid_sample(node: Node, x: Array, grid: Array) -> Array:
     """GridSample of any rank: ``(N, C, D1...)`` at points ``(N, out..., rank)``, the last axis first."""
     rank = x.ndim - 2
     align = bool(node.get("align_corners", 0))
     mode = node.get("mode", "linear").replace("bi", "", 1)
-    padding = node.get("padding_mode", "zeros")
+    border = _Border(node.get("padding_mode", "zeros"), align)
     points = grid.reshape(grid.shape[0], -1, rank)[..., ::-1]
     taps = []
     for axis, size in enumerate(x.shape[2:]):
-        at = (points[..., axis] + 1.0) / 2.0 * (size - 1) if align else ((points[..., axis] + 1.0) * size - 1.0) / 2.0
-        taps.append([_inside(place, weight, size, padding, align) for place, weight in _taps(at, mode, size, padding, align)])
+        at = (
+            (points[..., axis] + 1.0) / 2.0 * (size - 1)
+            if align
+            else ((points[..., axis] + 1.0) * size - 1.0) / 2.0
+        )
+        taps.append([_inside(place, weight, size, border) for place, weight in _taps(at, mode, size, border)])
     node.budget.need(float(x.shape[0]) * x.shape[1] * points.shape[1] * 8 * 3)
     y = np.zeros((*x.shape[:2], points.shape[1]))
     for n in range(x.shape[0]):
@@ -36,11 +47,11 @@ def grid_sample(node: Node, x: Array, grid: Array) -> Array:
     return y.reshape(*x.shape[:2], *grid.shape[1:-1])
 
 
-def _taps(at: Array, mode: str, size: int, padding: str, align: bool) -> list[tuple[Array, Array]]:
+def _taps(at: Array, mode: str, size: int, border: _Border) -> list[tuple[Array, Array]]:
     """Return the neighbours of points along one axis, with their weights."""
     if mode == "nearest":
-        if padding == "reflection":
-            at = _reflected(at, size, align)
+        if border.padding == "reflection":
+            at = _reflected(at, size, align=border.align)
         return [(np.rint(at), np.ones_like(at))]  # halves go to the even one
     low = np.floor(at)
     r = at - low
@@ -56,16 +67,16 @@ def _cubic(distance: Array) -> Array:
     return np.where(d <= 1, near, np.where(d < 2, far, 0.0))  # noqa: PLR2004 - its reach
 
 
-def _inside(place: Array, weight: Array, size: int, padding: str, align: bool) -> tuple[Array, Array]:
+def _inside(place: Array, weight: Array, size: int, border: _Border) -> tuple[Array, Array]:
     """Return indices within an axis; where nothing is, the weight is zero."""
-    if padding == "zeros":
+    if border.padding == "zeros":
         weight = np.where((place >= 0) & (place <= size - 1), weight, 0.0)
-    elif padding == "reflection":
-        place = np.rint(_reflected(place, size, align))
+    elif border.padding == "reflection":
+        place = np.rint(_reflected(place, size, align=border.align))
     return np.clip(np.nan_to_num(place), 0, size - 1).astype(np.int64), weight
 
 
-def _reflected(at: Array, size: int, align: bool) -> Array:
+def _reflected(at: Array, size: int, *, align: bool) -> Array:
     """Return places mirrored at the borders until they are inside."""
     low, high = (0.0, size - 1.0) if align else (-0.5, size - 0.5)
     span = high - low
@@ -86,4 +97,6 @@ def affine_grid(node: Node, theta: Array, size: Array) -> Array:
         else:
             lines.append((2.0 * np.arange(count) + 1.0) / count - 1.0)
     places = np.stack([*np.meshgrid(*lines, indexing="ij")[::-1], np.ones(spatial)], -1)
-    return (places.reshape(1, -1, len(spatial) + 1) @ theta.swapaxes(1, 2)).reshape(-1, *spatial, len(spatial))
+    return (places.reshape(1, -1, len(spatial) + 1) @ theta.swapaxes(1, 2)).reshape(
+        -1, *spatial, len(spatial)
+    )

@@ -50,7 +50,9 @@ def matmul_integer(node: Node, a: Array, b: Array, a_zero: Array = None, b_zero:
     return (left @ right).astype(np.int64).astype(np.int32)
 
 
-def qlinear_matmul(node: Node, a: Array, a_scale: Array, a_zero: Array, b: Array, b_scale: Array, *rest: Array) -> Array:
+def qlinear_matmul(
+    node: Node, a: Array, a_scale: Array, a_zero: Array, b: Array, b_scale: Array, *rest: Array
+) -> Array:
     """QLinearMatMul."""
     del node
     b_zero, scale, zero = rest
@@ -60,7 +62,9 @@ def qlinear_matmul(node: Node, a: Array, a_scale: Array, a_zero: Array, b: Array
     return back(left @ right, scale, zero)
 
 
-def qlinear_conv(node: Node, x: Array, x_scale: Array, x_zero: Array, w: Array, w_scale: Array, *rest: Array) -> Array:
+def qlinear_conv(
+    node: Node, x: Array, x_scale: Array, x_zero: Array, w: Array, w_scale: Array, *rest: Array
+) -> Array:
     """QLinearConv; that of com.microsoft may have channels last. The bias has the scale of the products."""
     w_zero, scale, zero, bias = [*rest, None][:4]
     last = bool(node.get("channels_last", 0))
@@ -74,7 +78,9 @@ def qlinear_conv(node: Node, x: Array, x_scale: Array, x_zero: Array, w: Array, 
     return np.moveaxis(y, 1, -1) if last else y
 
 
-def qgemm(node: Node, a: Array, a_scale: Array, a_zero: Array, b: Array, b_scale: Array, *rest: Array) -> Array:
+def qgemm(
+    node: Node, a: Array, a_scale: Array, a_zero: Array, b: Array, b_scale: Array, *rest: Array
+) -> Array:
     """QGemm of com.microsoft; real numbers where the output has no scale."""
     b_zero, c, scale, zero = [*rest, None, None, None][:4]
     left, right = a.astype(np.float64), b.astype(np.float64)
@@ -88,7 +94,9 @@ def qgemm(node: Node, a: Array, a_scale: Array, a_zero: Array, b: Array, b_scale
     return y if scale is None else back(y, scale, zero, a)
 
 
-def matmul_integer_to_float(node: Node, a: Array, b: Array, a_scale: Array, b_scale: Array, *rest: Array) -> Array:
+def matmul_integer_to_float(
+    node: Node, a: Array, b: Array, a_scale: Array, b_scale: Array, *rest: Array
+) -> Array:
     """MatMulIntegerToFloat of com.microsoft."""
     a_zero, b_zero, bias = [*rest, None, None, None][:3]
     y = matmul_integer(node, a, b, a_zero, b_zero).astype(np.float64) * (a_scale * b_scale)
@@ -155,7 +163,9 @@ def _zeros(zeros: Array, bits: int, rows: int, blocks: int) -> Array:
     return unpacked(packed, bits)[:, :blocks].astype(np.float64)[..., None]
 
 
-def gather_block_quantized(node: Node, data: Array, indices: Array, scales: Array, zeros: Array = None) -> Array:
+def gather_block_quantized(
+    node: Node, data: Array, indices: Array, scales: Array, zeros: Array = None
+) -> Array:
     """GatherBlockQuantized of com.microsoft; uint8 holds several numbers along the last axis."""
     axis, along = node.get("gather_axis", 0), node.get("quantize_axis", 1)
     bits, block = node.get("bits", 4), node.get("block_size", 128)

@@ -9,8 +9,6 @@ import numpy as np
 from harness.agent.float64.node import Array, Node
 from harness.agent.float64.ops.windows import Windows
 
-_FIRST_WITH_CEIL_COUNT = 19  # what AveragePool divides by at the end, since this opset
-
 
 def max_pool(node: Node, x: Array) -> Any:
     """MaxPool: padding is never the largest; indices are those of the flat input."""
@@ -19,14 +17,14 @@ def max_pool(node: Node, x: Array) -> Any:
     lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     flat = windows.view(windows.padded(x, lowest)).reshape(*x.shape[:2], *windows.out, -1)
     y = flat.max(-1)
-    if node.wanted < 2:
+    if node.wanted == 1:
         return y
     numbers = np.arange(np.prod(x.shape[2:]), dtype=np.int64).reshape(1, 1, *x.shape[2:])
     if node.get("storage_order", 0) and rank > 1:
         numbers = np.arange(np.prod(x.shape[2:]), dtype=np.int64).reshape(1, 1, *x.shape[2:][::-1])
         numbers = numbers.transpose(0, 1, *range(numbers.ndim - 1, 1, -1))
-    inside = windows.view(windows.padded(np.ones((1, 1, *x.shape[2:]), bool), False)).reshape(1, 1, *windows.out, -1)
-    where = np.argmax((flat == y[..., None]) & inside, -1)
+    inside = windows.view(windows.padded(np.ones((1, 1, *x.shape[2:])), 0.0)).reshape(1, 1, *windows.out, -1)
+    where = np.argmax((flat == y[..., None]) & (inside > 0), -1)
     places = windows.view(windows.padded(numbers, -1)).reshape(1, 1, *windows.out, -1)
     places = np.broadcast_to(places, flat.shape)
     indices = np.take_along_axis(places, where[..., None], -1)[..., 0]
@@ -83,9 +81,7 @@ def max_unpool(node: Node, x: Array, indices: Array, shape: Array = None) -> Arr
     rank = x.ndim - 2
     kernel, strides = node.get("kernel_shape"), node.get("strides") or [1] * rank
     pads = node.get("pads") or [0] * (2 * rank)
-    natural = [
-        (x.shape[i + 2] - 1) * strides[i] + kernel[i] - pads[i] - pads[i + rank] for i in range(rank)
-    ]
+    natural = [(x.shape[i + 2] - 1) * strides[i] + kernel[i] - pads[i] - pads[i + rank] for i in range(rank)]
     small = np.zeros((*x.shape[:2], *natural))
     if shape is None:
         small.reshape(-1)[indices.reshape(-1)] = x.reshape(-1)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from harness.agent.errors import UnsupportedError
 from harness.agent.float64.node import Array, Node
 
 _UNSIGNED8, _INTEGERS = np.dtype(np.uint8), "iu"
@@ -16,12 +15,24 @@ def _limits(dtype: Any) -> tuple[int, int]:
     """Return the least and the greatest number of an integer type, narrow ones included."""
     import ml_dtypes
 
-    info = np.iinfo(dtype) if dtype.kind in _INTEGERS else ml_dtypes.iinfo(dtype)
+    whole: Any = np.iinfo if dtype.kind in _INTEGERS else ml_dtypes.iinfo
+    info = whole(dtype)
     return int(info.min), int(info.max)
 
 
-def _is_float8(dtype: Any) -> bool:
+def _is_float(dtype: Any) -> bool:
     return "float" in dtype.name
+
+
+def narrowed(x: Array, dtype: Any, *, saturate: bool) -> Array:
+    """Return numbers of a float type of 4 or 8 bits; if they saturate, the largest stand for all beyond."""
+    import ml_dtypes
+
+    of_type: Any = ml_dtypes.finfo
+    info = of_type(dtype)
+    if saturate or dtype.name.startswith("float4"):
+        x = np.clip(x, float(info.min), float(info.max))
+    return x.astype(dtype)
 
 
 def _spread(node: Node, parameter: Array, x: Array) -> Array:
@@ -48,10 +59,10 @@ def quantize_linear(node: Node, x: Array, scale: Array, zero: Array = None) -> A
         from onnx import helper
 
         dtype = np.dtype(helper.tensor_dtype_to_np_dtype(node.get("output_dtype")))
-    if _is_float8(dtype):
-        raise UnsupportedError("nothing computes QuantizeLinear to %s in float64" % dtype)
     zeros = 0.0 if zero is None else _spread(node, zero, x).astype(np.float64)
     scales = _spread(node, scale, x).astype(np.float64)
+    if _is_float(dtype):
+        return narrowed(x.astype(np.float64) / scales, dtype, saturate=bool(node.get("saturate", 1)))
     # Integers in 32 bits are quantized as well.
     return quantized(x.astype(np.float64), scales, zeros, dtype)
 
@@ -86,7 +97,9 @@ def back(y: Array, scale: Array, zero: Array, like: Array = None) -> Array:
 def binary(function: Any) -> Any:
     """Return QLinearAdd or QLinearMul of com.microsoft."""
 
-    def compute(node: Node, a: Array, scale_a: Array, zero_a: Array, b: Array, scale_b: Array, *rest: Array) -> Any:
+    def compute(
+        node: Node, a: Array, scale_a: Array, zero_a: Array, b: Array, scale_b: Array, *rest: Array
+    ) -> Any:
         del node
         zero_b, scale, zero = [*rest, None][:3]
         return back(function(real(a, scale_a, zero_a), real(b, scale_b, zero_b)), scale, zero, a)
@@ -132,7 +145,9 @@ def softmax(node: Node, x: Array, x_scale: Array, x_zero: Array, scale: Array, z
     return back(np.moveaxis(y, -1, axis) if along else y.reshape(x.shape), scale, zero, x)
 
 
-def where(node: Node, condition: Array, x: Array, x_scale: Array, x_zero: Array, y: Array, *rest: Array) -> Array:
+def where(
+    node: Node, condition: Array, x: Array, x_scale: Array, x_zero: Array, y: Array, *rest: Array
+) -> Array:
     """QLinearWhere of com.microsoft."""
     del node
     y_scale, y_zero, scale, zero = rest

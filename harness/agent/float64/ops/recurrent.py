@@ -11,7 +11,7 @@ from harness.agent.errors import UnsupportedError
 from harness.agent.float64.node import Array, Node
 
 _Cell = Callable[[Array, "tuple[Array, ...]"], "tuple[Array, ...]"]
-"""The input of one step ``(B, gates * hidden)`` and the states -> the states behind it, the first is given out."""
+"""The input of a step ``(B, gates * hidden)`` and states -> the states behind it; the first is given out."""
 
 
 def _functions(node: Node, defaults: list[str], direction: int) -> list[Any]:
@@ -22,13 +22,15 @@ def _functions(node: Node, defaults: list[str], direction: int) -> list[Any]:
     chosen = texts[direction * count : (direction + 1) * count] if texts else defaults
     alphas, betas = list(node.get("activation_alpha") or []), list(node.get("activation_beta") or [])
     if (alphas or betas) and len(set(texts or [])) > 1:
-        raise UnsupportedError("nothing computes parameters of several activations of %s in float64" % node.name)
+        raise UnsupportedError(
+            "nothing computes parameters of several activations of %s in float64" % node.name
+        )
     at = direction * count
     return [_function(name, alphas[at : at + 1], betas[at : at + 1]) for name in chosen]
 
 
 def _function(name: str, alpha: list[float], beta: list[float]) -> Any:
-    a, b = (alpha or [None])[0], (beta or [None])[0]
+    a, b = next(iter(alpha), None), next(iter(beta), None)
     third = float(np.float32(0.01))
     table = {
         "Sigmoid": lambda x: 1.0 / (1.0 + np.exp(-x)),
@@ -54,7 +56,9 @@ def _clip(node: Node, x: Array) -> Array:
     return x if limit is None else np.clip(x, -limit, limit)
 
 
-def _run(node: Node, x: Array, lengths: Array, states: list[Array], cells: list[tuple[Array, Array, _Cell]]) -> Any:
+def _run(
+    node: Node, x: Array, lengths: Array, states: list[Array], cells: list[tuple[Array, Array, _Cell]]
+) -> Any:
     """Run all directions.
 
     Args:

@@ -64,39 +64,41 @@ def _resized(
         if mode == "nearest":
             y = y.take(_nearest(at, nearest, x.shape[axis]), axis)
         else:
-            y = np.moveaxis(np.tensordot(y.astype(np.float64), _weights(node, at, mode, x.shape[axis]), (axis, 1)), -1, axis)
+            y = np.moveaxis(
+                np.tensordot(y.astype(np.float64), _weights(node, at, mode, x.shape[axis]), (axis, 1)),
+                -1,
+                axis,
+            )
     for axis, where in outside:
         shape = [-1 if one == axis else 1 for one in range(x.ndim)]
         y = np.where(where.reshape(shape), node.get("extrapolation_value", 0.0), y)
-    return y if mode == "nearest" or x.dtype.kind == "f" else _whole(y, x.dtype)
-
-
-def _whole(y: Array, dtype: Any) -> Array:
-    raise UnsupportedError("no text defines how Resize rounds to %s" % dtype)
+    if mode != "nearest" and x.dtype.kind != "f":
+        raise UnsupportedError("no text defines how Resize rounds to %s" % x.dtype)
+    return y
 
 
 def _places(transform: str, size: int, new: int, factor: float, bounds: Any) -> Array:
     """Return where each new element lies among the old ones."""
     x = np.arange(new, dtype=np.float64)
-    if transform == "align_corners":
-        return x * (size - 1) / (new - 1) if new > 1 else np.zeros(new)
-    if transform == "asymmetric":
-        return x / factor
-    if transform == "tf_half_pixel_for_nn":
-        return (x + 0.5) / factor
-    if transform == "tf_crop_and_resize":
-        start, end = bounds
-        if new > 1:
-            return start * (size - 1) + x * (end - start) * (size - 1) / (new - 1)
-        return np.full(new, 0.5 * (start + end) * (size - 1))
-    if transform == "pytorch_half_pixel" and new <= 1:
-        return np.zeros(new)
+    start, end = bounds
     half = (x + 0.5) / factor - 0.5
-    if transform == "half_pixel_symmetric":
-        return size / 2.0 * (1.0 - new / (factor * size)) + half
-    if transform not in ("half_pixel", "pytorch_half_pixel"):
+    many = new > 1
+    table: dict[str, Any] = {
+        "align_corners": lambda: x * (size - 1) / (new - 1) if many else np.zeros(new),
+        "asymmetric": lambda: x / factor,
+        "half_pixel": lambda: half,
+        "half_pixel_symmetric": lambda: size / 2.0 * (1.0 - new / (factor * size)) + half,
+        "pytorch_half_pixel": lambda: half if many else np.zeros(new),
+        "tf_crop_and_resize": lambda: (
+            start * (size - 1) + x * (end - start) * (size - 1) / (new - 1)
+            if many
+            else np.full(new, 0.5 * (start + end) * (size - 1))
+        ),
+        "tf_half_pixel_for_nn": lambda: (x + 0.5) / factor,
+    }
+    if transform not in table:
         raise UnsupportedError("nothing computes Resize with %s in float64" % transform)
-    return half
+    return table[transform]()
 
 
 def _nearest(at: Array, mode: str, size: int) -> Array:
@@ -119,9 +121,9 @@ def _weights(node: Node, at: Array, mode: str, size: int) -> Array:
         a = node.get("cubic_coeff_a", -0.75)
         taps = [(low + step, _cubic(np.abs(r - step), a)) for step in (-1, 0, 1, 2)]
     found = np.zeros((len(at), size))
-    for place, weight in taps:
-        if node.get("exclude_outside", 0):
-            weight = np.where((place >= 0) & (place < size), weight, 0.0)
+    for place, whole in taps:
+        inside = (place >= 0) & (place < size)
+        weight = np.where(inside, whole, 0.0) if node.get("exclude_outside", 0) else whole
         np.add.at(found, (np.arange(len(at)), np.clip(place, 0, size - 1).astype(np.int64)), weight)
     if node.get("exclude_outside", 0):
         found /= found.sum(1, keepdims=True)

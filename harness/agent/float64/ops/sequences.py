@@ -63,7 +63,7 @@ def split(node: Node, x: Array, sizes: Array = None) -> Any:
     axis = node.get("axis", 0)
     total = x.shape[axis]
     if sizes is None:
-        rows = [one for one in np.split(x, total, axis)] if total else []
+        rows = list(np.split(x, total, axis)) if total else []
         return rows if node.get("keepdims", 1) else [one.squeeze(axis) for one in rows]
     if sizes.ndim == 0:
         return np.split(x, range(int(sizes), total, int(sizes)), axis)
