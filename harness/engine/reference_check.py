@@ -1,7 +1,7 @@
 """The reference check: golden and result beside what other references compute, if the two differ."""
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -12,6 +12,7 @@ from harness.core.reference import EXPECTED, REFERENCE, Adjudication, Reference,
 from harness.core.tolerance import ToleranceFor, default_tolerance
 from harness.core.value import NamedValues
 from harness.corpus.case import Case
+from harness.corpus.element_types import NARROWER
 from harness.engine.compare_sets import compare_sets, flat
 from harness.engine.evidence import Evidence
 from harness.engine.task import Kind
@@ -67,9 +68,22 @@ def check_references(
                 doubt=evidence.doubts.get(kind, "") if kind else "",
             )
         )
+    adjudication = _adjudication(golden, results, evidence, unit)
     return ReferenceCheck(
-        references=tuple(references), adjudication=_adjudication(golden, results, evidence, unit)
+        references=tuple(references),
+        adjudication=adjudication,
+        no_float64=_why_none(case, evidence.references, differ - {row.output for row in adjudication}),
     )
+
+
+def _why_none(case: Case, answers: Mapping[Kind, Golden], left: Collection[str]) -> str:
+    """Return why float64 adjudicates no output that is left; empty if none is, or equality judges."""
+    if not left or not case.facts.float_types & NARROWER:
+        return ""
+    asked = [answers[kind] for kind in TRUTHS if kind in answers]
+    if any(any(truth.outputs) for truth in asked):
+        return f"nothing can be measured against it in output {min(left)!r}"
+    return next((truth.message for truth in asked if truth.message), "it has not been asked")
 
 
 def _adjudication(

@@ -29,7 +29,7 @@ CPU provider are compared only if an EP of that runtime is about to fail."""
 
 
 class Stores(msgspec.Struct, frozen=True):
-    """Where answers of the CPU EP, with optimizations or not, of ``onnx.reference`` and in float64 are kept."""
+    """Where answers of the CPU EP, optimized or not, of ``onnx.reference`` and in float64 are kept."""
 
     goldens: GoldenStore
     unoptimized: GoldenStore

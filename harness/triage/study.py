@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
+from harness.core.confirmed import why_unconfirmed
 from harness.core.errors import one_line
 from harness.core.fault import Confirmation, Fault, Location, ReducedModel
 from harness.core.scenario import PLAIN
@@ -27,6 +28,7 @@ from harness.triage.preceding import MOST_NEEDED, Reruns
 from harness.triage.preceding_model import with_smaller_preceding
 from harness.triage.sentence import CHARS, sentence_of
 from harness.triage.settings import Progress
+from harness.triage.signature import OTHER_INPUTS
 from harness.triage.single_runs import how_often, only_in_ways, single_runs
 from harness.triage.smallest import Smallest, smallest_failing
 from harness.triage.studied import Learnt, Reproduced, Request, Studied
@@ -274,6 +276,7 @@ class Study(msgspec.Struct, eq=False):
             preceding=tuple(one.record.cell for one in self.preceding),
             onnxruntime=str(self.request.fingerprint.get("onnxruntime", "")),
             library=_library(self.request.fingerprint),
+            unconfirmed=_why_unconfirmed(failure),
         )
 
     def _inconclusive(self, confirmation: Confirmation, why: str) -> Studied:
@@ -313,6 +316,16 @@ def _how_often(confirmation: Confirmation) -> str:
 
 def _drawn(subject: Subject, before: Subject, guilty: Collection[str]) -> ReducedModel:
     return msgspec.structs.replace(drawn(subject, before, guilty), weights=weights_of(load(subject)))
+
+
+def _why_unconfirmed(failure: Failure) -> str:
+    """Return why float64 does not confirm that wrong values are the EP's fault."""
+    record = failure.record
+    if failure.signature.verdict is not Verdict.MISMATCH:
+        return ""
+    if failure.signature.message == OTHER_INPUTS:
+        return "float64 could not be had: it is not computed for other inputs"
+    return why_unconfirmed(record.outputs, record.adjudication, record.reference_check)
 
 
 def _library(fingerprint: Mapping[str, object]) -> str:

@@ -60,6 +60,7 @@ _ONNX: dict[str, Any] = {
     "MatMul": matmul.matmul,
     "MatMulInteger": matmul.matmul_integer,
     "MaxPool": pool.max_pool,
+    "MaxRoiPool": boxes.max_roi_pool,
     "MaxUnpool": pool.max_unpool,
     "MeanVarianceNormalization": norms.mean_variance_normalization,
     "NonMaxSuppression": boxes.non_max_suppression,

@@ -88,3 +88,21 @@ def _means(at: Array, count: int, points: int, size: int) -> Array:
     np.add.at(weights, (rows, low), np.where(inside, 1.0 - (place - low), 0.0))
     np.add.at(weights, (rows, high), np.where(inside, place - low, 0.0))
     return weights.reshape(count, points, size).mean(1) if points else np.zeros((count, size))
+
+
+def max_roi_pool(node: Node, x: Array, rois: Array) -> Array:
+    """MaxRoiPool: borders of regions are whole elements; a bin without any gives 0."""
+    counts, scale = node.get("pooled_shape"), node.get("spatial_scale", 1.0)
+    y = np.zeros((len(rois), x.shape[1], *counts))
+    for number, roi in enumerate(rois):
+        begin = np.floor(roi[[2, 1]] * scale + 0.5).astype(int)
+        end = np.floor(roi[[4, 3]] * scale + 0.5).astype(int)
+        steps = np.maximum(end - begin + 1, 1) / np.array(counts)
+        for place in np.ndindex(*counts):
+            low = [int(np.floor(at * step)) + b for at, step, b in zip(place, steps, begin)]
+            high = [int(np.ceil((at + 1) * step)) + b for at, step, b in zip(place, steps, begin)]
+            cut = [slice(max(a, 0), min(max(b, 0), size)) for a, b, size in zip(low, high, x.shape[2:])]
+            part = x[int(roi[0]), :, cut[0], cut[1]]
+            if part[0].size:
+                y[(number, slice(None), *place)] = part.max((1, 2))
+    return y
