@@ -59,7 +59,7 @@ def _cast(step: Step, value: Value, number: int) -> Value:
     if number == _STRING or kind_of(data) == "float64":
         # Its text, and what saturates, are those of the narrower type.
         data = data.astype(source) if source in ("float32", "float16") else data
-    (found,) = computed_by_reference(_as_cast(step.node, number))(step.node, [data])
+    (found,) = computed_by_reference(_as_cast(step.node, number), may_narrow=True)(step.node, [data])
     return Value(widened(found), kind if kind is not None else kind_of(found))
 
 
@@ -82,7 +82,7 @@ def bit_cast(step: Step, given: list[Value], scope: Scope) -> list[Value]:
     del scope
     value = given[0]
     data = value.data.astype(value.kind) if value.kind in ("float32", "float16") else value.data
-    (found,) = computed_by_reference(step.node)(step.node, [data])
+    (found,) = computed_by_reference(step.node, may_narrow=True)(step.node, [data])
     return [Value(widened(found), kind_of(found))]
 
 

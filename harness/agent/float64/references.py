@@ -6,10 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.agent.errors import UnsupportedError
+from harness.agent.float64.kinds import NARROWER, kind_of
 
 FIRST_BROADCAST = 7  # the first opset in which operators broadcast as numpy does
 # They take doubles as well as what their schema allows: numbers are chosen or compared, not computed.
 _WITHOUT_SCHEMA = ("NonMaxSuppression", "Resize", "Upsample", "OneHot", "TopK", "Range", "Pad")
+
+FLOAT32_INSIDE = ("MelWeightMatrix", "SVMRegressor")
+"""What ``onnx.reference`` computes in float32 whatever the inputs are, though it is right otherwise."""
 
 
 def schema_of(proto: Any, opsets: dict[str, int]) -> Any:
@@ -25,7 +29,7 @@ def schema_of(proto: Any, opsets: dict[str, int]) -> Any:
 
 def takes_doubles(schema: Any, given: list[Any]) -> bool:
     """Return whether the text of an operator allows doubles wherever it gets them here."""
-    if schema is None:
+    if schema is None or schema.name in FLOAT32_INSIDE:
         return False
     if schema.name in _WITHOUT_SCHEMA:
         return True
@@ -37,7 +41,7 @@ def takes_doubles(schema: Any, given: list[Any]) -> bool:
     return True
 
 
-def computed_by_reference(node: Any) -> Callable[[Any, list[Any]], Any]:
+def computed_by_reference(node: Any, *, may_narrow: bool = False) -> Callable[[Any, list[Any]], Any]:
     """Return the operator of ``onnx.reference`` that computes a node."""
     if not node.domain and node.opsets.get("", FIRST_BROADCAST) < FIRST_BROADCAST:
         raise UnsupportedError("onnx.reference computes every opset before %d as that one" % FIRST_BROADCAST)
@@ -55,7 +59,11 @@ def computed_by_reference(node: Any) -> Callable[[Any, list[Any]], Any]:
     made = load_op(node.domain, node.op_type, node.opsets.get(node.domain, 1), **more)(node.proto, settings)
 
     def compute(_: Any, inputs: list[Any]) -> Any:
-        return tuple(made.run(*inputs))
+        found = tuple(made.run(*inputs))
+        wide = any(kind_of(one) == "float64" for one in inputs)
+        if wide and not may_narrow and any(kind_of(one) in NARROWER for one in found):
+            raise UnsupportedError("onnx.reference computes %s in float32" % node.name)
+        return found
 
     return compute
 

@@ -11,7 +11,7 @@ from harness.agent.errors import UnsupportedError
 from harness.agent.float64.node import Array, Node
 
 _FIRST_ALONG_AXIS = 13  # before, all axes from ``axis`` on are one
-_FIRST_OF_FLAGS = 10  # Dropout's mask is of flags since this opset
+_FIRST_DEFINED_MASK = 12  # of Dropout
 _TANH_FACTOR = math.sqrt(2.0 / math.pi)
 _TANH_CUBE = 0.044715
 
@@ -123,9 +123,10 @@ def bias_split_gelu(node: Node, x: Array, bias: Array) -> Array:
 
 
 def dropout(node: Node, x: Array, ratio: Array = None, training: Array = None) -> Any:
-    """Dropout of inference; the mask of opsets below 10 has the type of the values."""
+    """Dropout of inference."""
     share = node.get("ratio", 0.5) if ratio is None else float(ratio)
     if training is not None and bool(training) and share > 0:
         raise UnsupportedError("Dropout draws random numbers")
-    kind = bool if node.since >= _FIRST_OF_FLAGS else np.float64
-    return (x, np.ones(x.shape, kind)) if node.wanted > 1 else x
+    if node.since < _FIRST_DEFINED_MASK and node.wanted > 1:
+        raise UnsupportedError("no text defines the mask of Dropout before opset 12")
+    return (x, np.ones(x.shape, bool)) if node.wanted > 1 else x

@@ -100,3 +100,46 @@ def affine_grid(node: Node, theta: Array, size: Array) -> Array:
     return (places.reshape(1, -1, len(spatial) + 1) @ theta.swapaxes(1, 2)).reshape(
         -1, *spatial, len(spatial)
     )
+
+
+def deform_conv(
+    node: Node, x: Array, w: Array, offset: Array, bias: Array = None, mask: Array = None
+) -> Array:
+    """DeformConv of pictures: the places that a kernel looks at are moved, and what is there interpolated."""
+    kernel, groups, parts = w.shape[2:], node.get("group", 1), node.get("offset_group", 1)
+    strides, dilations = node.get("strides") or [1, 1], node.get("dilations") or [1, 1]
+    pads = node.get("pads") or [0, 0, 0, 0]
+    out, taps = offset.shape[2:], int(np.prod(kernel))
+    moved = offset.reshape(x.shape[0], parts, taps, 2, *out)
+    shares = (
+        np.ones((x.shape[0], parts, taps, *out))
+        if mask is None
+        else mask.reshape(x.shape[0], parts, taps, *out)
+    )
+    columns = np.zeros((x.shape[0], x.shape[1], taps, *out))
+    node.budget.need(columns.nbytes * 2.0)
+    rows, lines = np.meshgrid(*(np.arange(one) for one in out), indexing="ij")
+    channels = x.shape[1] // parts
+    for n, part, tap in np.ndindex(x.shape[0], parts, taps):
+        high, wide = divmod(tap, kernel[1])
+        at_h = rows * strides[0] - pads[0] + high * dilations[0] + moved[n, part, tap, 0]
+        at_w = lines * strides[1] - pads[1] + wide * dilations[1] + moved[n, part, tap, 1]
+        some = slice(part * channels, (part + 1) * channels)
+        columns[n, some, tap] = _between(x[n, some], at_h, at_w) * shares[n, part, tap]
+    flat = columns.reshape(x.shape[0], groups, x.shape[1] // groups * taps, -1)
+    y = (w.reshape(groups, w.shape[0] // groups, -1) @ flat).reshape(x.shape[0], w.shape[0], *out)
+    return y if bias is None else y + bias.reshape(1, -1, 1, 1)
+
+
+def _between(x: Array, at_h: Array, at_w: Array) -> Array:
+    """Return ``(C, ...)`` interpolated between the four neighbours; outside of ``(C, H, W)`` is zero."""
+    low_h, low_w = np.floor(at_h), np.floor(at_w)
+    y = np.zeros((x.shape[0], *at_h.shape))
+    for add_h, add_w in np.ndindex(2, 2):
+        h, w = low_h + add_h, low_w + add_w
+        weight = (1.0 - np.abs(at_h - h)) * (1.0 - np.abs(at_w - w))
+        inside = (h >= 0) & (h < x.shape[1]) & (w >= 0) & (w < x.shape[2])
+        place_h = np.clip(h, 0, x.shape[1] - 1).astype(np.int64)
+        place_w = np.clip(w, 0, x.shape[2] - 1).astype(np.int64)
+        y += np.where(inside, x[:, place_h, place_w] * weight, 0.0)
+    return y

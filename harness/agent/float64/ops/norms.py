@@ -15,7 +15,9 @@ _EPSILON = float(np.float32(1e-5))
 
 def batch_normalization(node: Node, x: Array, scale: Array, bias: Array, mean: Array, variance: Array) -> Any:
     """BatchNormalization, of inference; of training since opset 14."""
-    shape = (1, -1, *[1] * (x.ndim - 2)) if x.ndim > 1 else (-1,)
+    shape: tuple[int, ...] = (1, -1, *[1] * (x.ndim - 2)) if x.ndim > 1 else (-1,)
+    if scale.ndim > 1 or node.get("spatial", 1) == 0:
+        shape = (1, *x.shape[1:])  # before opset 9, each place may have a scale of its own
     epsilon = node.get("epsilon", _EPSILON)
     if node.get("training_mode", 0):
         axes = (0, *range(2, x.ndim))
@@ -24,7 +26,7 @@ def batch_normalization(node: Node, x: Array, scale: Array, bias: Array, mean: A
         y = (x - now.reshape(shape)) / np.sqrt(spread.reshape(shape) + epsilon)
         y = y * scale.reshape(shape) + bias.reshape(shape)
         return y, mean * momentum + now * (1 - momentum), variance * momentum + spread * (1 - momentum)
-    if node.wanted > 1 or node.get("spatial", 1) == 0:
+    if node.wanted > 1:
         raise UnsupportedError("nothing computes this form of BatchNormalization in float64")
     y = (x - mean.reshape(shape)) / np.sqrt(variance.reshape(shape) + epsilon)
     return y * scale.reshape(shape) + bias.reshape(shape)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.agent.errors import UnsupportedError
 from harness.agent.float64.node import Array, Node
 from harness.agent.float64.ops.windows import Windows
 
@@ -82,10 +83,10 @@ def max_unpool(node: Node, x: Array, indices: Array, shape: Array = None) -> Arr
     kernel, strides = node.get("kernel_shape"), node.get("strides") or [1] * rank
     pads = node.get("pads") or [0] * (2 * rank)
     natural = [(x.shape[i + 2] - 1) * strides[i] + kernel[i] - pads[i] - pads[i + rank] for i in range(rank)]
-    small = np.zeros((*x.shape[:2], *natural))
-    if shape is None:
-        small.reshape(-1)[indices.reshape(-1)] = x.reshape(-1)
-        return small
-    large = np.zeros(tuple(int(one) for one in shape))
-    large.reshape(-1)[indices.reshape(-1)] = x.reshape(-1)
-    return large
+    if shape is not None and [int(one) for one in shape] != [*x.shape[:2], *natural]:
+        raise UnsupportedError(
+            "implementations differ about what indices of MaxUnpool count with output_shape"
+        )
+    y = np.zeros((*x.shape[:2], *natural))
+    y.reshape(-1)[indices.reshape(-1)] = x.reshape(-1)
+    return y

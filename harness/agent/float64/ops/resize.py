@@ -10,6 +10,8 @@ from harness.agent.errors import UnsupportedError
 from harness.agent.float64.node import Array, Node
 
 _FIRST_WITH_ROI = 11
+_BY_LENGTH = ("align_corners", "tf_crop_and_resize")
+_WHOLE = 1e-4  # a scale is float32
 
 
 def upsample(node: Node, x: Array, scales: Array = None) -> Array:
@@ -58,6 +60,10 @@ def _resized(
         whole = sizes[number] == x.shape[axis] and factors[number] == 1
         if whole and transform != "tf_crop_and_resize":
             continue
+        if transform in _BY_LENGTH and abs(factors[number] * x.shape[axis] - sizes[number]) > _WHOLE:
+            raise UnsupportedError(
+                "implementations differ about %s with a length that is no whole number" % transform
+            )
         at = _places(transform, x.shape[axis], sizes[number], factors[number], bounds)
         if transform == "tf_crop_and_resize":
             outside.append((axis, (at < 0) | (at > x.shape[axis] - 1)))

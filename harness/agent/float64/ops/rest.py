@@ -88,3 +88,22 @@ def matmul_integer16(node: Node, a: Array, b: Array) -> Array:
     """MatMulInteger16 of com.microsoft: sums are exact in float64, and wrap as int32 does."""
     one = np.ones(())
     return matmul_integer_to_float(node, a, b, one, one).astype(np.int64).astype(np.int32)
+
+
+def hard_swish(node: Node, x: Array) -> Array:
+    """HardSwish."""
+    del node
+    return x * np.clip(x / 6.0 + 0.5, 0.0, 1.0)
+
+
+def window(*parts: float) -> Any:
+    """Return an operator that sums cosines of 0, 1, 2... turns over ``size``, with alternating signs."""
+
+    def compute(node: Node, size: Array) -> Array:
+        count = int(size.reshape(-1)[0])
+        turns = 2.0 * np.pi * np.arange(count) / (count if node.get("periodic", 1) else count - 1)
+        return np.asarray(
+            sum((-1) ** number * part * np.cos(number * turns) for number, part in enumerate(parts))
+        )
+
+    return compute

@@ -137,11 +137,16 @@ def _gathered(trees: _Trees, x: Array, targets: int, how: str) -> Array:
     return whole.sum(0) / (len(parts) if how == "AVERAGE" else 1)
 
 
+def _plain(post: str) -> None:
+    if post != "NONE":
+        raise UnsupportedError("implementations differ about post_transform %s of regressions" % post)
+
+
 def tree_ensemble(node: Node, x: Array) -> Array:
     """TreeEnsemble."""
     how = _GATHERED[node.get("aggregate_function", 1)]
-    scores = _gathered(_new_trees(node), x.astype(np.float64), node.get("n_targets"), how)
-    return transformed(scores, _POSTS[node.get("post_transform", 0)])
+    _plain(_POSTS[node.get("post_transform", 0)])
+    return _gathered(_new_trees(node), x.astype(np.float64), node.get("n_targets"), how)
 
 
 def tree_ensemble_regressor(node: Node, x: Array) -> Array:
@@ -149,7 +154,8 @@ def tree_ensemble_regressor(node: Node, x: Array) -> Array:
     how, targets = node.get("aggregate_function", "SUM"), node.get("n_targets", 1)
     scores = _gathered(_old_trees(node, "target"), x.astype(np.float64), targets, how)
     base = _numbers(node, "base_values")
-    return transformed(scores + base if base.size else scores, node.get("post_transform", "NONE"))
+    _plain(node.get("post_transform", "NONE"))
+    return scores + base if base.size else scores
 
 
 def tree_ensemble_classifier(node: Node, x: Array) -> Any:
