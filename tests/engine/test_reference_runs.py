@@ -35,7 +35,8 @@ agraph (float[1, 1, 512, 512] p, float[1, 1, 4, 2] x) => (float[1, 1, 1, 4] y) {
 # Between its nodes there are real numbers; the steps of the quantization are ONNX's.
 DYNAMIC = """<ir_version: 9, opset_import: ["" : 17]>
 agraph (float[4, 4] x) => (float[4, 4] y) {
-    q, s, z = DynamicQuantizeLinear(x) p = MatMulInteger(q, q, z, z) c = Cast<to = 1>(p) t = Mul(s, s) y = Mul(c, t) }"""
+    q, s, z = DynamicQuantizeLinear(x) p = MatMulInteger(q, q, z, z) c = Cast<to = 1>(p)
+    t = Mul(s, s) y = Mul(c, t) }"""
 # Operators of onnxruntime's own domain.
 CONTRIB = """<ir_version: 9, opset_import: ["" : 17, "com.microsoft" : 1]>
 agraph (float[2, 4] x) => (float[2, 4] y) { a = com.microsoft.FastGelu(x) y = com.microsoft.QuickGelu(a) }"""
@@ -105,7 +106,7 @@ def test_a_bad_golden_fails_no_cell(records: dict[str, Record], model: str) -> N
     assert "another result each time" in record.reason  # another process gives the right one
     (row,) = record.adjudication
     assert (row.output, row.by, row.nearer) == ("y", "float64, node by node", "ep")
-    assert row.ep < 1e-5
+    assert row.ep < 1e-4  # of the picture, the CPU EP loses a digit more
     assert record.reference_check is not None
     assert record.reference_check.no_float64 == ""
     assert row.golden > 1e-3

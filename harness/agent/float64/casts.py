@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,9 +10,6 @@ from harness.agent.float64.kinds import FLOAT32, NARROWER, NUMBERS, kind_of, rou
 from harness.agent.float64.node import Node
 from harness.agent.float64.references import computed_by_reference
 from harness.agent.float64.scope import Scope, Value, stored
-
-if TYPE_CHECKING:
-    from harness.agent.float64.operators import Step
 
 _INTEGERS = {
     2: "uint8",
@@ -27,13 +24,13 @@ _INTEGERS = {
 _BOOL, _STRING = 9, 8
 
 
-def cast(step: Step, given: list[Value], scope: Scope) -> list[Value]:
+def cast(step: Any, given: list[Value], scope: Scope) -> list[Value]:
     """Cast: a narrower float still rounds, unless its values have that type, or come from a narrower one."""
     del scope
     return [_cast(step, given[0], step.node.get("to"))]
 
 
-def cast_like(step: Step, given: list[Value], scope: Scope) -> list[Value]:
+def cast_like(step: Any, given: list[Value], scope: Scope) -> list[Value]:
     """CastLike: the type is that of the second input in the model as it was given."""
     del scope
     from onnx import helper
@@ -44,7 +41,7 @@ def cast_like(step: Step, given: list[Value], scope: Scope) -> list[Value]:
     return [_cast(step, given[0], number)]
 
 
-def _cast(step: Step, value: Value, number: int) -> Value:
+def _cast(step: Any, value: Value, number: int) -> Value:
     kind = NUMBERS.get(number)
     data, source = value.data, value.kind
     if kind is not None and data.dtype.kind in "fiub":
@@ -77,7 +74,7 @@ def _as_cast(node: Node, number: int) -> Node:
     return Node(proto, node.since, node.opsets)
 
 
-def bit_cast(step: Step, given: list[Value], scope: Scope) -> list[Value]:
+def bit_cast(step: Any, given: list[Value], scope: Scope) -> list[Value]:
     """BitCast: the bits are those of the type in the model as it was given."""
     del scope
     value = given[0]
@@ -86,7 +83,7 @@ def bit_cast(step: Step, given: list[Value], scope: Scope) -> list[Value]:
     return [Value(widened(found), kind_of(found))]
 
 
-def constant(step: Step, given: list[Value], scope: Scope) -> list[Value]:
+def constant(step: Any, given: list[Value], scope: Scope) -> list[Value]:
     """Constant: a tensor, or numbers and texts of an attribute."""
     del given, scope
     node = step.node
@@ -107,7 +104,7 @@ def constant(step: Step, given: list[Value], scope: Scope) -> list[Value]:
     return [stored(node.get("value") if node.has("value") else node.get("sparse_value"))]
 
 
-def constant_of_shape(step: Step, given: list[Value], scope: Scope) -> list[Value]:
+def constant_of_shape(step: Any, given: list[Value], scope: Scope) -> list[Value]:
     """ConstantOfShape: zeros of float32 unless a value is given."""
     shape = tuple(int(one) for one in given[0].data)
     tensor = step.node.get("value")
@@ -116,7 +113,7 @@ def constant_of_shape(step: Step, given: list[Value], scope: Scope) -> list[Valu
     return [Value(np.full(shape, value.data.reshape(-1)[0], value.data.dtype), value.kind)]
 
 
-def identity(step: Step, given: list[Value], scope: Scope) -> list[Value]:
+def identity(step: Any, given: list[Value], scope: Scope) -> list[Value]:
     """Return the first input as it is; an optional one that is absent stays so."""
     del step, scope
     return [given[0]]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from harness.agent.errors import UnsupportedError
+from harness.agent.float64.program import Program
 from harness.agent.float64.scope import Scope, Value
-
-if TYPE_CHECKING:
-    from harness.agent.float64.operators import Step
 
 _FIRST_SCAN = 9
 """Scan of opset 8 has batches."""
@@ -23,10 +21,8 @@ def key_of(named: Any) -> tuple[str, str, str]:
     return (domain, name, getattr(named, "overload", ""))
 
 
-def call(step: Step, given: list[Value], scope: Scope, function: Any) -> list[Value]:
+def call(step: Any, given: list[Value], scope: Scope, function: Any) -> list[Value]:
     """Call a function of the model."""
-    from harness.agent.float64.model import Program
-
     if "" not in step.programs:
         attributes = {one.name: one for one in function.attribute_proto}
         attributes.update({one.name: one for one in step.node.proto.attribute})
@@ -61,14 +57,14 @@ def _bound(proto: Any, attributes: dict[str, Any]) -> Any:
     return node
 
 
-def branch(step: Step, given: list[Value], scope: Scope) -> list[Value]:
+def branch(step: Any, given: list[Value], scope: Scope) -> list[Value]:
     """If."""
     chosen = "then_branch" if given[0].data.reshape(-1)[0] else "else_branch"
     found: list[Value] = step.body(chosen).run({}, scope)
     return found
 
 
-def loop(step: Step, given: list[Value], scope: Scope) -> list[Value]:
+def loop(step: Any, given: list[Value], scope: Scope) -> list[Value]:
     """Loop."""
     body = step.body("body")
     most = None if given[0].data is None else int(given[0].data.reshape(-1)[0])
@@ -94,7 +90,7 @@ def _stacked(rows: list[Value], axis: int = 0) -> Value:
     return Value(np.stack([one.data for one in rows], axis), rows[0].kind)
 
 
-def scan(step: Step, given: list[Value], scope: Scope) -> list[Value]:
+def scan(step: Any, given: list[Value], scope: Scope) -> list[Value]:
     """Scan."""
     node, body = step.node, step.body("body")
     if node.since < _FIRST_SCAN:
@@ -124,7 +120,7 @@ def scan(step: Step, given: list[Value], scope: Scope) -> list[Value]:
     ]
 
 
-def sequence_map(step: Step, given: list[Value], scope: Scope) -> list[Value]:
+def sequence_map(step: Any, given: list[Value], scope: Scope) -> list[Value]:
     """SequenceMap: further inputs that are sequences go item by item, others as they are."""
     body = step.body("body")
     results: list[list[Value]] = []

@@ -34,9 +34,10 @@ def rounded(values: Any, kind: str) -> Any:
     if kind == "float64":
         return values
     if kind == "bfloat16":
-        import ml_dtypes  # a dependency of onnx
+        from onnx import helper
 
-        return values.astype(ml_dtypes.bfloat16).astype(np.float64)
+        narrow = helper.tensor_dtype_to_np_dtype(16)
+        return values.astype(narrow).astype(np.float64)
     return values.astype(kind).astype(np.float64)
 
 

@@ -12,6 +12,7 @@ from harness.agent.float64 import casts, control, references, table
 from harness.agent.float64.kernels import Kernels
 from harness.agent.float64.kinds import kind_of, output_kind, widened
 from harness.agent.float64.node import Node
+from harness.agent.float64.program import Program
 from harness.agent.float64.scope import Scope, Value
 from harness.agent.text import clean
 
@@ -44,8 +45,6 @@ class Step:
 
     def body(self, name: str) -> Any:
         """Return the program of a body, by the name of its attribute."""
-        from harness.agent.float64.model import Program
-
         if name not in self.programs:
             graph = self.node.get(name)
             self.programs[name] = Program.of_graph(graph, self.node.opsets, self.operators)

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 
 from harness.agent.float64.node import Array, Node
 
-_UNSIGNED8, _INTEGERS = np.dtype(np.uint8), "iu"
+_UNSIGNED8 = np.dtype(np.uint8)
 
 
 def _limits(dtype: Any) -> tuple[int, int]:
     """Return the least and the greatest number of an integer type, narrow ones included."""
-    import ml_dtypes
-
-    whole: Any = np.iinfo if dtype.kind in _INTEGERS else ml_dtypes.iinfo
-    info = whole(dtype)
-    return int(info.min), int(info.max)
+    bits = int(re.sub(r"\D", "", dtype.name))
+    return (0, (1 << bits) - 1) if dtype.name.startswith("u") else (-(1 << bits - 1), (1 << bits - 1) - 1)
 
 
 def _is_float(dtype: Any) -> bool:
@@ -26,12 +24,11 @@ def _is_float(dtype: Any) -> bool:
 
 def narrowed(x: Array, dtype: Any, *, saturate: bool) -> Array:
     """Return numbers of a float type of 4 or 8 bits; if they saturate, the largest stand for all beyond."""
-    import ml_dtypes
-
-    of_type: Any = ml_dtypes.finfo
-    info = of_type(dtype)
+    patterns = 16 if dtype.name.startswith("float4") else 256
+    every = np.arange(patterns, dtype=np.uint8).view(dtype).astype(np.float64)
+    largest = every[np.isfinite(every)].max()
     if saturate or dtype.name.startswith("float4"):
-        x = np.clip(x, float(info.min), float(info.max))
+        x = np.clip(x, -largest, largest)
     return x.astype(dtype)
 
 
