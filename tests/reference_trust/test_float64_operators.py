@@ -181,3 +181,9 @@ def test_models_as_they_are_shipped_have_an_answer_near_the_cpu_ep_s(suite: str,
             wrong.append(name)
     assert wrong == []
     assert tried >= at_least
+
+
+def test_the_page_lists_every_own_operator() -> None:
+    page = (Path(__file__).parents[2] / "docs/reference/float64.md").read_text("utf-8")
+    missing = [name for name in OWN if f"`{name.rpartition('.')[2]}`" not in page]
+    assert missing == []
