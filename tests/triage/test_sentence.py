@@ -114,7 +114,8 @@ SENTENCES = {
         "",
         (
             f"QNN 2.7.0 differs from the CPU EP in {WHAT} for float32 (0.031 of the elements, off by up "
-            "to 0.41); float64 could not be had: it needs 3.1 GiB in float64, more than 2 GiB; right at precision fp16."
+            "to 0.41); float64 could not be had: it needs 3.1 GiB in float64, more than 2 GiB; "
+            "right at precision fp16."
         ),
     ),
     "as far off as the golden": (
