@@ -22,6 +22,7 @@ from typing import Any
 
 from harness.agent.capture import Capture
 from harness.agent.errors import OptionRejectedError, UnavailableError, UnfeedableError, UnsupportedError
+from harness.agent.importer import add_later
 from harness.agent.inbox import Inbox
 from harness.agent.job_run import JobRun
 from harness.agent.native_stack.start import start_if_asked
@@ -172,9 +173,10 @@ def _play(job_run: JobRun) -> None:
     """Run the model as the job asks; a scenario is the module of its name, else this is a LookupError."""
     job = job_run.job
     if job.get("evaluate"):
-        # A table has what a model in float64 is computed by.
-        in_float64 = isinstance(job["evaluate"], dict)
-        module = "harness.agent.float64.evaluate" if in_float64 else "harness.agent.evaluate"
+        module = "harness.agent.evaluate"
+        if isinstance(job["evaluate"], dict):
+            add_later(job["evaluate"]["agent"])
+            module = "harness.agent.float64.evaluate"
     elif "make" in job:
         module = "harness.agent.precision.make"
     else:

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from harness import agent
 from harness.core.cell import AXIS_DEFAULTS
 from harness.core.scenario import SCENARIOS, agent_module
 from harness.corpus.case import Case
@@ -120,7 +121,9 @@ def job(
 
 def _in_float64(case: Case) -> dict[str, Any]:
     """Return the field of a job that asks for float64, node by node."""
-    return {"evaluate": {"trusted": trusted_in_float64(case.facts.operators), "bytes": FLOAT64_BYTES}}
+    asked = {"trusted": trusted_in_float64(case.facts.operators), "bytes": FLOAT64_BYTES}
+    # Only the harness's own interpreter is asked: it reads its modules here, and no other agent carries them.
+    return {"evaluate": {**asked, "agent": str(Path(agent.__file__).parent)}}
 
 
 def _played(generation: Generation, settings: Mapping[str, Any]) -> dict[str, Any]:

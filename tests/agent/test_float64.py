@@ -1,6 +1,7 @@
 """A model in float64, node by node, inside the agent."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+from harness import agent
 from harness.agent.float64.budget import Budget
 from harness.core.value import Sequence, Tensor, Value, tensor
 from harness.golden.trust import shipped_trust
@@ -15,7 +17,8 @@ from harness.golden.trust import shipped_trust
 Run = Callable[..., dict[str, Value]]
 Parse = Callable[..., bytes]
 TRUSTED = [f"{name}-{since}" for name, found in shipped_trust().float64.items() for since in found]
-ASKED = {"trusted": TRUSTED, "bytes": 1 << 30}
+HOME = str(Path(agent.__file__).parent)
+ASKED = {"trusted": TRUSTED, "bytes": 1 << 30, "agent": HOME}
 X = np.array([0.1, -0.7, 2.5, 1e-3], np.float32)
 
 
@@ -152,10 +155,10 @@ def test_an_operator_that_is_not_trusted_runs_on_the_cpu_ep_or_not_at_all(
     serve: Callable[..., dict[str, Any]], parse: Parse
 ) -> None:
     model = parse("g (float[4] x) => (float[4] y) { y = Sqrt(x) }", opset=21, ir=10)
-    result = serve(model, {"x": tensor(X)}, evaluate={"trusted": [], "bytes": 1 << 20})
+    result = serve(model, {"x": tensor(X)}, evaluate=ASKED | {"trusted": []})
     assert result["status"] == "ok", result
     model = parse("g (float[4] x) => (float[4] y) { y = Tan(x) }", opset=21, ir=10)  # no kernel for doubles
-    result = serve(model, {"x": tensor(X)}, evaluate={"trusted": [], "bytes": 1 << 20})
+    result = serve(model, {"x": tensor(X)}, evaluate=ASKED | {"trusted": []})
     assert result["status"] == "unsupported"
 
 
@@ -168,9 +171,7 @@ def test_more_memory_than_the_bound_is_refused_with_the_size(
         ir=10,
     )
     model = with_weights(model, one=np.array([1]), b=np.ones((1, 4096), np.float32))
-    result = serve(
-        model, {"x": tensor(np.ones(4096, np.float32))}, evaluate={"trusted": TRUSTED, "bytes": 1 << 20}
-    )
+    result = serve(model, {"x": tensor(np.ones(4096, np.float32))}, evaluate=ASKED | {"bytes": 1 << 20})
     assert result["status"] == "unsupported"
     assert "GiB in float64, more than" in result["message"]
 
