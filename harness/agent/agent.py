@@ -22,6 +22,7 @@ from typing import Any
 
 from harness.agent.capture import Capture
 from harness.agent.errors import OptionRejectedError, UnavailableError, UnfeedableError, UnsupportedError
+from harness.agent.importer import add_later
 from harness.agent.inbox import Inbox
 from harness.agent.job_run import JobRun
 from harness.agent.native_stack.start import start_if_asked
@@ -183,6 +184,9 @@ def _play(job_run: JobRun) -> None:
     job = job_run.job
     if job.get("evaluate"):
         module = "harness.agent.evaluate"
+        if isinstance(job["evaluate"], dict):
+            add_later(job["evaluate"]["agent"])
+            module = "harness.agent.float64.evaluate"
     elif "make" in job:
         module = "harness.agent.precision.make"
     else:

@@ -51,7 +51,7 @@ def play(job_run: JobRun) -> None:
     result["outputs"] = []
     for inputs in job_run.job["data_sets"]:
         job_run.enter("run")
-        feeds = {name: _as_array(wire) for name, wire in inputs}
+        feeds = {name: as_array(wire) for name, wire in inputs}
         started = time.perf_counter()
         with np.errstate(all="ignore"):  # models overflow and divide by 0 on purpose
             outputs = evaluator.run(None, feeds)
@@ -101,12 +101,12 @@ def _nodes(*scopes: Any) -> Iterator[Any]:
             yield from _nodes(attribute.g.node, *(graph.node for graph in attribute.graphs))
 
 
-def _as_array(wire: Any) -> Any:
+def as_array(wire: Any) -> Any:
     """Return a value in wire form as the evaluator takes it, in arrays that it may write to."""
     if wire is None:
         return None
     if "sequence" in wire:
-        return [_as_array(item) for item in wire["sequence"]]
+        return [as_array(item) for item in wire["sequence"]]
     if "keys" in wire:
         return to_feed(wire)
     if wire["dtype"] not in NARROW:

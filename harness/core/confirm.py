@@ -11,7 +11,7 @@ import msgspec
 from harness.core.dispute import AgainstReference
 from harness.core.judged import is_rounded
 from harness.core.output_metrics import OutputMetrics
-from harness.core.reference import Adjudication, Reference, ReferenceCheck
+from harness.core.reference import Reference, ReferenceCheck
 
 
 class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,8 +44,8 @@ def confirm(
     truth = next((one for one in check.references if one.in_float64), None) if check is not None else None
     if truth is not None and not truth.doubt and all(_is_right(found.get(row.name)) for row in failed):
         return Confirmation(cleared=f"right by {truth.name}{_distances(failed, found)}")
-    adjudications = () if check is None else check.adjudication
-    return Confirmation(unconfirmed=next(_reasons(rounded, truth, found, adjudications), ""))
+    check = check or ReferenceCheck(no_float64="the references were not asked")
+    return Confirmation(unconfirmed=next(_reasons(rounded, truth, found, check), ""))
 
 
 def _is_right(against: AgainstReference | None) -> bool:
@@ -63,16 +63,17 @@ def _reasons(
     rounded: Sequence[str],
     truth: Reference | None,
     found: Mapping[str, AgainstReference],
-    adjudications: Sequence[Adjudication],
+    check: ReferenceCheck,
 ) -> Iterator[str]:
     """Yield why float64 does not confirm that rounded outputs are wrong."""
     if not rounded:
         return
     if truth is None or not found.keys() >= set(rounded):
-        yield "there is no answer in float64"
+        why = f": {check.no_float64}" if check.no_float64 else ""
+        yield f"there is no answer in float64{why}"
         return
     if truth.doubt:
         yield f"{truth.name} is not believed alone: {truth.doubt}"
-    nearer = {one.output: one.nearer for one in adjudications if not one.doubt}
+    nearer = {one.output: one.nearer for one in check.adjudication if not one.doubt}
     if any(found[name].golden.fault is not None and nearer.get(name) != "golden" for name in rounded):
         yield f"golden and EP are both far from {truth.name}"

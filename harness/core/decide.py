@@ -8,7 +8,7 @@ import msgspec
 from harness.core.adjudicate import failed_only
 from harness.core.errors import one_line
 from harness.core.facts import Facts, facts_for_other_inputs
-from harness.core.judging import WRONG_VALUES, judging_of
+from harness.core.judging import WRONG_VALUES, Judging, judging_of
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
 from harness.core.policy_terms import PolicyTerm, policy_terms
@@ -61,7 +61,7 @@ def decide(facts: Facts, policy: Policy) -> Decision:
         other=_other_rows(facts, policy),
         adjudication=failed_only(adjudication, rows),
         approximate="" if wrong else "; ".join(one.approximate for one in judging.outputs if one.approximate),
-        unconfirmed=judging.unconfirmed if verdict in WRONG_VALUES else "",
+        unconfirmed=_unconfirmed(judging) if verdict in WRONG_VALUES else "",
         policy=policy_terms(judging.policy) if facts.ended is None else {},
     )
 
@@ -70,6 +70,14 @@ def _other_rows(facts: Facts, policy: Policy) -> tuple[OutputMetrics, ...]:
     if facts.other_check is None:  # a record of before stays as it is
         return facts.other
     return tuple(one.row for one in judging_of(facts_for_other_inputs(facts), policy).outputs)
+
+
+def _unconfirmed(judging: Judging) -> str:
+    """Return why float64 does not confirm that values are wrong: those of the first inputs, or of the others."""
+    facts = judging.facts
+    if judging.fault is not None or not facts.other:
+        return judging.unconfirmed
+    return judging_of(facts_for_other_inputs(facts), judging.policy).unconfirmed
 
 
 def _with_effect(reason: str, effect: OptionEffect | None) -> str:

@@ -256,6 +256,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         trials: Trials in all.
         seconds: What they took.
         onnxruntime: Version of the target's runtime.
+        unconfirmed: Why float64 does not confirm that wrong values are the EP's; empty where it does, and for
+            any other failure.
         library: Version of the EP's plugin; ``of onnxruntime 1.31.1`` if the EP is part of that build.
     """
 
@@ -282,6 +284,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     seconds: float = 0.0
     onnxruntime: str = ""
     library: str = ""
+    unconfirmed: str = ""
 
 
 def encode_fault(fault: Fault) -> bytes:

@@ -73,7 +73,10 @@ class ReferenceCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     Attributes:
         references: By rank, the most trustworthy first; those without an answer are left out.
         adjudication: As the record's, of every output that can be adjudicated.
+        no_float64: Why no answer in float64 adjudicates an output that differs; empty if one does, and for a
+            model without floats, which equality judges.
     """
 
     references: tuple[Reference, ...] = ()
     adjudication: tuple[Adjudication, ...] = ()
+    no_float64: str = ""

@@ -1,7 +1,8 @@
 """A model in float64: as close to the exact answer as can be computed.
 
 Weights, inputs and everything in between are double. What the model itself rounds stays rounded: a ``Cast``
-to a narrower type, and operators that ONNX does not define for doubles, which keep float32 between casts.
+to a narrower type. A model with an operator that would keep float32 has no such form; the agent computes it
+node by node, see ``harness.agent.float64``.
 """
 
 import contextlib
@@ -25,11 +26,34 @@ from harness.corpus.scenario import Inapplicable
 if TYPE_CHECKING:
     import onnx
 
-_FORMAT = 1
+_FORMAT = 2
 """Rises when models in float64 change although their sources do not."""
+
+_NOT_NARROWER = "nothing in the model is of a float type narrower than float64: equality judges it"
 
 _LARGEST = 512 << 20
 """Bytes that a model may take in float64: it is held in memory several times, and no file may pass 2 GiB."""
+
+
+FLOAT64_BYTES = 2 << 30
+"""Most bytes that the values of a model may take at once while it is computed node by node."""
+
+
+def composed_case(case: Case) -> Case | Inapplicable:
+    """Return the case as it is, if it can be computed in float64 node by node.
+
+    Returns:
+        ``Inapplicable`` if it has no narrower floats, or its weights alone are beyond the bound.
+    """
+    if not case.facts.float_types & NARROWER:
+        return Inapplicable(_NOT_NARROWER)
+    size = case.model_path.stat().st_size + sum(file.stat().st_size for file in case.external)
+    if 2 * size > FLOAT64_BYTES:
+        return Inapplicable(
+            f"float64 needs {2 * size / (1 << 30):.2g} GiB for its weights alone, more than"
+            f" {FLOAT64_BYTES >> 30} GiB"
+        )
+    return case
 
 
 def float64_case(case: Case) -> Case | Inapplicable:
@@ -45,7 +69,7 @@ def float64_case(case: Case) -> Case | Inapplicable:
         UsageError: The cache cannot be written.
     """
     if not case.facts.float_types & NARROWER:
-        return Inapplicable("nothing in the model is of a float type narrower than float64")
+        return Inapplicable(_NOT_NARROWER)
 
     def make(model: "onnx.ModelProto") -> dict[str, bytes]:
         # It imports onnx, which a model from the cache does not need.

@@ -19,7 +19,7 @@ from harness.corpus.revealed import hidden, read_by_partials, revealed_case
 from harness.corpus.scenario import Inapplicable, scenario_case
 from harness.corpus.shapes import GIVEN
 from harness.corpus.suites import Suite
-from harness.corpus.upcast import float64_case
+from harness.corpus.upcast import composed_case, float64_case
 from harness.corpus.zeroed import zeroed_case
 from harness.engine.other_inputs import with_other_inputs
 from harness.engine.references import References
@@ -62,7 +62,7 @@ class _Form(NamedTuple):
 
 OTHER_FORMS: dict[str, Callable[[Case, _Form], Found]] = {
     Kind.FLOAT64: lambda case, _: float64_case(case),
-    Kind.FLOAT64_EVALUATED: lambda case, _: float64_case(case),
+    Kind.FLOAT64_EVALUATED: lambda case, _: composed_case(case),
     Kind.NOISE: lambda case, wanted: noisy_case(case, wanted.noise_at),
     Kind.REVEALED: lambda case, _: revealed_case(case, hidden(case)),
     Kind.ROUNDED: lambda case, _: rounded_case(case),

@@ -75,7 +75,7 @@ def further_of_question(plan: Plan, question: Question, case: Case) -> Further:
     runs = 1 if question.kind in _ASKED_ONCE else TWICE
     if question.runtime != HOME or question.kind is not Kind.ANSWER:
         runs = min(runs, _runs(PLAIN, case, WORK_LIMIT))
-    many = question.kind.by_onnx_reference or question.kind is Kind.MADE or question.session in _LEAST
+    many = question.kind.without_session or question.kind is Kind.MADE or question.session in _LEAST
     repeat = None if many or runs == 1 else _times(runs)
     return Further(repeat=repeat, other=runs > 1, scenario=settings)
 

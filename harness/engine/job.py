@@ -12,13 +12,16 @@ from typing import Any
 
 import msgspec
 
+from harness import agent
 from harness.core.cell import AXIS_DEFAULTS
 from harness.core.scenario import agent_module
 from harness.corpus.case import Case
 from harness.corpus.generation import Generation
+from harness.corpus.upcast import FLOAT64_BYTES
 from harness.engine.further import has_other_inputs
 from harness.engine.task import Kind, Question
 from harness.engine.tensor_files import Tensors
+from harness.golden.trust import trusted_in_float64
 from harness.plan.runs_entry import LatencySettings, RepeatSettings
 
 FORM = "form"
@@ -107,6 +110,7 @@ def job(
             **({} if latency is None else {"latency": msgspec.to_builtins(latency)}),
             **({} if repeat is None else {"repeat": msgspec.to_builtins(repeat)}),
             **({} if question is None else question.job_fields()),
+            **(_in_float64(case) if question is not None and question.kind is Kind.FLOAT64_EVALUATED else {}),
             **({"other": True} if demands.other and _has_other_inputs(case, settings, question) else {}),
             **({"form": axes[FORM]} if FORM in axes else {}),
             **({THREADS: int(axes[THREADS])} if THREADS in axes else {}),
@@ -115,6 +119,13 @@ def job(
     except BaseException:
         tensors.discard()
         raise
+
+
+def _in_float64(case: Case) -> dict[str, Any]:
+    """Return the field of a job that asks for float64, node by node."""
+    asked = {"trusted": trusted_in_float64(case.facts.operators), "bytes": FLOAT64_BYTES}
+    # Only the harness's own interpreter is asked: it reads its modules here, and no other agent carries them.
+    return {"evaluate": {**asked, "agent": str(Path(agent.__file__).parent)}}
 
 
 def _played(generation: Generation, settings: Mapping[str, Any]) -> dict[str, Any]:

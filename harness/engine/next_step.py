@@ -335,8 +335,8 @@ class NextStep(msgspec.Struct, frozen=True):
             if isinstance(own_cpu, Question):
                 return own_cpu
             found[Kind.ANSWER] = own_cpu
-        for kind in (Kind.UNOPTIMIZED, Kind.EVALUATED, Kind.FLOAT64, Kind.FLOAT64_EVALUATED):
-            if kind is Kind.FLOAT64_EVALUATED and found[Kind.FLOAT64].status == "ok":
+        for kind in (Kind.UNOPTIMIZED, Kind.EVALUATED, Kind.FLOAT64_EVALUATED, Kind.FLOAT64):
+            if kind is Kind.FLOAT64 and found[Kind.FLOAT64_EVALUATED].status == "ok":
                 break
             answer = self._answered(msgspec.structs.replace(own, kind=kind))
             if isinstance(answer, Question):
@@ -350,10 +350,7 @@ class NextStep(msgspec.Struct, frozen=True):
         if not isinstance(given, Case):
             return {}
         own = doubt_about(given.facts.operators, given.facts.float_types)
-        # The model in float64 has the operators of the given model, and runs the same code.
-        upcast = doubt_about(given.facts.operators, ("float32", "float64"))
-        found = {Kind.EVALUATED: own, Kind.FLOAT64_EVALUATED: upcast}
-        return {kind: doubt for kind, doubt in found.items() if doubt}
+        return {Kind.EVALUATED: own} if own else {}
 
     def _answered(self, question: Question) -> Golden | Question:
         """Return the answer, or the question if it is still to be asked."""

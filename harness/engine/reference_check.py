@@ -13,6 +13,7 @@ from harness.core.reference import EXPECTED, REFERENCE, Adjudication, Reference,
 from harness.core.tolerance import ToleranceFor, default_tolerance
 from harness.core.value import DTYPES, STRING, Array, NamedValues, Tensor
 from harness.corpus.case import Case
+from harness.corpus.element_types import NARROWER
 from harness.engine.compare_sets import compare_sets, flat
 from harness.engine.evidence import Evidence
 from harness.engine.task import Kind
@@ -23,8 +24,8 @@ OWN_CPU = "the CPU EP of the target's own runtime"
 NAMES = {Kind.EVALUATED: REFERENCE, Kind.UNOPTIMIZED: "the CPU EP without optimizations"}
 """Kind of a question -> name of the reference, for people; the most trustworthy first."""
 
-TRUTHS = {Kind.FLOAT64: "float64 on the CPU EP", Kind.FLOAT64_EVALUATED: "onnx.reference in float64"}
-"""The same of the references that compute in float64."""
+TRUTHS = {Kind.FLOAT64_EVALUATED: "float64, node by node", Kind.FLOAT64: "float64 on the CPU EP"}
+"""The same of the references that compute in float64; the first that answers counts."""
 
 Compare = Callable[[Sequence[NamedValues], Sequence[NamedValues]], Comparison]
 """Answers and results of all data sets -> how they compare. Results without an answer are left out."""
@@ -70,8 +71,11 @@ def check_references(
         )
     if (truth := _truth(golden, results, evidence, compare, differ)) is not None:
         references.append(truth)
+    adjudication = _adjudication(golden, results, evidence, unit)
     return ReferenceCheck(
-        references=tuple(references), adjudication=_adjudication(golden, results, evidence, unit)
+        references=tuple(references),
+        adjudication=adjudication,
+        no_float64=_why_none(case, evidence.references, differ - {row.output for row in adjudication}),
     )
 
 
@@ -111,6 +115,16 @@ def _as_types_of(golden: NamedValues, truth: NamedValues) -> NamedValues:
 def _cast(array: Array, dtype: str) -> Array:
     with np.errstate(all="ignore"):
         return array.astype(DTYPES[dtype])
+
+
+def _why_none(case: Case, answers: Mapping[Kind, Golden], left: Collection[str]) -> str:
+    """Return why float64 adjudicates no output that is left; empty if none is, or equality judges."""
+    if not left or not case.facts.float_types & NARROWER:
+        return ""
+    asked = [answers[kind] for kind in TRUTHS if kind in answers]
+    if any(any(truth.outputs) for truth in asked):
+        return f"nothing can be measured against it in output {min(left)!r}"
+    return next((truth.message for truth in asked if truth.message), "it has not been asked")
 
 
 def _adjudication(

@@ -12,7 +12,7 @@ from harness.core.spread import Spread
 from harness.corpus.case import Case
 from harness.engine.task import HOME, Kind, Question
 from harness.golden.golden import Golden
-from harness.golden.provenance import evaluator_provenance, provenance
+from harness.golden.provenance import composed_provenance, evaluator_provenance, provenance
 from harness.golden.spreads import load_spread, load_unnoticed, save_spread, save_unnoticed
 from harness.golden.store import GoldenStore
 from harness.plan.target import Runtime
@@ -29,11 +29,12 @@ CPU provider are compared only if an EP of that runtime is about to fail."""
 
 
 class Stores(msgspec.Struct, frozen=True):
-    """Where answers of the CPU EP, of the same without optimizations and of ``onnx.reference`` are kept."""
+    """Where answers of the CPU EP, optimized or not, of ``onnx.reference`` and in float64 are kept."""
 
     goldens: GoldenStore
     unoptimized: GoldenStore
     evaluated: GoldenStore
+    composed: GoldenStore
 
     @classmethod
     def of_here(cls, root: Path | None = None) -> "Stores":
@@ -43,6 +44,7 @@ class Stores(msgspec.Struct, frozen=True):
             GoldenStore(own, root),
             GoldenStore(own | {"graph_optimization": "disabled"}, root),
             GoldenStore(evaluator_provenance(), root),
+            GoldenStore(composed_provenance(), root),
         )
 
 
@@ -61,7 +63,7 @@ class References:
             Kind.ROUNDED: stores.goldens,
             Kind.UNOPTIMIZED: stores.unoptimized,
             Kind.EVALUATED: stores.evaluated,
-            Kind.FLOAT64_EVALUATED: stores.evaluated,
+            Kind.FLOAT64_EVALUATED: stores.composed,
         }
         self._environments: dict[Runtime, GoldenStore] = {}
         small = MORE_OF_SMALL * room.count

@@ -29,7 +29,7 @@ class Kind(enum.StrEnum):
     FLOAT64 = "float64"
     """The CPU provider's outputs of the model in float64."""
     FLOAT64_EVALUATED = "float64-evaluated"
-    """The outputs of ``onnx.reference`` of the model in float64."""
+    """The outputs of the model in float64, computed node by node; see ``harness.agent.float64``."""
     MADE = "made"
     """The model itself, converted to the precision of the question."""
     REVEALED = "revealed"
@@ -49,18 +49,18 @@ class Kind(enum.StrEnum):
 
     @property
     def in_float64(self) -> bool:
-        """Whether the model is upcast to float64."""
+        """Whether the model is computed in float64."""
         return self in (Kind.FLOAT64, Kind.FLOAT64_EVALUATED)
 
     @property
-    def by_onnx_reference(self) -> bool:
-        """Whether ``onnx.reference`` answers, not onnxruntime."""
+    def without_session(self) -> bool:
+        """Whether no session of onnxruntime answers, but an evaluator."""
         return self in (Kind.EVALUATED, Kind.FLOAT64_EVALUATED)
 
     @property
     def checks_golden(self) -> bool:
         """Whether the answer is a second opinion on a golden: useful, but no cell depends on it."""
-        return self is Kind.UNOPTIMIZED or self.in_float64 or self.by_onnx_reference
+        return self is Kind.UNOPTIMIZED or self.in_float64 or self.without_session
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,7 +119,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         """Return what its job has beyond the model, the data and the axes."""
         if self.kind is Kind.MADE:
             return {"make": self.precision}
-        return {"evaluate": True} if self.kind.by_onnx_reference else {}
+        return {"evaluate": True} if self.kind is Kind.EVALUATED else {}
 
 
 class _Handed(msgspec.Struct, kw_only=True, dict=True):

@@ -16,6 +16,9 @@ and int4 weights into ``MatMulNBits``, which rounds the activations to 8 bits. T
 several quantization steps, and other EPs need not do the same.
 """
 
+FLOAT64_FORMAT = "1"
+"""Rises when results in float64 change although nothing else does."""
+
 
 @functools.cache
 def provenance() -> dict[str, str]:
@@ -39,6 +42,13 @@ def evaluator_provenance() -> dict[str, str]:
     """Return what the results of ``onnx.reference`` depend on."""
     packages = ("onnx", "numpy", "ml_dtypes")
     return {"evaluator": "onnx.reference"} | {name: importlib.metadata.version(name) for name in packages}
+
+
+@functools.cache
+def composed_provenance() -> dict[str, str]:
+    """Return what results in float64, node by node, depend on."""
+    versions = evaluator_provenance() | {"onnxruntime": onnxruntime_version()}
+    return versions | {"evaluator": "float64", "format": FLOAT64_FORMAT}
 
 
 def cpu_features() -> str:

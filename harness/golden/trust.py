@@ -41,6 +41,24 @@ def shipped_trust() -> Trust:
     return msgspec.convert(tomllib.loads(TABLE.read_text("utf-8")), Trust)
 
 
+def trusted_in_float64(
+    operators: Mapping[str, Collection[int]], trust: Trust | None = None, onnx_version: str = ""
+) -> list[str]:
+    """Return the operators of a model that ``onnx.reference`` computes rightly in float64, as ``Conv-11``.
+
+    Another version of onnx than the checked one is not trusted for any. Arguments are as of ``doubt_about``.
+    """
+    trust = trust or shipped_trust()
+    if (onnx_version or importlib.metadata.version("onnx")) != trust.onnx:
+        return []
+    return [
+        f"{name}-{since}"
+        for name, versions in sorted(operators.items())
+        for since in sorted(versions)
+        if since in trust.float64.get(name, ())
+    ]
+
+
 def doubt_about(
     operators: Mapping[str, Collection[int]],
     float_types: Collection[str],

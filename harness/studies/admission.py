@@ -103,7 +103,7 @@ def _drawn(case: Case) -> list[str]:
 
 
 def _in_float64(case: Case, answers: Answers) -> tuple[NamedValues, ...]:
-    for kind in (Kind.FLOAT64, Kind.FLOAT64_EVALUATED):
+    for kind in (Kind.FLOAT64_EVALUATED, Kind.FLOAT64):
         found = answers.get(kind)
         if found is not None and found.status == "ok":
             break

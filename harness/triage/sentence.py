@@ -39,6 +39,8 @@ def sentence_of(fault: Fault, row: OutputMetrics | None, message: str) -> str:
     """
     said = one_line(_PREFIX.sub("", message), MESSAGE_CHARS)
     parts = [f"{_who(fault)} {_does(fault, row, said)}{_figures(fault, row)}"]
+    if fault.unconfirmed:
+        parts.append(fault.unconfirmed)
     parts += _where(fault)
     parts += _when(fault.conditions)
     if fault.confirmation.outcome == "sometimes":
@@ -57,6 +59,10 @@ def _does(fault: Fault, row: OutputMetrics | None, said: str) -> str:
     dtype = f" for {row.dtype}" if row is not None and row.dtype else ""
     raises = f"fails {during}, which the CPU EP runs: {said or signature.verdict}"
     others = " for other inputs in the same session" if signature.message == OTHER_INPUTS else ""
+    if fault.unconfirmed:
+        wrong = f"differs from the CPU EP in {what}{dtype}{others}"
+    else:
+        wrong = f"computes {what} wrongly{dtype}{others}"
     return {
         Verdict.CRASH: f"dies of {signature.cause or 'a signal'}{_died_in(fault.crash)} {during}",
         Verdict.HANG: f"does not come to an end {during}",
@@ -71,7 +77,7 @@ def _does(fault: Fault, row: OutputMetrics | None, said: str) -> str:
         ),
         Verdict.PRECISION_LOSS: f"computes {what}{dtype} in a precision that leaves too few bits",
         Verdict.NONDETERMINISTIC: f"gives different results for {what}{dtype} in two runs of one session",
-    }.get(signature.verdict, f"computes {what} wrongly{dtype}{others}")
+    }.get(signature.verdict, wrong)
 
 
 def _died_in(crash: NativeCrash | None) -> str:

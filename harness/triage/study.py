@@ -2,11 +2,13 @@
 
 import hashlib
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
+from harness.core.decide import decide
 from harness.core.errors import one_line
+from harness.core.facts import facts_of
 from harness.core.fault import Confirmation, Fault, Location, ReducedModel
 from harness.core.scenario import PLAIN
 from harness.core.verdict import Family, Verdict
@@ -274,6 +276,7 @@ class Study(msgspec.Struct, eq=False):
             preceding=tuple(one.record.cell for one in self.preceding),
             onnxruntime=str(self.request.fingerprint.get("onnxruntime", "")),
             library=_library(self.request.fingerprint),
+            unconfirmed=_why_unconfirmed(failure),
         )
 
     def _inconclusive(self, confirmation: Confirmation, why: str) -> Studied:
@@ -313,6 +316,12 @@ def _how_often(confirmation: Confirmation) -> str:
 
 def _drawn(subject: Subject, before: Subject, guilty: Collection[str]) -> ReducedModel:
     return msgspec.structs.replace(drawn(subject, before, guilty), weights=weights_of(load(subject)))
+
+
+def _why_unconfirmed(failure: Failure) -> str:
+    """Return why float64 does not confirm that wrong values are the EP's fault; empty where it does."""
+    why = decide(facts_of(failure.record), failure.policy).unconfirmed
+    return f"float64 does not confirm it: {why}" if why else ""
 
 
 def _library(fingerprint: Mapping[str, object]) -> str:

@@ -123,7 +123,10 @@ class Border:
         self.plan = expand(matrix, {name: suite.models() for name, suite in suites.items()})
         self.queue: list[Task] = []
         self.records: list[Record] = []
-        stores = (GoldenStore({"by": name}, folder / "goldens") for name in ("cpu", "unoptimized", "onnx"))
+        stores = (
+            GoldenStore({"by": name}, folder / "goldens")
+            for name in ("cpu", "unoptimized", "onnx", "float64")
+        )
         references = References(Stores(*stores))
         cases = Cases(self.plan, suites, references, lambda _: None)
         self.pipeline = CellPipeline(

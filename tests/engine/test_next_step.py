@@ -84,7 +84,10 @@ class Court:
         )
         suites = open_suites(matrix)
         plan = expand(matrix, {name: suite.models() for name, suite in suites.items()})
-        stores = (GoldenStore({"by": name}, folder / "goldens") for name in ("cpu", "unoptimized", "onnx"))
+        stores = (
+            GoldenStore({"by": name}, folder / "goldens")
+            for name in ("cpu", "unoptimized", "onnx", "float64")
+        )
         references = References(Stores(*stores))
         cases = Cases(plan, suites, references, self.warn)
         self.cells = plan.cells
@@ -140,7 +143,7 @@ class Court:
 
 def answered(question: Question, case: Case) -> Ending:
     return computed(
-        case, optimized=question.kind is not Kind.UNOPTIMIZED, by_reference=question.kind.by_onnx_reference
+        case, optimized=question.kind is not Kind.UNOPTIMIZED, by_reference=question.kind.without_session
     )
 
 
@@ -244,8 +247,8 @@ def test_references_are_heard_before_a_golden_fails_anybody(tmp_path: Path) -> N
     court = Court(tmp_path)
     record = court.judge(off_by(1e-2))
     assert record.verdict is Verdict.MISMATCH
-    assert {"unoptimized", "evaluated", "float64"} <= set(court.asked)
-    assert "float64-evaluated" not in court.asked  # the CPU EP has both operators in float64
+    assert {"unoptimized", "evaluated", "float64-evaluated"} <= set(court.asked)
+    assert "float64" not in court.asked  # one answer in float64 is enough
     assert [row.nearer for row in record.adjudication] == ["golden"]
     again = Court(tmp_path)
     assert again.judge(off_by(1e-2)).verdict is Verdict.MISMATCH
@@ -256,7 +259,7 @@ def test_references_are_heard_where_only_a_usual_tolerance_would_fail(tmp_path: 
     court = Court(tmp_path, tolerance=[{"table_only": True}])
     record = court.judge(off_by(5e-5))
     assert (record.verdict, record.adjudication) == (Verdict.PASS, ())
-    assert {"unoptimized", "evaluated", "float64"} <= set(court.asked)
+    assert {"unoptimized", "evaluated", "float64-evaluated"} <= set(court.asked)
     assert record.reference_check is not None
     assert [reference.name for reference in record.reference_check.references] == [
         "onnx.reference",
@@ -283,6 +286,26 @@ def test_a_golden_that_all_others_contradict_fails_nobody(tmp_path: Path) -> Non
     record = court.judge(lambda right: right)
     assert record.verdict is Verdict.PASS
     assert record.reason.startswith("right by float64 on the CPU EP: the golden is off by")
+
+
+def test_without_float64_node_by_node_the_cpu_ep_s_counts_and_without_both_the_record_says_why(
+    tmp_path: Path,
+) -> None:
+    court = Court(tmp_path)
+    court.answers["float64-evaluated"] = lambda _: Raised(
+        phase=Phase.RUN, kind="Error", message="nothing computes Abc"
+    )
+    record = court.judge(off_by(1e-2))
+    assert [row.by for row in record.adjudication] == ["float64 on the CPU EP"]
+    assert record.reference_check is not None
+    assert record.reference_check.no_float64 == ""
+    other = Court(tmp_path / "other")
+    other.answers["float64-evaluated"] = court.answers["float64-evaluated"]
+    other.answers["float64"] = lambda _: Raised(phase=Phase.CREATE, kind="Error", message="no kernel")
+    record = other.judge(off_by(1e-2))
+    assert record.adjudication == ()
+    assert record.reference_check is not None
+    assert "nothing computes Abc" in record.reference_check.no_float64
 
 
 def test_slow_references_are_not_waited_for_again(tmp_path: Path) -> None:
@@ -326,9 +349,9 @@ def test_references_speak_of_the_model_as_it_came(tmp_path: Path) -> None:
     court = court_at_int8(tmp_path)
     record = court.judge(lambda right: right[:, ::-1])
     assert record.verdict is Verdict.MISMATCH
-    assert {"evaluated", Kind.UNOPTIMIZED, "float64"} <= set(court.asked)
+    assert {"evaluated", Kind.UNOPTIMIZED, "float64-evaluated"} <= set(court.asked)
     (told,) = record.adjudication
-    assert (told.by, told.nearer) == ("float64 on the CPU EP", "golden")
+    assert (told.by, told.nearer) == ("float64, node by node", "golden")
     assert told.golden < 1e-5 < told.ep
     assert record.reference_check is not None
 

@@ -125,22 +125,22 @@ def test_float64_is_told_for_each_output_and_by_whom() -> None:
     second = checked(
         GOLDEN, FOUND, {Kind.FLOAT64: refused, Kind.FLOAT64_EVALUATED: golden(1, 2, dtype=np.float64)}
     )
-    assert [row.by for row in second.adjudication] == ["onnx.reference in float64"] * 2
+    assert [row.by for row in second.adjudication] == ["float64, node by node"] * 2
     assert (second.adjudication[1].nearer, second.ruling.disputed) == ("golden", "")
 
 
 def test_a_doubt_reaches_the_answer_that_it_is_about() -> None:
     refused = Golden(status="refused", message="no kernel")
-    doubts = {Kind.EVALUATED: "wrong for A-1", Kind.FLOAT64_EVALUATED: "wrong for B-1"}
+    doubts = {Kind.EVALUATED: "wrong for A-1", Kind.FLOAT64: "wrong for B-1"}
     answers = {
         Kind.EVALUATED: golden(1, 3),
         Kind.UNOPTIMIZED: golden(1, 2),
-        Kind.FLOAT64: golden(1, 3, dtype=np.float64),
+        Kind.FLOAT64_EVALUATED: golden(1, 3, dtype=np.float64),
     }
     check = checked(GOLDEN, FOUND, {Kind.EVALUATED: golden(1, 3)}, doubts=doubts)
     assert "not believed alone: wrong for A-1" in check.ruling.note
     assert {row.doubt for row in checked(GOLDEN, FOUND, answers, doubts=doubts).adjudication} == {""}
-    by_reference = answers | {Kind.FLOAT64: refused, Kind.FLOAT64_EVALUATED: golden(1, 3, dtype=np.float64)}
+    by_reference = answers | {Kind.FLOAT64_EVALUATED: refused, Kind.FLOAT64: golden(1, 3, dtype=np.float64)}
     check = checked(GOLDEN, FOUND, by_reference, doubts=doubts)
     assert {row.doubt for row in check.adjudication} == {"wrong for B-1"}
     assert check.ruling.disputed == ""

@@ -28,6 +28,19 @@ agraph (float[4] x) => (float[4] y) { e = Exp(x) s = ReduceSum<keepdims = 1>(e) 
 # No kernel of the CPU provider takes doubles here.
 ERF = """<ir_version: 9, opset_import: ["" : 17]>
 agraph (float[4] x) => (float[4] y) { a = Sin(x) y = Erf(a) }"""
+# Rounding of coordinates, which grow with the picture, decides about the last digits.
+GRID = """<ir_version: 9, opset_import: ["" : 17]>
+agraph (float[1, 1, 512, 512] p, float[1, 1, 4, 2] x) => (float[1, 1, 1, 4] y) {
+    g = Tanh(x) y = GridSample(p, g) }"""
+# Between its nodes there are real numbers; the steps of the quantization are ONNX's.
+DYNAMIC = """<ir_version: 9, opset_import: ["" : 17]>
+agraph (float[4, 4] x) => (float[4, 4] y) {
+    q, s, z = DynamicQuantizeLinear(x) p = MatMulInteger(q, q, z, z) c = Cast<to = 1>(p)
+    t = Mul(s, s) y = Mul(c, t) }"""
+# Operators of onnxruntime's own domain.
+CONTRIB = """<ir_version: 9, opset_import: ["" : 17, "com.microsoft" : 1]>
+agraph (float[2, 4] x) => (float[2, 4] y) { a = com.microsoft.FastGelu(x) y = com.microsoft.QuickGelu(a) }"""
+PLANTED = {"soft": (4,), "erf": (4,), "grid": (1, 1, 1, 4), "dynamic": (4, 4), "contrib": (2, 4)}
 
 
 @pytest.fixture(scope="module")
@@ -40,12 +53,19 @@ def records(
     home = tmp_path_factory.mktemp("compared_references")
     for name in ("2_zeros", "2_off_by_one", "2_wrong_shape"):
         write_model(home / "faulty" / f"{name}.onnx")
-    for name, text in {"soft": SOFT, "erf": ERF, "right": SOFT}.items():
+    for name, text in {
+        "soft": SOFT,
+        "erf": ERF,
+        "grid": GRID,
+        "dynamic": DYNAMIC,
+        "contrib": CONTRIB,
+        "right": SOFT,
+    }.items():
         write_model(home / "sound" / f"{name}.onnx", text)
     store, suite = GoldenStore(provenance()), open_folder(home / "sound")
-    for name in ("soft", "erf"):
+    for name, shape in PLANTED.items():
         # As a bad optimization might have it.
-        wrong = np.array([0.5, 0.4, 0.3, 0.2], np.float32)
+        wrong = np.resize(np.array([0.5, 0.4, 0.3, 0.2], np.float32), shape)
         case = load_case(suite, f"{name}.onnx", {})
         store.save(case, Golden(status="ok", outputs=((("y", Tensor(dtype="float32", array=wrong)),),)))
     matrix = {
@@ -76,17 +96,19 @@ def test_a_faulty_provider_finds_no_excuse(
     assert record.verdict is verdict
     assert "agree" not in record.reason
     told = [(row.output, row.by, row.golden, row.nearer) for row in record.adjudication]
-    assert told == ([(output, TRUTHS[Kind.FLOAT64], 0.0, "golden")] if output else [])
+    assert told == ([(output, TRUTHS[Kind.FLOAT64_EVALUATED], 0.0, "golden")] if output else [])
 
 
-@pytest.mark.parametrize(("model", "by"), [("soft", Kind.FLOAT64), ("erf", Kind.FLOAT64_EVALUATED)])
-def test_a_bad_golden_fails_no_cell(records: dict[str, Record], model: str, by: Kind) -> None:
+@pytest.mark.parametrize("model", PLANTED)
+def test_a_bad_golden_fails_no_cell(records: dict[str, Record], model: str) -> None:
     record = records[model]
     assert record.verdict is Verdict.REFERENCE_DISPUTED
     assert "another result each time" in record.reason  # another process gives the right one
     (row,) = record.adjudication
-    assert (row.output, row.by, row.nearer) == ("y", TRUTHS[by], "ep")
-    assert row.ep < 1e-6
+    assert (row.output, row.by, row.nearer) == ("y", "float64, node by node", "ep")
+    assert row.ep < 1e-4  # of the picture, the CPU EP loses a digit more
+    assert record.reference_check is not None
+    assert record.reference_check.no_float64 == ""
     assert row.golden > 1e-3
 
 

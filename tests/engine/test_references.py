@@ -26,7 +26,7 @@ def cases(tmp_path: Path, write_model: Callable[..., Path]) -> list[Case]:
 
 def test_what_has_no_store_is_kept_for_so_many_models(tmp_path: Path, cases: list[Case]) -> None:
     store = GoldenStore({"by": "cpu"}, tmp_path / "goldens")
-    references = References(Stores(store, store, store), Room(count=1))
+    references = References(Stores(store, store, store, store), Room(count=1))
     lost = Golden(status="lost")
     question = Question(suite="s", model="m", kind=Kind.REPEATED)
     for case in cases:

@@ -61,7 +61,10 @@ class PipelineBench:
         self.queue: list[Task] = []
         self.records: list[Record] = []
         self.warnings: list[str] = []
-        stores = (GoldenStore({"by": name}, folder / "goldens") for name in ("cpu", "unoptimized", "onnx"))
+        stores = (
+            GoldenStore({"by": name}, folder / "goldens")
+            for name in ("cpu", "unoptimized", "onnx", "float64")
+        )
         references = References(Stores(*stores))
         cases = Cases(self.plan, suites, references, self.warnings.append)
         self.pipeline = CellPipeline(

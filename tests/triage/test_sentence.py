@@ -105,6 +105,30 @@ SENTENCES = {
         "",
         f"QNN computes {WHAT} wrongly for int8 (all elements).",
     ),
+    "wrong by nobody's word": (
+        fault_of(
+            unconfirmed="float64 could not be had: it needs 3.1 GiB in float64, more than 2 GiB",
+            conditions=(gone("precision", "fp16"),),
+        ),
+        ROW,
+        "",
+        (
+            f"QNN 2.7.0 differs from the CPU EP in {WHAT} for float32 (0.031 of the elements, off by up "
+            "to 0.41); float64 could not be had: it needs 3.1 GiB in float64, more than 2 GiB; "
+            "right at precision fp16."
+        ),
+    ),
+    "as far off as the golden": (
+        fault_of(
+            unconfirmed="float64 does not confirm it: relative error 2e-05 of the EP, 2.4e-05 of the golden"
+        ),
+        None,
+        "",
+        (
+            f"QNN 2.7.0 differs from the CPU EP in {WHAT}; "
+            "float64 does not confirm it: relative error 2e-05 of the EP, 2.4e-05 of the golden."
+        ),
+    ),
     "stale": (
         fault_of(Signature(verdict=Verdict.MISMATCH, message=OTHER_INPUTS)),
         None,

@@ -1,0 +1,119 @@
+"""What computes a node: an own operator, a trusted one of ``onnx.reference``, or a kernel of the CPU EP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from harness.agent.errors import UnsupportedError
+from harness.agent.float64 import casts, control, references, table
+from harness.agent.float64.kernels import Kernels
+from harness.agent.float64.kinds import kind_of, output_kind, widened
+from harness.agent.float64.node import Node
+from harness.agent.float64.program import Program
+from harness.agent.float64.scope import Scope, Value
+from harness.agent.text import clean
+
+Compute = Callable[[Node, list[Any]], Any]
+"""A node and its inputs -> its outputs, or its only one."""
+
+Special = Callable[["Step", list[Value], Scope], list[Value]]
+"""The same for nodes that have bodies, or whose result depends on types of before."""
+
+
+class Step:
+    """One node, ready to run."""
+
+    def __init__(self, node: Node, schema: Any, operators: Operators) -> None:
+        self.node = node
+        self.schema = schema
+        self.operators = operators
+        self.programs: dict[str, Any] = {}
+        self._compute: Compute | None = None
+
+    def run(self, scope: Scope) -> None:
+        """Compute the outputs and add them to a scope."""
+        node = self.node
+        given = [scope.value(name) for name in node.inputs]
+        special = self.operators.special(node)
+        found = special(self, given, scope) if special is not None else self._plain(given, scope)
+        for name, value in zip(node.outputs, found):
+            if name:
+                scope.put(name, value)
+
+    def body(self, name: str) -> Any:
+        """Return the program of a body, by the name of its attribute."""
+        if name not in self.programs:
+            graph = self.node.get(name)
+            self.programs[name] = Program.of_graph(graph, self.node.opsets, self.operators)
+        return self.programs[name]
+
+    def _plain(self, given: list[Value], scope: Scope) -> list[Value]:
+        node = self.node
+        if self._compute is None:
+            self._compute = self.operators.compute(node, self.schema, given)
+        node.budget = scope.budget
+        try:
+            found = self._compute(node, [value.data for value in given])
+        except (UnsupportedError, MemoryError):
+            raise
+        except Exception as error:
+            raise UnsupportedError("%s in float64: %s" % (node.name, clean(error))) from error
+        outputs = found if isinstance(found, tuple) else (found,)
+        kinds = [value.kind for value in given]
+        return [self._typed(index, data, kinds) for index, data in enumerate(outputs)]
+
+    def _typed(self, index: int, data: Any, kinds: list[str]) -> Value:
+        if isinstance(data, (np.generic, float, int)):
+            data = np.asarray(data)
+        kind = kind_of(data)
+        if kind in ("float64", "float32", "float16", "bfloat16"):
+            kind = output_kind(self.node, self.schema, index, kinds)
+        return Value(widened(data), kind)
+
+
+class Operators:
+    """Finds what computes a node.
+
+    Args:
+        proto: The model, whose functions take precedence.
+        trusted: Operators for which ``onnx.reference`` is known to be right, as ``Conv-11``.
+        target: The target of the agent.
+    """
+
+    def __init__(self, proto: Any, trusted: frozenset[str], target: Any) -> None:
+        self._functions = {control.key_of(one): one for one in proto.functions}
+        self._trusted = trusted
+        self._kernels = Kernels(target, proto.ir_version)
+
+    def step(self, proto: Any, opsets: dict[str, int]) -> Step:
+        """Return a node as a step of a program."""
+        schema = references.schema_of(proto, opsets)
+        return Step(Node(proto, 0 if schema is None else schema.since_version, opsets), schema, self)
+
+    def special(self, node: Node) -> Special | None:
+        """Return what computes a node that is more than its inputs; None for any other."""
+        function = self._functions.get(control.key_of(node.proto))
+        if function is not None:
+            return lambda step, given, scope: control.call(step, given, scope, function)
+        return casts.SPECIAL.get(node.name) or control.SPECIAL.get(node.name)
+
+    def compute(self, node: Node, schema: Any, given: list[Value]) -> Compute:
+        """Return what computes a node.
+
+        Raises:
+            UnsupportedError: Nothing that is known to be right.
+        """
+        own = table.OWN.get(node.name)
+        if own is not None:
+            return lambda node, inputs: own(node, *inputs)
+        if "%s-%d" % (node.name, node.since) in self._trusted and references.takes_doubles(schema, given):
+            return references.computed_by_reference(node)
+        kernel = self._kernels.find(node, [value.data for value in given])
+        if kernel is not None:
+            return kernel
+        raise UnsupportedError(
+            "nothing that is known to be right computes %s of version %d in float64" % (node.name, node.since)
+        )

@@ -1,0 +1,77 @@
+"""The values of a graph while it runs, each with the element type that it has in the model as given."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from harness.agent.float64.budget import Budget
+from harness.agent.float64.kinds import FLOAT32, kind_of, widened
+
+
+class Value(NamedTuple):
+    """A value: an array, a list, a map or None; ``kind`` is its elements' type before it was widened."""
+
+    data: Any
+    kind: str
+
+
+NOTHING = Value(None, "")
+
+
+class Scope:
+    """The values of one graph, body or function; what it has not is looked up in the scope around it."""
+
+    def __init__(self, budget: Budget, weights: dict[str, Any], outer: Scope | None = None) -> None:
+        self.budget = budget
+        self._weights = weights
+        self._outer = outer
+        self._values: dict[str, Value] = {}
+
+    def value(self, name: str) -> Value:
+        """Return a value; LookupError if nothing has that name."""
+        if not name:
+            return NOTHING
+        if name in self._values:
+            return self._values[name]
+        if name in self._weights:
+            self.put(name, stored(self._weights[name]))
+            return self._values[name]
+        if self._outer is None:
+            raise LookupError("nothing has the name %r" % name)
+        return self._outer.value(name)
+
+    def put(self, name: str, value: Value) -> None:
+        """Add a value; MemoryError if it is beyond the bound."""
+        self._values[name] = value
+        self.budget.hold(value.data)
+
+    def drop(self, names: Any) -> None:
+        """Drop values that nothing reads any more."""
+        for name in names:
+            if name in self._values:
+                self.budget.drop(self._values.pop(name).data)
+
+    def close(self) -> None:
+        """Drop all."""
+        self.drop(list(self._values))
+
+
+def stored(tensor: Any) -> Value:
+    """Return a ``TensorProto`` or ``SparseTensorProto`` as a value."""
+    from onnx import numpy_helper
+
+    if not hasattr(tensor, "indices"):
+        array = numpy_helper.to_array(tensor)
+        return Value(widened(array), kind_of(array))
+    found = numpy_helper.to_array(tensor.values)
+    where = numpy_helper.to_array(tensor.indices)
+    dense = np.zeros(tuple(tensor.dims), found.dtype)
+    dense[tuple(where.T) if where.ndim > 1 else np.unravel_index(where, dense.shape)] = found
+    return Value(widened(dense), kind_of(dense))
+
+
+def fed(data: Any) -> Value:
+    """Return an input of the model, whose floats are still narrow, as a value."""
+    return Value(widened(data), kind_of(data) or FLOAT32)
