@@ -73,7 +73,7 @@ def _other_rows(facts: Facts, policy: Policy) -> tuple[OutputMetrics, ...]:
 
 
 def _unconfirmed(judging: Judging) -> str:
-    """Return why float64 does not confirm that values are wrong: those of the first inputs, or of the others."""
+    """Return why float64 does not confirm that values are wrong: for the first inputs, or the others."""
     facts = judging.facts
     if judging.fault is not None or not facts.other:
         return judging.unconfirmed

@@ -187,7 +187,7 @@ def _with_granted(row: OutputMetrics, details: OutputDetails, policy: Policy) ->
 
 def _judge_noise(row: OutputMetrics, noise: Noise, details: OutputDetails, policy: Policy) -> Judged:
     of_rms = rms_limit(policy.limits, row.elements)
-    headroom = max(noise.rms / of_rms, noise.max / policy.limits.max)
+    headroom = max(noise.rms / of_rms, (noise.each or 0.0) / of_rms, noise.max / policy.limits.max)
     limited = msgspec.structs.replace(noise, rms_limit=of_rms, max_limit=policy.limits.max)
     row = _with_noise(msgspec.structs.replace(row, headroom=headroom), noise, limited)
     if is_within_two_ulp(row):
@@ -262,7 +262,8 @@ def _judge_lost(row: OutputMetrics, policy: Policy) -> Judged:
 
 
 def _explains(noise: Noise, elements: int, limits: NoiseLimits) -> bool:
-    return noise.rms <= rms_limit(limits, elements) and noise.max <= limits.max
+    of_rms = rms_limit(limits, elements)
+    return max(noise.rms, noise.each or 0.0) <= of_rms and noise.max <= limits.max
 
 
 def _judge_ties(row: OutputMetrics, details: OutputDetails, policy: Policy) -> Judged:

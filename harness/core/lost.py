@@ -4,6 +4,7 @@ Logits that are all 1e10 differ by whole units in the last place, of 1024 each, 
 Such an output says nothing about who computed it.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -54,20 +55,23 @@ def _part(right: Tensor, still: Tensor, drawn: Sequence[Tensor], count: int) -> 
     quiet = widen(still.array, still.dtype)
     # An output that lost its digits differs in the golden, too: the larger of the two is its size.
     size = max(_norm(quiet), _norm(widen(right.array, right.dtype)))
-    return _moved(quiet, [widen(one.array, one.dtype) for one in alike], size)
+    return _moved(quiet, alike, size)
 
 
 @np.errstate(all="ignore")
-def _moved(quiet: Array, drawn: Sequence[Array], size: float) -> float:
+def _moved(quiet: Array, drawn: Sequence[Tensor], size: float) -> float:
     """Return by how much the noise moves an output, as a part of its size; 0 where nothing moves."""
     finite = np.isfinite(quiet)
+    kept, noise = 0, 0.0
+    for one in drawn:  # one by one: outputs may be large
+        numbers = widen(one.array, one.dtype)
+        kept += np.count_nonzero(np.isfinite(numbers) & finite)
+        noise = math.hypot(noise, _norm(np.where(finite, numbers - quiet, 0.0)))
     if not finite.any():
         return 0.0
-    kept = sum(np.count_nonzero(np.isfinite(one) & finite) for one in drawn)
     if 2 * kept < len(drawn) * np.count_nonzero(finite):
         return LARGEST
-    noise = float(np.sqrt(np.mean([_norm(np.where(finite, one - quiet, 0.0)) ** 2 for one in drawn])))
-    return noise / size if size else 0.0
+    return noise / math.sqrt(len(drawn)) / size if size else 0.0
 
 
 @np.errstate(all="ignore")

@@ -1,7 +1,5 @@
 """Which outputs the noise of a single run takes most of."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -27,10 +25,10 @@ def lost(golden: Array, draws: list[Array], quiet: Array | None = None) -> dict[
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
 def test_noise_of_half_the_size_takes_an_output_and_less_does_not(dtype: type) -> None:
-    golden: Any = np.full(100, 1e-3, dtype)
+    golden: Array = np.full(100, 1e-3, dtype)
     signs = np.where(np.arange(100) % 2, 1, -1)
     for part, found in ((30.0, 30.0), (0.6, 0.6), (0.4, None)):
-        draws = [(golden + signs * part * 1e-3).astype(dtype)] * 4
+        draws: list[Array] = [(golden + signs * part * 1e-3).astype(dtype)] * 4
         assert lost(golden, draws).get("y") == (found and pytest.approx(found, rel=0.01))
 
 
@@ -41,7 +39,7 @@ def test_the_golden_itself_may_be_one_of_the_answers() -> None:
 
 
 def test_what_becomes_nan_or_infinite_in_most_draws_is_lost() -> None:
-    golden: Any = np.ones(10)
+    golden = np.ones(10)
     infinite, half = np.full(10, np.inf), np.where(np.arange(10) < 3, np.nan, 1.0)
     assert lost(golden, [infinite] * 4) == {"y": LARGEST}
     assert lost(golden, [half] * 4) == {}
@@ -49,13 +47,13 @@ def test_what_becomes_nan_or_infinite_in_most_draws_is_lost() -> None:
 
 
 def test_of_integers_the_share_that_changes_counts() -> None:
-    golden: Any = np.arange(10)
+    golden = np.arange(10)
     assert lost(golden, [golden + 1] * 3 + [golden]) == {"y": 0.75}
     assert lost(golden, [golden, golden, golden, golden + 1]) == {}
 
 
 def test_an_output_that_changes_its_shape_in_most_draws_is_lost() -> None:
-    golden: Any = np.ones(3)
+    golden = np.ones(3)
     assert lost(golden, [np.ones(2)] * 3 + [golden]) == {"y": LARGEST}
     assert lost(golden, [np.ones(2)] * 2 + [golden] * 2) == {}
     assert lost(np.ones(0), [np.ones(0)] * 4) == {}
@@ -67,7 +65,7 @@ def test_zeros_have_no_digits_to_lose() -> None:
 
 
 def test_a_spread_says_so_for_each_data_set_even_where_it_has_no_array() -> None:
-    golden: Any = np.full(100, 1e-3)
+    golden = np.full(100, 1e-3)
     far, near = golden * np.linspace(-50, 50, 100), golden * 1.001
     levels = (0.0, *(16.0,) * 8, *(1.0,) * PROBES)
     samples = [one for drawn in (far, near) for one in (golden, *[drawn] * (8 + PROBES))]

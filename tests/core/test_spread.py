@@ -329,3 +329,10 @@ def test_subnormal_float16_is_judged_by_its_own_resolution() -> None:
     flushed, doubled = np.zeros(64, np.float16), (2 * golden).astype(np.float16)
     assert noise_of(tensor(golden), tensor(flushed), found) == (0.0, 0.0)
     assert noise_of(tensor(golden), tensor(doubled), found)[1] > DEFAULT_LIMITS.max
+
+
+def test_float64_may_be_copied_in_float32() -> None:
+    golden = np.random.default_rng(4).standard_normal(500)
+    found = spread_of([named(golden)], [named(golden)], (0.0,), "float32").outputs[0]["y"]
+    assert not failing(golden, golden.astype(np.float32).astype(np.float64), found)
+    assert failing(golden, golden.astype(np.float16).astype(np.float64), found)

@@ -49,9 +49,9 @@ COPIES = operators("""
 """Operators that pass angles on."""
 
 EVEN = operators("""
-    Asin Atan Attention BatchNormalization BlackmanWindow Cos GridSample GroupNormalization
+    Asin Atan Attention BatchNormalization BlackmanWindow Cos DFT GridSample GroupNormalization
     GroupQueryAttention HammingWindow HannWindow InstanceNormalization LayerNormalization LpNormalization
-    MeanVarianceNormalization MultiHeadAttention RMSNormalization Resize RoiAlign RotaryEmbedding Sin
+    MeanVarianceNormalization MultiHeadAttention RMSNormalization Resize RoiAlign RotaryEmbedding STFT Sin
     SkipLayerNormalization Tan Upsample
 """)
 """Operators whose results are differences of larger numbers, or come from a polynomial.
@@ -105,10 +105,11 @@ CONTROL_INPUTS: dict[str, frozenset[int]] = {
 
 UNITS: dict[str, float] = {
     "Acos": 2, "Acosh": 2, "Asin": 2, "Asinh": 2, "Atan": 2.5, "Atanh": 2.5, "BiasGelu": 4, "Celu": 2,
-    "Cos": 2, "Cosh": 2, "Div": 1.25, "Elu": 2, "Erf": 4, "Exp": 1.5, "FastGelu": 4, "GRU": 4, "Gelu": 4,
-    "GridSample": 4, "LSTM": 4, "Log": 1.5, "LogSoftmax": 2, "Mish": 4, "Pow": 4, "QuickGelu": 4, "RNN": 4,
-    "Reciprocal": 1.25, "ReduceLogSumExp": 1.5, "Resize": 4, "RoiAlign": 4, "Selu": 2, "Sigmoid": 2.5,
-    "Sin": 2, "Sinh": 2, "Softmax": 2, "Softplus": 2.5, "Swish": 2.5, "Tan": 2.5, "Tanh": 2.5, "Upsample": 4,
+    "Cos": 2, "Cosh": 2, "DFT": 16, "Div": 1.25, "Elu": 2, "Erf": 4, "Exp": 1.5, "FastGelu": 4, "GRU": 4,
+    "Gelu": 4, "GridSample": 4, "LSTM": 4, "Log": 1.5, "LogSoftmax": 2, "Mish": 4, "Pow": 4,
+    "QuickGelu": 4, "RNN": 4, "Reciprocal": 1.25, "ReduceLogSumExp": 1.5, "Resize": 4, "RoiAlign": 4,
+    "STFT": 16, "Selu": 2, "Sigmoid": 2.5, "Sin": 2, "Sinh": 2, "Softmax": 2, "Softplus": 2.5,
+    "Swish": 2.5, "Tan": 2.5, "Tanh": 2.5, "Upsample": 4,
 }
 # fmt: on
 """Half-width of an operator's own error in unit roundoffs, where it is not 1.
@@ -118,5 +119,6 @@ single-precision built-in functions, full profile): 3 for exp and log, 4 to 5 fo
 functions, 2.5 for a quotient. erf and pow, which are allowed 16, get a quarter. One unit in the last place is
 up to two unit roundoffs. Healthy implementations err by less; one that used all of it would still be within
 the limits. Softmax is an exponential and a quotient. Interpolating operators (Resize, GridSample, RoiAlign)
-also round their coordinates, and recurrent ones use several functions in each step.
+also round their coordinates, and recurrent ones use several functions in each step. Transforms multiply by
+sines of angles of several turns, of which float32 rounds each.
 """
