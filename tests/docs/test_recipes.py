@@ -24,6 +24,7 @@ MOST_FILES = {
     "Change how an agent starts": 2,
     "Change the agent protocol": 6,
     "Change a tolerance": 3,
+    "Try a new release of onnxruntime": 8,
     "Add a page to the documentation": 1,
 }
 """Recipe -> files that it links to, at most. Of the rules about operators each takes one of the four, and a
