@@ -18,6 +18,7 @@ MOST_FILES = {
     "Add a page to the report": 3,
     "Add a rule about an operator": 4,
     "Add or change a verdict rule": 3,
+    "Add a task whose answers are compared": 5,
     "Add a transformation of the reducer": 3,
     "Add a variation of a fault": 3,
     "Add a transformation that keeps the answer of a model": 3,
