@@ -126,15 +126,10 @@ class NextStep(msgspec.Struct, frozen=True):
         if isinstance(evidence, Question):
             return evidence
         run = outcome_of_others(outcome)
-        asking = _Asking(
-            about=about,
-            cell=first.cell,
-            case=others,
-            rule=rule,
-            askable=frozenset() if rule.policy.converted else first.askable - {Need.ZEROED, Need.PLAYED},
-        )
+        askable = frozenset[Need]() if rule.policy.converted else first.askable - {Need.ZEROED, Need.PLAYED}
+        asking = msgspec.structs.replace(first, about=about, case=others, askable=askable)
         if not rule.policy.converted:
-            evidence = self._with_known(evidence, others, run, rule, asking.askable)
+            evidence = self._with_known(evidence, others, run, rule, askable)
         goldens = goldens_of(known, evidence)
 
         def measured(evidence: Evidence) -> Facts:
