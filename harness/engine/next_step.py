@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from harness.core.cell import Cell
-from harness.core.decide import decide
 from harness.core.errors import UsageError
 from harness.core.facts import CPU_PROVIDER, Facts, facts_for_other_inputs
 from harness.core.missing import Need, missing
@@ -16,7 +15,6 @@ from harness.core.precision import AS_IS
 from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
 from harness.core.spread import Spread
 from harness.core.value import STRING, NamedValues, Tensor, Value
-from harness.core.verdict import Family
 from harness.corpus.case import Case
 from harness.corpus.model_check import broken_rule
 from harness.corpus.noisy import parts_of
@@ -28,7 +26,13 @@ from harness.engine.cases import Cases, Found, why_not
 from harness.engine.compare_sets import flat, numbered
 from harness.engine.evidence import Evidence, Rule, rule_of
 from harness.engine.measure import measure, own_cpu_of, with_generation
-from harness.engine.other_inputs import Goldens, differs_for_others, outcome_of_others, with_others
+from harness.engine.other_inputs import (
+    differs_for_others,
+    judges_others,
+    judging_goldens,
+    outcome_of_others,
+    with_others,
+)
 from harness.engine.outcome import Died, Hung, Raised, Ran
 from harness.engine.references import References
 from harness.engine.task import HOME, Kind, Question
@@ -139,11 +143,9 @@ class NextStep(msgspec.Struct, frozen=True):
         case, rule = first.case, first.rule
         own = self.references.find(first.about.for_golden(), case)
         right = own.other if own is not None else ()
-        if case.frozen is not None or case.facts.origins.by_chance or facts.golden != "cpu":
-            return facts
         if right and not differs_for_others(case, right, outcome.other or ()):
             return facts
-        if decide(facts, rule.policy).verdict.family not in _RIGHT or not _may_be_by_the_ep(facts):
+        if not judges_others(facts, case, rule.policy):
             return facts
         about = msgspec.structs.replace(first.about, others=True)
         others = self.cases.of(about)
@@ -153,16 +155,11 @@ class NextStep(msgspec.Struct, frozen=True):
         if isinstance(evidence, Question):
             return evidence
         run = outcome_of_others(outcome)
-        asking = _Asking(
-            about=about,
-            cell=first.cell,
-            case=others,
-            rule=rule,
-            askable=frozenset() if rule.policy.converted else first.askable - {Need.ZEROED, Need.PLAYED},
-        )
+        askable = frozenset[Need]() if rule.policy.converted else first.askable - {Need.ZEROED, Need.PLAYED}
+        asking = msgspec.structs.replace(first, about=about, case=others, askable=askable)
         if not rule.policy.converted:
-            evidence = self._with_known(evidence, others, run, rule, asking.askable)
-        goldens = Goldens(first=_judging(known), other=_judging(evidence))
+            evidence = self._with_known(evidence, others, run, rule, askable)
+        goldens = judging_goldens(known, evidence)
 
         def measured(evidence: Evidence) -> Facts:
             found = measure(run, others, evidence, rule, facts.provider)
@@ -373,20 +370,6 @@ class NextStep(msgspec.Struct, frozen=True):
         with contextlib.suppress(UsageError):  # it is known nevertheless, and the first golden has warned
             self.references.keep(question, case, other)
         return other
-
-
-_RIGHT = frozenset({Family.PASSED, Family.UNTESTED})
-
-
-def _may_be_by_the_ep(facts: Facts) -> bool:
-    placement = facts.placement
-    return placement is not None and bool(placement.ep_nodes or placement.is_unknown or facts.is_cpu)
-
-
-def _judging(evidence: Evidence) -> NamedValues:
-    """Return the outputs that judge the first data set; empty without any."""
-    golden = evidence.full or evidence.golden
-    return golden.outputs[0] if golden is not None and golden.status == "ok" else ()
 
 
 def broken_of(refused: Golden, case: Case) -> str | None:

@@ -3,12 +3,15 @@
 import msgspec
 
 from harness.agent.other_inputs import other_inputs
+from harness.core.decide import decide
 from harness.core.errors import one_line
 from harness.core.facts import Facts
 from harness.core.other_check import OtherCheck
+from harness.core.policy import Policy
 from harness.core.rows import with_details
 from harness.core.tolerance import ToleranceFor
 from harness.core.value import Array, NamedValues, Tensor, Value, leaves
+from harness.core.verdict import Family
 from harness.core.weak_golden import holds_special
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
@@ -16,6 +19,7 @@ from harness.corpus.derived import digest_of
 from harness.corpus.origins import DrawnBy
 from harness.corpus.scenario import Inapplicable
 from harness.engine.compare_sets import compare_sets, is_same
+from harness.engine.evidence import Evidence
 from harness.engine.outcome import Ran
 
 OTHER = "other"
@@ -64,6 +68,16 @@ def outcome_of_others(outcome: Ran) -> Ran:
     )
 
 
+def judges_others(facts: Facts, case: Case, policy: Policy) -> bool:
+    """Return whether the run with other inputs is judged: the first answer is right, and may be the EP's."""
+    placement = facts.placement
+    if case.frozen is not None or case.facts.origins.by_chance or facts.golden != "cpu" or placement is None:
+        return False
+    if not (placement.ep_nodes or placement.is_unknown or facts.is_cpu):
+        return False
+    return decide(facts, policy).verdict.family in {Family.PASSED, Family.UNTESTED}
+
+
 def differs_for_others(case: Case, right: NamedValues, found: NamedValues) -> bool:
     """Return whether an output for other inputs has other bits than the golden, or one side lacks it.
 
@@ -79,6 +93,16 @@ class Goldens(msgspec.Struct, frozen=True, kw_only=True):
 
     first: NamedValues = ()
     other: NamedValues = ()
+
+
+def judging_goldens(first: Evidence, other: Evidence) -> Goldens:
+    """Return the outputs that judge; those of the given model, if a converted one runs."""
+    return Goldens(first=_judging(first), other=_judging(other))
+
+
+def _judging(evidence: Evidence) -> NamedValues:
+    golden = evidence.full or evidence.golden
+    return golden.outputs[0] if golden is not None and golden.status == "ok" else ()
 
 
 def with_others(
