@@ -65,7 +65,7 @@ def _moved(quiet: Array, drawn: Sequence[Tensor], size: float) -> float:
     kept, noise = 0, 0.0
     for one in drawn:  # one by one: outputs may be large
         numbers = widen(one.array, one.dtype)
-        kept += np.count_nonzero(np.isfinite(numbers) & finite)
+        kept += int(np.count_nonzero(np.isfinite(numbers) & finite))
         noise = math.hypot(noise, _norm(np.where(finite, numbers - quiet, 0.0)))
     if not finite.any():
         return 0.0
