@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import msgspec
 
 from harness.core import wording
-from harness.core.noise import DEFAULT_LIMITS, DOCUMENTED_LIMITS, NoiseLimits, rms_limit
+from harness.core.noise import DEFAULT_LIMITS, DOCUMENTED_LIMITS, NoiseLimits, beyond, rms_limit
 from harness.core.output_metrics import LOST, Frontier, Noise, OutputDetails, OutputMetrics, PrecisionError
 from harness.core.policy import Policy
 from harness.core.tolerance import EXACT, FLOORS, UNIT_ROUNDOFF, default_tolerance
@@ -161,8 +161,19 @@ def _judge_values(row: OutputMetrics, details: OutputDetails, policy: Policy) ->
             return _right(msgspec.structs.replace(row, headroom=_part_of_two_ulp(row)))
     if fits:
         return _judge_lost(row, policy)
+    if not by_noise:
+        return _wrong(row, Verdict.MISMATCH, _excess(row, details, policy))
     # A record may have the noise of another precision than this policy asks for.
-    return _judge_wider(row, details, policy if by_noise else msgspec.structs.replace(policy, delivers=()))
+    return _judge_wider(row, details, policy) if row.noises else _judge_by_tables(row, details, policy)
+
+
+def _judge_by_tables(row: OutputMetrics, details: OutputDetails, policy: Policy) -> Judged:
+    """Judge an output without any noise by the tables of the precisions that the EP delivers."""
+    for delivered in policy.delivers if policy.fixed is None else ():
+        table = default_tolerance(row.dtype, FLOORS.get(delivered, policy.precision))
+        if _least_rtol(row.frontier, table.atol) <= table.rtol:
+            return _judge_bits(row, delivered, policy)
+    return _wrong(row, Verdict.MISMATCH, _excess(row, details, policy))
 
 
 def _judge_exact(row: OutputMetrics, details: OutputDetails, policy: Policy) -> Judged:
@@ -187,7 +198,7 @@ def _with_granted(row: OutputMetrics, details: OutputDetails, policy: Policy) ->
 
 def _judge_noise(row: OutputMetrics, noise: Noise, details: OutputDetails, policy: Policy) -> Judged:
     of_rms = rms_limit(policy.limits, row.elements)
-    headroom = max(noise.rms / of_rms, (noise.each or 0.0) / of_rms, noise.max / policy.limits.max)
+    headroom = beyond(noise, policy.limits, row.elements)
     limited = msgspec.structs.replace(noise, rms_limit=of_rms, max_limit=policy.limits.max)
     row = _with_noise(msgspec.structs.replace(row, headroom=headroom), noise, limited)
     if is_within_two_ulp(row):
@@ -262,8 +273,7 @@ def _judge_lost(row: OutputMetrics, policy: Policy) -> Judged:
 
 
 def _explains(noise: Noise, elements: int, limits: NoiseLimits) -> bool:
-    of_rms = rms_limit(limits, elements)
-    return max(noise.rms, noise.each or 0.0) <= of_rms and noise.max <= limits.max
+    return beyond(noise, limits, elements) <= 1
 
 
 def _judge_ties(row: OutputMetrics, details: OutputDetails, policy: Policy) -> Judged:
@@ -359,8 +369,8 @@ def _excess(row: OutputMetrics, details: OutputDetails, policy: Policy) -> str:
     if policy.judge_by != "table" and is_rounded(row) and (noise := _noise_at(row, policy)):
         of_rms = rms_limit(policy.limits, row.elements)
         excess = wording.beyond_noise(row.name, noise, of_rms, policy.limits.max)
-        beyond = (one for one in row.noises if one.document or _delivered(one, policy))
-        excess = "; ".join((excess, *map(wording.beyond_wider, beyond)))
+        wider = (one for one in row.noises if one.document or _delivered(one, policy))
+        excess = "; ".join((excess, *map(wording.beyond_wider, wider)))
     return "; ".join(filter(None, (excess, steps, details.hint)))
 
 

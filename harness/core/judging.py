@@ -83,8 +83,11 @@ def judging_of(facts: Facts, policy: Policy) -> Judging:
     if confirmation.cleared:
         found = Resolution(finding="right", reason=confirmation.cleared)
         return msgspec.structs.replace(judging, resolution=found, fault=None)
+    golden_check = _golden_check(judging)
+    if confirmation.disputed and not golden_check.disputed:
+        golden_check = GoldenCheck(disputed=confirmation.disputed)
     judging = msgspec.structs.replace(
-        judging, golden_check=_golden_check(judging), unconfirmed=confirmation.unconfirmed
+        judging, golden_check=golden_check, unconfirmed=confirmation.unconfirmed
     )
     resolution = _resolution(judging)
     is_right = resolution is not None and resolution.finding == "right"

@@ -106,7 +106,7 @@ class Drawing:
         """Yield nodes that make a noisy ``result`` of a ``source`` of the same type.
 
         ``width`` is the half-width of the noise, which is proportional to the error of rounding to the type
-        ``rounded_to``; 0: to the elements themselves. ``beside`` is what the noise of each element also grows
+        ``rounded_to`` (float32 for a double alone); 0: to the elements themselves. ``beside`` is what the noise of each element also grows
         with: the mean over these axes, over all elements where there are none, or the number ``one``.
         """
         stem = f"{result}.{self.sites}"
@@ -117,7 +117,13 @@ class Drawing:
             yield make_node("Cast", [source], [wide], to=_SINGLE)
         scale = f"{stem}.scale"
         yield self._clip(wide, scale, _BOUNDS.get(kind, self._bound))
-        if rounded_to:
+        if rounded_to == _SINGLE:
+            narrow, lost = f"{stem}.narrow", f"{stem}.lost"
+            yield make_node("Cast", [wide], [narrow], to=FLOATS[DOUBLE])
+            yield make_node("Sub", [source, narrow], [f"{stem}.wide_lost"])
+            yield make_node("Cast", [f"{stem}.wide_lost"], [lost], to=_SINGLE)
+            scale = lost
+        elif rounded_to:
             narrow, rounded, lost = f"{stem}.narrow", f"{stem}.rounded", f"{stem}.lost"
             yield make_node("Cast", [scale], [narrow], to=rounded_to)
             yield make_node("Cast", [narrow], [rounded], to=_SINGLE)

@@ -60,6 +60,11 @@ A small element is about as uncertain as a large one. BatchNormalization is usua
 an offset, both of which may be larger than their sum.
 """
 
+COMPOSED = operators("""
+    Attention GRU GroupQueryAttention LSTM LinearAttention MultiHeadAttention RNN
+""")
+"""Operators of several products and functions, each of which an implementation may round by itself."""
+
 SUMS = frozenset({"Mean", "Sum"})
 """Operators of which each operand is a term: noise on one of them would not show how large the others are."""
 

@@ -21,6 +21,7 @@ from harness.corpus.noise.even import even_axes
 from harness.corpus.noise.exact import SELECTS_FROM, Watch, selected, watched
 from harness.corpus.noise.operators import (
     CLOSED,
+    COMPOSED,
     CONTROL_INPUTS,
     COPIED,
     DISCONTINUOUS,
@@ -135,6 +136,12 @@ class _Writer(msgspec.Struct, kw_only=True):
                 scope.types[fresh] = kind
                 scope.noisy.add(fresh)
                 nodes += self.rounding(port.name, fresh, kind, 1.0, 0.0)
+            elif scope.varies(port.name) and kind == DOUBLE:
+                # Accelerators without double units read it as float32, which rounds it if it needs more bits.
+                fresh = renamed[port.name] = f"{port.name}.ep_harness.rounded"
+                scope.types[fresh] = kind
+                scope.noisy.add(fresh)
+                nodes += self.drawing.noise(port.name, fresh, kind, FOUND, FLOATS[FLOAT])
         for node in graph.node:
             for index, name in enumerate(node.input):
                 node.input[index] = renamed.get(name, name)
@@ -189,6 +196,7 @@ class _Writer(msgspec.Struct, kw_only=True):
                 max(UNITS.get(node.op_type, 1.0), allowed / self.width(kind)),
                 terms,
                 beside="one" if of_one else even_axes(node, dims) if name == results[0] else "",
+                composed=node.op_type in COMPOSED,
             )
             if watch.flag:
                 yield from selected(watch.flag, noisy, exactly, name, kind)
@@ -261,13 +269,18 @@ class _Writer(msgspec.Struct, kw_only=True):
         terms: float,
         *,
         beside: Beside = "",
+        composed: bool = False,
     ) -> Iterator[onnx.NodeProto]:
         """Yield the noise that turns the exact ``source`` into the ``result`` that an operator rounds.
 
         ``units`` is the operator's own error in unit roundoffs, ``terms`` how many terms have been added up,
-        ``beside`` what is as uncertain as the elements: see ``Drawing.noise``.
+        ``beside`` what is as uncertain as the elements: see ``Drawing.noise``. What is ``composed`` may round
+        inside although the result needs no rounding: at a coarser precision, too, its noise is in proportion
+        to the result.
         """
-        if self.is_coarse(kind):
+        if self.is_coarse(kind) and composed:
+            yield from self.drawing.noise(source, result, kind, min(units, _COARSE_UNITS) * self.width(kind))
+        elif self.is_coarse(kind):
             width = FOUND * min(units, _COARSE_UNITS)
             yield from self.drawing.noise(source, result, kind, width, _CASTS[self.precision])
         else:
