@@ -106,8 +106,9 @@ class Drawing:
         """Yield nodes that make a noisy ``result`` of a ``source`` of the same type.
 
         ``width`` is the half-width of the noise, which is proportional to the error of rounding to the type
-        ``rounded_to`` (float32 for a double alone); 0: to the elements themselves. ``beside`` is what the noise of each element also grows
-        with: the mean over these axes, over all elements where there are none, or the number ``one``.
+        ``rounded_to`` (to float32 that of a double alone); 0: to the elements themselves. ``beside`` is what
+        the noise of each element also grows with: the mean over these axes, over all elements where there are
+        none, or the number ``one``.
         """
         stem = f"{result}.{self.sites}"
         self.sites += 1
