@@ -9,7 +9,8 @@ import numpy as np
 from harness.core import wording
 from harness.core.draws import Draw, name_of
 from harness.core.hints import shape_hint, value_hint
-from harness.core.judged import Judged, judge_row, worst
+from harness.core.judged import judge_row, worst
+from harness.core.judgement import Judged
 from harness.core.metrics import any_finite, measure, same_bits
 from harness.core.noise import NoiseRule, with_noise
 from harness.core.output_kind import OutputKind, Quantized, drawn_row, with_steps, with_ties

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from harness.core.dispute import AgainstReference
-from harness.core.judged import is_rounded
+from harness.core.judgement import is_rounded
 from harness.core.output_metrics import OutputMetrics
 from harness.core.reference import ReferenceCheck
 
@@ -34,8 +34,9 @@ def confirm(
     """Confirm that outputs are wrong, or clear the EP.
 
     It is cleared if it is within the limits of float64 in all of them. It is confirmed if the golden is so in
-    an output that is rounded, or clearly nearer to float64 than the EP. If the golden is beyond the limits, and
-    not clearly nearer, in all of them, it accuses nobody. Outputs with one right answer need no confirmation.
+    an output that is rounded, or clearly nearer to float64 than the EP. If the golden is beyond the limits,
+    and not clearly nearer, in all of them, it accuses nobody. Outputs with one right answer need no
+    confirmation.
 
     Args:
         failed: The outputs that fail against the golden.

@@ -13,7 +13,7 @@ import msgspec
 from harness.core import wording
 from harness.core.adjudicate import UNCERTAINTY_FACTOR, failed_only
 from harness.core.compare import Comparison
-from harness.core.judged import Judged
+from harness.core.judgement import Judged
 from harness.core.output_metrics import LOST, OutputMetrics
 from harness.core.reference import EXPECTED, REFERENCE, Adjudication, Reference
 from harness.core.verdict import Verdict

@@ -8,7 +8,8 @@ from harness.core.compare import Comparison
 from harness.core.confirm import Confirmation, confirm
 from harness.core.dispute import AgainstReference, GoldenCheck, Resolution, check_golden, resolve
 from harness.core.facts import UNREPEATABLE, Facts
-from harness.core.judged import Judged, judge_row, judge_rows, worst
+from harness.core.judged import judge_row, judge_rows, worst
+from harness.core.judgement import Judged
 from harness.core.output_metrics import LOST
 from harness.core.policy import Policy
 from harness.core.reference import EXPECTED, Reference, ReferenceDistance

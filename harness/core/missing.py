@@ -8,7 +8,8 @@ import msgspec
 
 from harness.core.decide import decide
 from harness.core.facts import Facts
-from harness.core.judged import is_rounded, is_within_two_ulp, judge_row
+from harness.core.judged import judge_row
+from harness.core.judgement import is_rounded, is_within_two_ulp
 from harness.core.judging import WRONG_VALUES
 from harness.core.metrics import EXACT_FRONTIER
 from harness.core.output_metrics import OutputMetrics

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from harness.core import wording
 from harness.core.facts import Facts, facts_for_other_inputs
 from harness.core.generated import disagreeing, where
-from harness.core.judged import Judged, wrong_for_other_inputs
+from harness.core.judged import wrong_for_other_inputs
+from harness.core.judgement import Judged
 from harness.core.judging import WRONG_VALUES, Judging, by_expected_data, judging_of
 from harness.core.own_cpu import lacks, lacks_kernels, lacks_operator, refuses_inputs, refusing_cpu
 from harness.core.precision import PRECISION_CASTS

@@ -19,6 +19,7 @@ from harness.corpus.data_sets import DataSet
 from harness.corpus.derived import MODEL, digest_of
 from harness.corpus.errors import blame
 from harness.corpus.model_file import load_model
+from harness.corpus.nodes import all_nodes
 from harness.corpus.noise import AMPLITUDE, BFLOAT16_CASTS
 from harness.corpus.origins import RANDOM_OPERATORS
 from harness.corpus.port import Port, ValueType
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from harness.corpus.noise.rewrite import Written
 
-FORMAT = 17
+FORMAT = 19
 """Rises when the noise changes although no model does."""
 
 SAMPLES = 8
@@ -149,11 +150,13 @@ def noisy_model(
     *,
     allowed: Mapping[str, float] = MappingProxyType({}),
     seed: int = 0,
+    same_sizes: bool = True,
 ) -> "tuple[onnx.ModelProto, Written]":
     """Return a model with noise, and what was put into it.
 
-    ``read`` returns the model anew. How many terms sums have depends on the sizes of its ``inputs``. For the
-    others see ``noisy_case`` and ``harness.corpus.noise.rewrite.add_noise``.
+    ``read`` returns the model anew. How many terms sums have depends on the sizes of its ``inputs``, and
+    whether all data sets have the ``same_sizes``. For the others see ``noisy_case`` and
+    ``harness.corpus.noise.rewrite.add_noise``.
 
     Raises:
         NotFlatError: The model cannot have noise; of ``harness.corpus.noise.flat``.
@@ -166,7 +169,8 @@ def noisy_model(
         model = flattened(read())
         _set_sizes(model, dict(inputs))
         found = add_noise(model, precision, folded=folded, allowed=allowed, seed=seed)
-        _forget_sizes(model)
+        if not (same_sizes and _needs_sizes(model)):
+            _forget_sizes(model)
         return model, found
 
     model, found = written(folded=True)
@@ -180,8 +184,15 @@ def _build(case: Case, noise_at: str, folder: Path) -> str | tuple[float, ...]:
 
     precision, allowed = parts_of(noise_at)
     inputs = case.data_sets[0].inputs
+    sizes = {tuple(_shape_of(value) for _, value in data_set.inputs) for data_set in case.data_sets}
     try:
-        model, written = noisy_model(lambda: load_model(case.model_path), inputs, precision, allowed=allowed)
+        model, written = noisy_model(
+            lambda: load_model(case.model_path),
+            inputs,
+            precision,
+            allowed=allowed,
+            same_sizes=len(sizes) == 1,
+        )
     except NotFlatError as error:
         return str(error)
     (folder / MODEL).write_bytes(model.SerializeToString())
@@ -194,6 +205,10 @@ def _build(case: Case, noise_at: str, folder: Path) -> str | tuple[float, ...]:
     return SMOOTH if precision == "float32" and not allowed else _COARSE
 
 
+def _shape_of(value: Value) -> tuple[int, ...]:
+    return value.array.shape if isinstance(value, Tensor) else ()
+
+
 def _set_sizes(model: "onnx.ModelProto", inputs: Mapping[str, Value]) -> None:
     """Declare the inputs with the sizes of what they are fed."""
     import onnx
@@ -203,6 +218,17 @@ def _set_sizes(model: "onnx.ModelProto", inputs: Mapping[str, Value]) -> None:
         if isinstance(value, Tensor) and port.type.HasField("tensor_type"):
             sizes = [onnx.TensorShapeProto.Dimension(dim_value=size) for size in value.array.shape]
             port.type.tensor_type.shape.CopyFrom(onnx.TensorShapeProto(dim=sizes))
+
+
+_NEED_SIZES = frozenset({"CausalConvWithState", "LinearAttention", "Scan"})
+"""Operators that onnxruntime 1.32 runs only if it knows sizes: for bodies of Scan, or to put nodes in their place.
+
+Others are better off without: with sizes, an optimization mixes up types."""
+
+
+def _needs_sizes(model: "onnx.ModelProto") -> bool:
+    """Return whether onnxruntime runs a model only if it knows sizes."""
+    return any(node.op_type in _NEED_SIZES for node in all_nodes(model.graph.node))
 
 
 def _forget_sizes(model: "onnx.ModelProto") -> None:

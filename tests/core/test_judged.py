@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from harness.core.compare import compare_all
-from harness.core.judged import Judged, is_within_two_ulp, judge_row, judge_rows, worst
+from harness.core.judged import judge_row, judge_rows, worst
+from harness.core.judgement import Judged, is_within_two_ulp
 from harness.core.metrics import ATOL_GRID
 from harness.core.noise import NoiseLimits, rms_limit
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics, PrecisionError

@@ -11,7 +11,7 @@ from harness.conformance.level import case_key, case_label
 from harness.conformance.submission import RECORDS, STATEMENT, Statement
 from harness.conformance.verify.finding import Finding, finding
 from harness.conformance.verify.placed import has_too_many
-from harness.core.judged import is_rounded
+from harness.core.judgement import is_rounded
 from harness.core.record import Record
 from harness.core.text import visible
 from harness.profiles.profile import Profile

@@ -1,0 +1,120 @@
+"""A judged output, and what the judgement of one is made of."""
+
+import math
+
+import msgspec
+
+from harness.core import wording
+from harness.core.noise import rms_limit
+from harness.core.output_metrics import Frontier, Noise, OutputDetails, OutputMetrics
+from harness.core.policy import Policy
+from harness.core.tolerance import EXACT, FLOORS, UNIT_ROUNDOFF, default_tolerance
+from harness.core.verdict import Verdict
+
+_TWO_ULP = 4.0
+"""Relative error, in unit roundoffs, of two units in the last place, which limits of noise always allow.
+
+A model whose operators are all exact has next to no noise, and one bit would exceed its limit."""
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """One output under a policy.
+
+    Attributes:
+        row: Its metrics. ``mismatched``, ``headroom``, ``rtol``, ``atol`` and the limits of its noise are
+            those of the policy.
+        fault: ``shape_mismatch``, ``dtype_mismatch``, ``nan_mismatch``, ``mismatch`` or ``precision_loss``;
+            ``ill_conditioned`` or ``no_golden`` if the output cannot tell right from wrong; None if it is
+            right.
+        why: One line for people; empty where it is right.
+        approximate: For a right output whose error is larger than the rounding of its model: what the EP
+            documents that allows it, and how large it is; else empty.
+        delivered: The coarser precision that explains the error of a right output; else empty.
+    """
+
+    row: OutputMetrics
+    fault: Verdict | None = None
+    why: str = ""
+    approximate: str = ""
+    delivered: str = ""
+
+
+SAYS_NOTHING = frozenset({Verdict.ILL_CONDITIONED, Verdict.NO_GOLDEN})
+"""Faults of an output that are nobody's."""
+
+
+def right(row: OutputMetrics) -> Judged:
+    """Return an output that is right: none of its elements counts as wrong."""
+    return Judged(row=row if not row.mismatched else msgspec.structs.replace(row, mismatched=0))
+
+
+def wrong(row: OutputMetrics, fault: Verdict, why: str) -> Judged:
+    """Return an output with a fault; its meaning says why if nothing else does."""
+    if not row.mismatched and fault not in SAYS_NOTHING:
+        row = msgspec.structs.replace(row, mismatched=1)
+    return Judged(row=row, fault=fault, why=why or f"{wording.output(row.name)}: {fault.meaning}")
+
+
+def is_rounded(row: OutputMetrics) -> bool:
+    """Return whether a tolerance applies to this output; other types have one right answer."""
+    return default_tolerance(row.dtype, "float32") != EXACT
+
+
+def is_within_two_ulp(row: OutputMetrics) -> bool:
+    """Return whether no element is off by more than two units in the last place of its type."""
+    return row.dtype in UNIT_ROUNDOFF and part_of_two_ulp(row) <= 1
+
+
+def part_of_two_ulp(row: OutputMetrics) -> float:
+    """Return the largest error, of a type that rounds, in multiples of two units in the last place."""
+    # Not by ``max_rel``, which leaves out elements whose golden is zero.
+    return least_rtol(row.frontier, 0.0) / (_TWO_ULP * UNIT_ROUNDOFF[row.dtype])
+
+
+def least_rtol(frontier: Frontier, atol: float) -> float:
+    """Return the smallest rtol that a frontier has for an ``atol``; infinite where none passes."""
+    for grid_atol, rtol in frontier:
+        # The frontier ends with its first rtol of 0, which holds for every greater atol, too.
+        if grid_atol == atol or (rtol == 0.0 and grid_atol < atol):
+            return rtol
+    return math.inf
+
+
+def noise_at(row: OutputMetrics, policy: Policy) -> Noise | None:
+    """Return the noise at the precision that the policy asks for; None if a record does not have it."""
+    known = (one for one in row.noises if not one.document)
+    return next((one for one in known if one.precision == policy.noise_at), None)
+
+
+def delivered_by(noise: Noise, policy: Policy) -> str:
+    """Return the precision that an EP delivers by its own default, and whose noise this is; empty if none."""
+    if noise.document or noise.precision == policy.noise_at:
+        return ""
+    known = (one for one in policy.delivers if FLOORS.get(one) == noise.precision)
+    return next((one for one in known if noise.delivers in {"", one}), "")
+
+
+def excess(row: OutputMetrics, details: OutputDetails, policy: Policy) -> str:
+    """Describe by how much an output exceeds what is allowed, and what may explain that."""
+    steps = ""
+    if details.steps is not None:
+        granted = f", {policy.steps:g} granted" if policy.steps else ""
+        steps = f"up to {details.steps:.3g} steps of its quantization{granted}"
+    excess = details.message or _needs(row)
+    if policy.judge_by != "table" and is_rounded(row) and (noise := noise_at(row, policy)):
+        of_rms = rms_limit(policy.limits, row.elements)
+        excess = wording.beyond_noise(row.name, noise, of_rms, policy.limits.max)
+        wider = (one for one in row.noises if one.document or delivered_by(one, policy))
+        excess = "; ".join((excess, *map(wording.beyond_wider, wider)))
+    return "; ".join(filter(None, (excess, steps, details.hint)))
+
+
+def _needs(row: OutputMetrics) -> str:
+    name = wording.output(row.name)
+    if not is_rounded(row):
+        return f"{name}: wrong values, where only equality is right"
+    if row.is_lost:
+        return f"{name}: relative error {row.relative_error:.2g}, more than any tolerance allows"
+    needed = least_rtol(row.frontier, row.atol)
+    what = f"needs rtol {needed:.3g}" if math.isfinite(needed) else "passes with no rtol"
+    return f"{name}: {what} at atol {row.atol:g}, and has {row.rtol:g}"
