@@ -221,7 +221,7 @@ def _set_sizes(model: "onnx.ModelProto", inputs: Mapping[str, Value]) -> None:
 
 
 _NEED_SIZES = frozenset({"CausalConvWithState", "LinearAttention", "Scan"})
-"""Operators that onnxruntime 1.32 runs only if it knows sizes: for bodies of Scan, or to put nodes in their place.
+"""Operators that onnxruntime 1.32 runs only if it knows sizes: for bodies of Scan, or to put nodes in place.
 
 Others are better off without: with sizes, an optimization mixes up types."""
 
