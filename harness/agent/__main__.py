@@ -6,6 +6,7 @@ A harness sends the sources itself. This is the agent as a command, such as
 
 import os
 
-from harness.agent.importer import sources_in, start
+from harness.agent.importer import start
+from harness.agent.sources import sources_in
 
 start(sources_in(os.path.dirname(os.path.abspath(__file__))))

@@ -22,12 +22,12 @@ from typing import Any
 
 from harness.agent.capture import Capture
 from harness.agent.errors import OptionRejectedError, UnavailableError, UnfeedableError, UnsupportedError
-from harness.agent.importer import add_later
 from harness.agent.inbox import Inbox
 from harness.agent.job_run import JobRun
 from harness.agent.native_stack.start import start_if_asked
 from harness.agent.plain import plain
 from harness.agent.runtime import describe_packages, describe_runtime, diagnose, import_onnxruntime
+from harness.agent.sources import add_later
 from harness.agent.system import PARENT, die_with, elapsed_ms, limit_memory, resident_mib
 from harness.agent.target import CPU, Target
 from harness.agent.tensor_files import TensorFiles

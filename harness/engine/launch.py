@@ -22,7 +22,8 @@ from harness import agent
 from harness.agent import launcher, work
 from harness.agent.frame import BINARY, LINE, MODES
 from harness.agent.hello import PROBE, VARIABLE, hello
-from harness.agent.importer import packed, sources_in
+from harness.agent.importer import packed
+from harness.agent.sources import sources_in
 from harness.agent.system import PARENT
 
 if TYPE_CHECKING:

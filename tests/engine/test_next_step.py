@@ -264,7 +264,7 @@ def test_references_are_heard_where_only_a_usual_tolerance_would_fail(tmp_path: 
     assert [reference.name for reference in record.reference_check.references] == [
         "onnx.reference",
         "the CPU EP without optimizations",
-        "float64 on the CPU EP",
+        "float64, node by node",
     ]
     assert [row.nearer for row in record.reference_check.adjudication] == ["golden"]
     assert Court(tmp_path).judge(off_by(1e-7)).reference_check is None
@@ -285,7 +285,7 @@ def test_a_golden_that_all_others_contradict_fails_nobody(tmp_path: Path) -> Non
     court.answers["answer"] = court.answers["repeated"] = wrong
     record = court.judge(lambda right: right)
     assert record.verdict is Verdict.PASS
-    assert record.reason.startswith("right by float64 on the CPU EP: the golden is off by")
+    assert record.reason.startswith("right by float64, node by node: the golden is off by")
 
 
 def test_without_float64_node_by_node_the_cpu_ep_s_counts_and_without_both_the_record_says_why(
@@ -464,7 +464,7 @@ def test_expected_data_define_a_result_unless_onnx_contradicts_them(
     for name, value in (("input_0.pb", given), ("output_0.pb", expected)):
         (data / name).write_bytes(onnx.numpy_helper.from_array(value).SerializeToString())
     reason = f"Cast of {low:.6g} to uint8, which holds 0 to 255"
-    monkeypatch.setattr("harness.engine.next_step.CONTESTED", {reason} if contested else set())
+    monkeypatch.setattr("harness.engine.inquiry.CONTESTED", {reason} if contested else set())
     record = Court(tmp_path, UNDEFINED_CAST.replace("LOW", str(low))).judge(lambda right: right + 1)
     assert record.verdict is (Verdict.UNDEFINED_INPUT if contested else Verdict.MISMATCH)
 

@@ -73,7 +73,7 @@ and enough of the others come to the next one."""
 BY_TARGET = {
     "faulty": (
         ("engine.cases.noisy_case", "engine.answer.spread_of", "core.judging.check_golden"),
-        ("engine.cases.float64_case", "engine.answer.amplitudes_of", "run.artifacts.encode"),
+        ("engine.job.trusted_in_float64", "engine.answer.amplitudes_of", "run.artifacts.encode"),
         ("run.run_folder.encode_record",),  # even a cell that is lost already comes to this one
     ),
     "sound": (
