@@ -96,9 +96,10 @@ def _tell(lines: Sequence[str], damaged: Sequence[Problem]) -> None:
 def _missing(record: Record, policy: Policy) -> Need | None:
     """Return what a record lacks, as a run under the policy would ask for it."""
     facts, by_usual = facts_of(record), record.generation is None
-    need = missing(facts, policy, _ASKED_IN_A_RUN, by_usual=by_usual)
+    asked = _ASKED_IN_A_RUN - ({Need.NOISE} if policy.judge_by == "table" else set())
+    need = missing(facts, policy, asked, by_usual=by_usual)
     if need is None and facts.other_check is not None:
-        return missing(facts_for_other_inputs(facts), policy, _ASKED_IN_A_RUN)
+        return missing(facts_for_other_inputs(facts), policy, asked)
     return need
 
 

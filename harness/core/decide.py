@@ -51,7 +51,8 @@ def decide(facts: Facts, policy: Policy) -> Decision:
     judging = judging_of(facts, policy)
     verdict, reason = next(found for each in RULES if (found := each(judging)) is not None)
     wrong = verdict in WRONG_VALUES or verdict is Verdict.REFERENCE_DISPUTED
-    adjudication = facts.reference_check.adjudication if facts.reference_check is not None and wrong else ()
+    weighed = facts.reference_check if wrong or judging.resolution is not None else None
+    adjudication = () if weighed is None else weighed.adjudication
     rows = tuple(one.row for one in judging.outputs)
     return Decision(
         verdict=verdict,

@@ -20,7 +20,7 @@ from harness.corpus.derived import MODEL, digest_of
 from harness.corpus.errors import blame
 from harness.corpus.model_file import load_model
 from harness.corpus.nodes import all_nodes
-from harness.corpus.noise import AMPLITUDE, BFLOAT16_CASTS
+from harness.corpus.noise import AMPLITUDE
 from harness.corpus.origins import RANDOM_OPERATORS
 from harness.corpus.port import Port, ValueType
 from harness.corpus.scenario import Inapplicable
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from harness.corpus.noise.rewrite import Written
 
-FORMAT = 19
+FORMAT = 22
 """Rises when the noise changes although no model does."""
 
 SAMPLES = 8
@@ -88,9 +88,6 @@ def noisy_case(case: Case, noise_at: str) -> Case | Inapplicable:
     """
     if drawn := sorted(RANDOM_OPERATORS & case.facts.op_types.keys()):
         return Inapplicable(f"the model draws random numbers: {', '.join(drawn)}")
-    precision, _ = parts_of(noise_at)
-    if precision == "bfloat16" and case.facts.opsets.get("ai.onnx", BFLOAT16_CASTS) < BFLOAT16_CASTS:
-        return Inapplicable(f"the model is of an opset before {BFLOAT16_CASTS}, which has no bfloat16")
     entry = noisy_entry(case, noise_at)
 
     def build(folder: Path) -> None:

@@ -9,7 +9,6 @@ from harness.core.judged import FAR
 from harness.core.missing import USUAL
 from harness.core.noise import DEFAULT_LIMITS
 from harness.core.output_metrics import LOST
-from harness.core.policy import Policy
 from harness.core.precise import LIMITS, MAX_FACTOR
 from harness.core.rules import WORDS
 from harness.core.tolerance import DEFAULTS, EXACT, FLOORS, Tolerance, default_tolerance
@@ -103,4 +102,4 @@ def test_the_usual_policies_are_those_that_are_shipped() -> None:
         for path in (ROOT / "matrices" / "policies").glob("*.toml")
         for entry in load_policy(path)
     ]
-    assert sorted(map(repr, shipped)) == sorted(map(repr, (*USUAL, Policy())))
+    assert sorted(map(repr, shipped)) == sorted(map(repr, USUAL))

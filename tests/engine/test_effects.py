@@ -234,7 +234,8 @@ def test_a_run_tells_which_options_had_an_effect(
         target("deaf", fake_env, **strict, env={"FAKE_DEAF": "1"}),
         target("plain", fake_env, options={"device_id": 0}),
     ]
-    events = run_matrix(tmp_path, {"models": {"folders": ["models"]}, "target": targets}, processes=2)
+    matrix = {"models": {"folders": ["models"]}, "target": targets, "tolerance": [{"rtol": 0.1, "atol": 0.1}]}
+    events = run_matrix(tmp_path, matrix, processes=2)
     for name, seen in (("hears", True), ("deaf", False)):
         first, second, exact, crashed = records(events, name)
         for record in (first, second):
@@ -283,7 +284,8 @@ def test_a_baseline_that_crashes_leaves_the_question_open(
     write_model(tmp_path / "models" / "1_frail.onnx")
     write_model(tmp_path / "models" / "2_rounds.onnx")
     only = target("strict", fake_env, options={"use_tf32": 0})
-    events = run_matrix(tmp_path, {"models": {"folders": ["models"]}, "target": [only]}, processes=1)
+    matrix = {"models": {"folders": ["models"]}, "target": [only], "tolerance": [{"rtol": 0.1, "atol": 0.1}]}
+    events = run_matrix(tmp_path, matrix, processes=1)
     frail, sound = records(events, "strict")
     assert (frail.verdict, frail.effect) == (Verdict.PASS, None)
     assert sound.effect is not None

@@ -68,7 +68,8 @@ def test_the_axis_in_a_run(
         {"name": "nothing", "provider": CUDA, "env": fake_env, "axes": {"precision": ["ep:int8"]}},
     ]
     axes = {"precision": ["fp32", "ep:bf16-fastmath"]}
-    matrix = {"models": {"folders": ["models"]}, "axes": axes, "target": targets}
+    by_table = [{"table_only": True}]
+    matrix = {"models": {"folders": ["models"]}, "axes": axes, "target": targets, "tolerance": by_table}
     engine = start_engine(tmp_path, matrix)
     events: list[Event] = list(engine.events())
     found = {

@@ -321,12 +321,12 @@ def markdown_row(path: Path, label: str) -> dict[str, int]:
     line = next(line for line in path.read_text("utf-8").splitlines() if line.startswith(f"| `{label}` |"))
     _, _, by_ep, *rest, _ = (part.strip() for part in line.split("|"))
     keys = ["passed_in_part", "weak", "untested", "unsupported", "failed", "tried"]
-    keys += ["excluded", "skipped", "not_run", "cells", "approximate"]
+    keys += ["excluded", "skipped", "not_run", "cells", "approximate", "unconfirmed"]
     share = re.match(r"(\d+) of (\d+)|no data", by_ep)
     assert share
     figures: dict[str, Any] = dict(zip(keys, map(int, rest), strict=True))
     assert int(share[2] or 0) == figures["tried"]
-    assert figures.pop("approximate") == 0
+    assert figures.pop("approximate") == figures.pop("unconfirmed") == 0
     return {"passed": int(share[1] or 0), **figures}
 
 

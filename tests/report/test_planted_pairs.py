@@ -35,7 +35,7 @@ SAME: dict[str, Any] = {
     "golden_digest": "a" * 16,
     "model_digest": "b" * 64,
 }
-OTHER_POLICY = {**SAME, "policy": policy_terms(Policy(judge_by="noise"))}
+OTHER_POLICY = {**SAME, "policy": policy_terms(Policy(judge_by="table"))}
 OTHER_TOLERANCE = {**SAME, "policy": policy_terms(Policy(fixed=Tolerance(rtol=1e-2, atol=1e-2)))}
 OTHER_PRECISION = {**SAME, "policy": policy_terms(Policy(precision="float16"))}
 LATER_SETTING = {**SAME, "policy": {**SAME["policy"], "bits": 5.5}}

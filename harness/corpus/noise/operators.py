@@ -28,8 +28,9 @@ DISCONTINUOUS = operators("""
 """
 
 INSIDE = operators("""
-    Acos Acosh Asin Asinh Atan Atanh Attention BiasGelu Cosh Erf Exp FastGelu GRU Gelu GroupNormalization
-    GroupQueryAttention InstanceNormalization LSTM LayerNormalization Log LogSoftmax LpNormalization
+    Acos Acosh Asin Asinh Atan Atanh Attention BiasGelu CausalConvWithState Cosh Erf Exp FastGelu
+    FlexAttention GRU Gelu GroupNormalization GroupQueryAttention InstanceNormalization LSTM
+    LayerNormalization LinearAttention Log LogSoftmax LpNormalization
     MeanVarianceNormalization Mish MultiHeadAttention Pow QuickGelu RMSNormalization RNN Resize
     RotaryEmbedding Sigmoid SimplifiedLayerNormalization Sinh SkipLayerNormalization
     SkipSimplifiedLayerNormalization Softmax Softplus Swish Tanh
@@ -49,10 +50,10 @@ COPIES = operators("""
 """Operators that pass angles on."""
 
 EVEN = operators("""
-    Asin Atan Attention BatchNormalization BlackmanWindow Cos DFT GridSample GroupNormalization
-    GroupQueryAttention HammingWindow HannWindow InstanceNormalization LayerNormalization LpNormalization
-    MeanVarianceNormalization MultiHeadAttention RMSNormalization Resize RoiAlign RotaryEmbedding STFT Sin
-    SkipLayerNormalization Tan Upsample
+    Asin Atan Attention BatchNormalization BlackmanWindow CausalConvWithState Cos DFT FlexAttention GridSample
+    GroupNormalization GroupQueryAttention HammingWindow HannWindow InstanceNormalization LayerNormalization
+    LinearAttention LpNormalization MeanVarianceNormalization MultiHeadAttention RMSNormalization Resize
+    RoiAlign RotaryEmbedding STFT Sin SkipLayerNormalization Tan Upsample
 """)
 """Operators whose results are differences of larger numbers, or come from a polynomial.
 
@@ -61,9 +62,13 @@ an offset, both of which may be larger than their sum.
 """
 
 COMPOSED = operators("""
-    Attention GRU GroupQueryAttention LSTM LinearAttention MultiHeadAttention RNN
+    Attention CausalConvWithState FlexAttention GRU GroupQueryAttention LSTM LinearAttention
+    MultiHeadAttention RNN
 """)
 """Operators of several products and functions, each of which an implementation may round by itself."""
+
+TRANSFORMS = frozenset({"DFT", "STFT"})
+"""Operators that multiply sines and cosines by their input: an error of these is in proportion to it."""
 
 SUMS = frozenset({"Mean", "Sum"})
 """Operators of which each operand is a term: noise on one of them would not show how large the others are."""

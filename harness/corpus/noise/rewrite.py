@@ -6,7 +6,7 @@ or, at a precision coarser than the type of ``y``, to the error of rounding ``y`
 numbers, and sizes stay exact.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 import msgspec
@@ -16,6 +16,7 @@ from harness.core.noise import PRECISIONS
 from harness.core.tolerance import UNIT_ROUNDOFF
 from harness.corpus.element_types import ELEMENT_TYPES
 from harness.corpus.nodes import all_nodes, bodies, domain_of, number_of, opsets_of, replace_nodes
+from harness.corpus.noise import BFLOAT16_CASTS
 from harness.corpus.noise.drawing import CLIP_BY_INPUTS, DOUBLE, FLOAT, FOUND, Beside, Drawing
 from harness.corpus.noise.even import even_axes
 from harness.corpus.noise.exact import SELECTS_FROM, Watch, selected, watched
@@ -25,15 +26,17 @@ from harness.corpus.noise.operators import (
     CONTROL_INPUTS,
     COPIED,
     DISCONTINUOUS,
+    EVEN,
     EXACT,
     INSIDE,
     OF_ONE,
     OFFSETS,
     SUMS,
+    TRANSFORMS,
     UNITS,
 )
 from harness.corpus.noise.tensors import Scope, is_whole, learn_constant, size_of
-from harness.corpus.noise.terms import AXES_INPUT, PRODUCTS, terms_of
+from harness.corpus.noise.terms import AXES_INPUT, PRODUCTS, Dims, terms_of
 from harness.corpus.schema_types import FLOATS, result_types
 
 _ROUNDOFF = {kind: UNIT_ROUNDOFF[ELEMENT_TYPES[number]] for kind, number in FLOATS.items()}
@@ -185,7 +188,7 @@ class _Writer(msgspec.Struct, kw_only=True):
         yield node
         yield from watch.after
         allowed = 0.0 if domain_of(node) else self.allowed.get(node.op_type, 0.0)
-        of_one = allowed or node.op_type in OF_ONE
+        of_one = (allowed and node.op_type not in TRANSFORMS) or node.op_type in OF_ONE
         for name in floats:
             kind = scope.types[name]
             noisy = f"{name}.ep_harness.noisy" if watch.flag else name
@@ -195,12 +198,18 @@ class _Writer(msgspec.Struct, kw_only=True):
                 kind,
                 max(UNITS.get(node.op_type, 1.0), allowed / self.width(kind)),
                 terms,
-                beside="one" if of_one else even_axes(node, dims) if name == results[0] else "",
+                beside="one" if of_one else self.even(node, dims, first=name == results[0]),
                 composed=node.op_type in COMPOSED,
             )
             if watch.flag:
                 yield from selected(watch.flag, noisy, exactly, name, kind)
             scope.noisy.add(name)
+
+    def even(self, node: onnx.NodeProto, dims: Sequence[Dims], *, first: bool) -> Beside:
+        """Return which elements of a result are as uncertain as each other; of a state all are."""
+        if first:
+            return even_axes(node, dims)
+        return () if node.op_type in COMPOSED & EVEN else ""
 
     def learn(self, node: onnx.NodeProto, scope: Scope) -> bool:
         """Rewrite a node's bodies, and note what its results are. Return whether it has bodies."""
@@ -276,9 +285,9 @@ class _Writer(msgspec.Struct, kw_only=True):
         ``units`` is the operator's own error in unit roundoffs, ``terms`` how many terms have been added up,
         ``beside`` what is as uncertain as the elements: see ``Drawing.noise``. What is ``composed`` may round
         inside although the result needs no rounding: at a coarser precision, too, its noise is in proportion
-        to the result.
+        to the result. So it is where ONNX has no Cast that would show the error of rounding.
         """
-        if self.is_coarse(kind) and composed:
+        if self.is_coarse(kind) and (composed or not self.casts):
             yield from self.drawing.noise(source, result, kind, min(units, _COARSE_UNITS) * self.width(kind))
         elif self.is_coarse(kind):
             width = FOUND * min(units, _COARSE_UNITS)
@@ -306,6 +315,11 @@ class _Writer(msgspec.Struct, kw_only=True):
         """Return whether it is asked, and known, where an operation on this type rounds."""
         finest = max(_ROUNDOFF[kind], _ROUNDOFF[FLOAT])  # float64 is held to float32
         return self.finds_exact and PRECISIONS[self.precision] <= finest
+
+    @property
+    def casts(self) -> bool:
+        """Whether a Cast of the model's opset rounds to the precision."""
+        return self.precision != "bfloat16" or self.opsets.get("", BFLOAT16_CASTS) >= BFLOAT16_CASTS
 
     def is_coarse(self, kind: str) -> bool:
         """Return whether a tensor of this type loses bits when it is rounded to the precision."""

@@ -157,7 +157,11 @@ def _by_operator(*rows: tuple[_Count, str]) -> dict[str, _Count]:
 
 
 _COUNTS = _by_operator(
-    (_attended, "Attention DecoderMaskedMultiHeadAttention GroupQueryAttention MultiHeadAttention"),
+    (
+        _attended,
+        "Attention DecoderMaskedMultiHeadAttention FlexAttention GroupQueryAttention MultiHeadAttention",
+    ),
+    (lambda _node, dims: max(_sizes(dims, 0)[1:]), "LinearAttention"),  # over a head, or over all positions
     (lambda _node, dims: _sizes(dims, 0)[-1], "AffineGrid"),
     (_product(1, 1), "CausalConvWithState Conv DeformConv FusedConv"),
     (_conv_transpose, "ConvTranspose"),

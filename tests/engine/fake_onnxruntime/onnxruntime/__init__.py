@@ -409,7 +409,7 @@ def act(fault: str, phase: str) -> None:
 def bent(fault: str, outputs: dict[str, Any], runs: int) -> dict[str, Any]:
     """The outputs, made wrong in the way that the fault names."""
     y, k, z = outputs["y"], outputs["k"], outputs["z"]
-    step = np.float32(0.5 if fault == "jitter" else 1e-7)
+    last = np.where(runs % 2, np.nextafter(z, np.float32(np.inf)), z)  # one unit in the last place
     changes: dict[str, Callable[[], dict[str, Any]]] = {
         "wrong_dtype": lambda: {"y": y.astype(np.float64)},
         "wrong_shape": lambda: {"y": y.reshape(2, 2)},
@@ -421,8 +421,8 @@ def bent(fault: str, outputs: dict[str, Any], runs: int) -> dict[str, Any]:
         "swapped": lambda: {"y": z, "z": y},
         "stale": lambda: dict(STATE.answers),
         "zeros": lambda: {"z": np.zeros_like(z)},
-        "jitter": lambda: {"z": z + runs * step},
-        "small_jitter": lambda: {"z": z + runs * step},
+        "jitter": lambda: {"z": z + runs * np.float32(0.5)},
+        "small_jitter": lambda: {"z": last},
         "tires": lambda: {"z": z + (runs > WARM_RUNS)},
     }
     changed = {**outputs, **changes.get(fault, dict)()}
