@@ -1,0 +1,83 @@
+"""One model with every fault and every honest kind: rows."""
+
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+
+from benchmarks.planted.court import Court
+from benchmarks.planted.faults import OTHER, SECOND, Fault
+from benchmarks.planted.honest import Honest, bits_left
+from benchmarks.planted.rows import Row
+from benchmarks.planted.subject import Scale, Subject, rebuilt
+from harness.engine.outcome import Ran
+
+MARGIN = 0.5
+"""Bits by which an answer must lie below what is needed before its loss is right, and above before it is not."""
+
+
+def measure(
+    subject: Subject, court: Court, faults: list[Fault], kinds: list[Honest]
+) -> Iterator[Row]:
+    """Yield what is said of each answer."""
+    for fault in faults:
+        with np.errstate(all="ignore"):
+            found = fault.make(subject)
+        if found is not None:
+            yield _of_fault(subject, court, fault, found)
+    for kind in kinds:
+        with np.errstate(all="ignore"):
+            found = kind.make(subject)
+        if found is not None:
+            yield _of_honest(subject, court, kind, found)
+
+
+def _of_fault(subject: Subject, court: Court, fault: Fault, found: list[np.ndarray]) -> Row:
+    scale: Scale | None = subject.scale
+    if fault.run == OTHER:
+        scale = subject.other
+    elif fault.target == "bfloat16":
+        scale = subject.coarse
+    assert scale is not None
+    effect, size = scale.effect(found)
+    return _row(subject, court, fault, _answer(subject, fault.run, found), effect, size)
+
+
+def _answer(subject: Subject, run: str, found: list[np.ndarray]) -> Ran:
+    if run == SECOND:
+        return msgspec.structs.replace(subject.ran, second=rebuilt(subject.ran.outputs[0], found))
+    if run == OTHER:
+        return msgspec.structs.replace(subject.ran, other=rebuilt(subject.ran.other or (), found))
+    return subject.answer(found)
+
+
+def _of_honest(subject: Subject, court: Court, kind: Honest, found: list[np.ndarray]) -> Row:
+    """Return what is said of an honest answer; one of which too little is left is a fault of another kind."""
+    effect, size = subject.scale.effect(found)
+    # What it computes for other inputs is not wanted: those runs are honest to the bit.
+    row = _row(subject, court, kind, subject.answer(found), effect, size)
+    if not kind.bits:
+        return row
+    bits = bits_left(subject, found)
+    if bits < kind.bits - MARGIN:
+        name = f"{kind.name}: too few bits are left"
+        return msgspec.structs.replace(row, kind=name, honest=False, effect="visible", bits=bits)
+    if bits < kind.bits + MARGIN and row.verdict == "precision_loss":
+        return msgspec.structs.replace(row, honest=False, effect="between", bits=bits)
+    return msgspec.structs.replace(row, bits=bits)
+
+
+def _row(
+    subject: Subject, court: Court, kind: Fault | Honest, answer: Ran, effect: str, size: float
+) -> Row:
+    record = court.judge(subject.model.name, kind.target, answer)
+    return Row(
+        kind=kind.name,
+        model=subject.model.name,
+        honest=isinstance(kind, Honest),
+        effect=effect,
+        size=float(min(size, 1e300)),
+        family=record.family.value,
+        verdict=record.verdict.value,
+        reason=record.reason,
+    )

@@ -1,0 +1,63 @@
+"""Rows of the results."""
+
+import hashlib
+
+import msgspec
+
+THIRD = 3
+"""One name of so many is set aside."""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """What was said of one answer.
+
+    Attributes:
+        kind: A fault or an honest kind.
+        model: Its name.
+        honest: Whether the answer is right.
+        effect: By the measure by hand: ``visible``, ``between`` or ``beneath``.
+        size: Largest error of an element in units of the rounding noise by hand.
+        bits: Bits that agree with the truth; None where they do not decide.
+        family: Of the verdict.
+        verdict: Its word.
+        reason: Its sentence.
+    """
+
+    kind: str
+    model: str
+    honest: bool
+    effect: str
+    size: float
+    family: str
+    verdict: str
+    reason: str = ""
+    bits: float | None = None
+
+    @property
+    def is_aside(self) -> bool:
+        """Whether its kind or its model was set aside, by name, before anything was tuned."""
+        return is_aside(self.kind) or is_aside(self.model)
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether a visible fault passes."""
+        return not self.honest and self.effect == "visible" and self.family not in {"failed", "excluded"}
+
+    @property
+    def is_accused(self) -> bool:
+        """Whether an honest answer fails."""
+        return self.honest and self.family == "failed"
+
+
+class Results(msgspec.Struct, frozen=True, kw_only=True):
+    """All rows, and where they were made."""
+
+    environment: dict[str, str]
+    models: tuple[str, ...]
+    seconds: float
+    rows: tuple[Row, ...]
+
+
+def is_aside(name: str) -> bool:
+    """Return whether a name belongs to the third that is looked at once, at the end."""
+    return hashlib.sha256(name.encode()).digest()[0] % THIRD == 0
