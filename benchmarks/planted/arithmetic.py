@@ -74,8 +74,15 @@ class Drawn:
         kept = np.float64 if self.dtype is np.float64 else np.float32
         found = np.zeros(terms.shape[1:], kept)
         for index in order:
-            found = found + terms[index].astype(kept)
+            found = self._partial(found.astype(np.float64) + terms[index], kept)
         return np.expand_dims(self(found), axis)
+
+    def _partial(self, exact: Array, kept: Any) -> Array:
+        """Return a partial sum, whose roundings are drawn for each element."""
+        if self.jitter and kept is np.float32:
+            unit = np.ldexp(1.0, np.frexp(np.abs(np.where(np.isfinite(exact), exact, 0)))[1] - 24)
+            exact = exact + self.rng.uniform(-0.4999, 0.4999, exact.shape) * unit
+        return exact.astype(kept)
 
 
 def product(q: Arithmetic, left: Array, right: Array) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.planted.arithmetic import Array, Drawn, Rounded, tf32
 from benchmarks.planted.faults.implementations import OPEN
-from benchmarks.planted.subject import Subject, is_float, own_type
+from benchmarks.planted.subject import Subject, cast, is_float, own_type
 
 WGSL_SINE = 2.0**-11
 """Absolute error that WGSL (14.6.1) allows the sine within [-pi, pi]."""
@@ -51,9 +51,14 @@ def bits_left(subject: Subject, found: list[Array]) -> float:
         if not is_float(value) or value.shape != truth.shape:
             continue
         given, right = np.asarray(value, np.float64), np.asarray(truth, np.float64)
+        near = np.asarray(cast(truth, value), np.float64)
+        if not np.array_equal(np.isfinite(given), np.isfinite(near)):
+            return -np.inf  # the precision does not reach as far as the answer
         finite = np.isfinite(given) & np.isfinite(right)
         size = np.sqrt(np.mean(right[finite] ** 2)) if finite.any() else 0.0
-        error = np.sqrt(np.mean((given - right)[finite] ** 2)) if finite.any() else 0.0
+        tiny = float(ml_dtypes.finfo(value.dtype).tiny)  # what is subnormal may be flushed
+        off = np.maximum(np.abs(given[finite] - right[finite]) - tiny, 0)
+        error = np.sqrt(np.mean(off**2)) if finite.any() else 0.0
         if error and size:
             worst = min(worst, -float(np.log2(error / size)))
     return float(worst)
@@ -86,7 +91,8 @@ def _noisy(subject: Subject) -> list[Array] | None:
         up = np.nextafter(value, value.dtype.type(np.inf))
         down = np.nextafter(value, value.dtype.type(-np.inf))
         pick = np.where(rng.random(value.shape) < 0.5, up, down)  # noqa: PLR2004 - a fair coin
-        return np.where((rng.random(value.shape) < 0.5) & np.isfinite(pick), pick, value)  # noqa: PLR2004
+        moves = (rng.random(value.shape) < 0.5) & np.isfinite(pick) & np.isfinite(value)  # noqa: PLR2004
+        return np.where(moves, pick, value)
 
     return [moved(value) for value in subject.honest]
 

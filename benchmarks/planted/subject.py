@@ -78,11 +78,11 @@ class Scale:
         limits = ml_dtypes.finfo(honest.dtype)
         with np.errstate(all="ignore"):
             errors = np.array([np.asarray(draw[index], np.float64) - truth for draw in self.draws])
-            spread = np.sqrt(np.nanmean(np.where(np.isfinite(errors), errors, np.nan) ** 2, axis=0))
-            spread = np.nan_to_num(spread, nan=0.0, posinf=0.0)
-            share = np.nanmedian(np.where(truth != 0, spread / np.abs(truth), np.nan)) if truth.size else 0.0
-            usual = 0.5 * np.nan_to_num(share) * np.abs(truth)
-            unit = np.abs(truth) * float(limits.eps) / 4
+            spread = np.sqrt(np.mean(np.where(np.isfinite(errors), errors, 0) ** 2, axis=0))
+            known = np.isfinite(truth) & (truth != 0)
+            share = np.median(spread[known] / np.abs(truth[known])) if known.any() else 0.0
+            usual = 0.5 * share * np.abs(truth)
+            unit = np.abs(truth) * float(limits.eps) / 2
         return np.maximum.reduce([spread, usual, unit, np.full_like(truth, float(limits.tiny))])
 
 
