@@ -15,7 +15,8 @@ from benchmarks.planted.court import Court
 from benchmarks.planted.faults import faults
 from benchmarks.planted.honest import honest
 from benchmarks.planted.measure import measure
-from benchmarks.planted.models import Model, models
+from benchmarks.planted.models import models
+from benchmarks.planted.models.model import Model
 from benchmarks.planted.page import page
 from benchmarks.planted.rows import Results, Row
 from benchmarks.planted.subject import Subject
@@ -48,7 +49,10 @@ def main() -> int:
     missed = [row for row in rows if row.is_missed]
     accused = [row for row in rows if row.is_accused]
     for row in (*missed, *accused):
-        print(f"{'ACCUSED' if row.honest else 'MISSED'} {row.kind} | {row.model} | {row.size:.3g} | {row.reason}")
+        print(
+            "ACCUSED" if row.honest else "MISSED",
+            f"{row.kind} | {row.model} | {row.size:.3g} | {row.reason}",
+        )
     return 1 if missed or len(accused) > WANTED_ACCUSED * sum(row.honest for row in rows) else 0
 
 

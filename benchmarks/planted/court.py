@@ -18,6 +18,7 @@ from harness.agent.target import CPU, Target
 from harness.agent.text import clean
 from harness.core.cell import Cell
 from harness.core.record import Placement, Record
+from harness.core.verdict import Phase
 from harness.corpus.case import Case
 from harness.engine.cases import Cases
 from harness.engine.cell_pipeline import CellPipeline
@@ -31,7 +32,6 @@ from harness.engine.prepare import open_suites
 from harness.engine.references import References, Stores
 from harness.engine.task import CellTask, Question, Task
 from harness.engine.tensor_files import Tensors
-from harness.core.verdict import Phase
 from harness.golden.store import GoldenStore
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
@@ -66,24 +66,22 @@ class Court:
         self.pipeline = CellPipeline(
             NextStep(plan, self.cases, references), Effects(plan), self.queue.append, self._announce
         )
-        self.target = Target(
-            importlib.import_module("onnxruntime"), {"providers": [CPU], "options": {}}, {}
-        )
+        self.target = Target(importlib.import_module("onnxruntime"), {"providers": [CPU], "options": {}}, {})
 
     def honest(self, model: str) -> Ran:
         """Return what the CPU EP computes, other inputs included.
 
         Raises:
-            RuntimeError: It does not run.
+            TypeError: It does not run.
         """
         task = self._open(self.cells[model, "plain"])
         case = self.pipeline.case(task)
         self.pipeline.open -= 1
         if not isinstance(case, Case):
-            raise RuntimeError(f"{model}: {case}")
+            raise TypeError(f"{model}: {case}")
         found = self._run(case, {})
         if not isinstance(found, Ran):
-            raise RuntimeError(f"{model}: {found}")
+            raise TypeError(f"{model}: {found}")
         return found
 
     def other_inputs(self, model: str) -> Case | None:
@@ -97,10 +95,8 @@ class Court:
         task = self._open(self.cells[model, target])
         case = self.pipeline.case(task)
         if not isinstance(case, Case):
-            raise RuntimeError(f"{model}: {case}")
-        operators: dict[str, int] = {}
-        for name, count in answer.placement.ep_ops.items():
-            operators[name] = count
+            raise TypeError(f"{model}: {case}")
+        operators = dict(answer.placement.ep_ops)
         taken = Placement(
             ep_nodes=max(1, sum(operators.values())),
             cpu_nodes=0,

@@ -30,7 +30,9 @@ class Honest(msgspec.Struct, frozen=True, kw_only=True):
 def honest() -> Iterator[Honest]:
     """Yield the kinds."""
     yield Honest(name="bit for bit", make=lambda subject: list(subject.honest))
-    yield Honest(name="every node rounded once", make=lambda subject: _by(subject, Rounded(own_type(subject.model))))
+    yield Honest(
+        name="every node rounded once", make=lambda subject: _by(subject, Rounded(own_type(subject.model)))
+    )
     yield Honest(name="sums in one row", make=lambda subject: _by(subject, _in_row(subject)))
     for seed in (101, 102):
         yield Honest(name=f"sums in random order {seed}", make=_shuffled(seed))
@@ -90,8 +92,8 @@ def _noisy(subject: Subject) -> list[Array] | None:
             return value
         up = np.nextafter(value, value.dtype.type(np.inf))
         down = np.nextafter(value, value.dtype.type(-np.inf))
-        pick = np.where(rng.random(value.shape) < 0.5, up, down)  # noqa: PLR2004 - a fair coin
-        moves = (rng.random(value.shape) < 0.5) & np.isfinite(pick) & np.isfinite(value)  # noqa: PLR2004
+        pick = np.where(rng.random(value.shape) < 0.5, up, down)
+        moves = (rng.random(value.shape) < 0.5) & np.isfinite(pick) & np.isfinite(value)
         return np.where(moves, pick, value)
 
     return [moved(value) for value in subject.honest]
@@ -105,7 +107,10 @@ def _flushed(subject: Subject) -> list[Array] | None:
         return np.where(np.abs(value) < least, np.zeros_like(value), value)
 
     found = [flush(value) for value in subject.honest]
-    moved = any(not np.array_equal(one, like, equal_nan=is_float(one)) for one, like in zip(found, subject.honest, strict=True))
+    moved = any(
+        not np.array_equal(one, like, equal_nan=is_float(one))
+        for one, like in zip(found, subject.honest, strict=True)
+    )
     return found if moved else None
 
 
@@ -130,7 +135,7 @@ def _weights_in_tf32(subject: Subject) -> list[Array] | None:
     model = subject.model
     if "w" not in model.weights or not all(is_float(value) for value in subject.honest):
         return None
-    if own_type(model) != "float32" or model.weights["w"].ndim < 2:  # noqa: PLR2004 - vectors are not multiplied
+    if own_type(model) != "float32" or model.weights["w"].ndim < 2:
         return None
     q = Drawn(0, jitter=False)
     inputs = {name: tf32(value) if name == "x" else value for name, value in model.inputs.items()}

@@ -13,12 +13,10 @@ from benchmarks.planted.subject import Scale, Subject, rebuilt
 from harness.engine.outcome import Ran
 
 MARGIN = 0.5
-"""Bits by which an answer must lie below what is needed before its loss is right, and above before it is not."""
+"""Bits about what is needed within which a loss may be told or not."""
 
 
-def measure(
-    subject: Subject, court: Court, faults: list[Fault], kinds: list[Honest]
-) -> Iterator[Row]:
+def measure(subject: Subject, court: Court, faults: list[Fault], kinds: list[Honest]) -> Iterator[Row]:
     """Yield what is said of each answer."""
     for fault in faults:
         with np.errstate(all="ignore"):
@@ -33,14 +31,14 @@ def measure(
 
 
 def _of_fault(subject: Subject, court: Court, fault: Fault, found: list[np.ndarray]) -> Row:
-    scale: Scale | None = subject.scale
-    if fault.run == OTHER:
-        scale = subject.other
-    elif fault.target == "bfloat16":
-        scale = subject.coarse
-    assert scale is not None
-    effect, size = scale.effect(found)
+    effect, size = _scale(subject, fault).effect(found)
     return _row(subject, court, fault, _answer(subject, fault.run, found), effect, size)
+
+
+def _scale(subject: Subject, fault: Fault) -> Scale:
+    if fault.run == OTHER and subject.other is not None:
+        return subject.other
+    return subject.coarse if fault.target == "bfloat16" else subject.scale
 
 
 def _answer(subject: Subject, run: str, found: list[np.ndarray]) -> Ran:
@@ -67,9 +65,7 @@ def _of_honest(subject: Subject, court: Court, kind: Honest, found: list[np.ndar
     return msgspec.structs.replace(row, bits=bits)
 
 
-def _row(
-    subject: Subject, court: Court, kind: Fault | Honest, answer: Ran, effect: str, size: float
-) -> Row:
+def _row(subject: Subject, court: Court, kind: Fault | Honest, answer: Ran, effect: str, size: float) -> Row:
     record = court.judge(subject.model.name, kind.target, answer)
     return Row(
         kind=kind.name,

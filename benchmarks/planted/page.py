@@ -31,8 +31,12 @@ def page(results: Results) -> str:
         low_rms=BENEATH_RMS,
         kinds=len({row.kind for row in faults}),
         cells=f"{len(rows):,}",
-        parts=_table(("part", "visible faults found", "passed silently", "excluded", "honest accused"), _parts(rows)),
-        kinds_table=_table(("fault", "found", "passed silently on", "between", "beneath", "verdicts"), _kinds(faults)),
+        parts=_table(
+            ("part", "visible faults found", "passed silently", "excluded", "honest accused"), _parts(rows)
+        ),
+        kinds_table=_table(
+            ("fault", "found", "passed silently on", "between", "beneath", "verdicts"), _kinds(faults)
+        ),
         missed=_named([row for row in faults if row.is_missed]),
         excluded=_named([row for row in faults if row.effect == "visible" and row.family == "excluded"]),
         honest_table=_table(("kind", "accused", "verdicts"), _honest(honest)),
@@ -92,7 +96,11 @@ def _honest(rows: Sequence[Row]) -> list[tuple[str, ...]]:
     for kind in dict.fromkeys(row.kind for row in rows):
         own = [row for row in rows if row.kind == kind]
         found.append(
-            (kind + (" *" if is_aside(kind) else ""), f"{sum(row.is_accused for row in own)} of {len(own)}", _counted(row.verdict for row in own))
+            (
+                kind + (" *" if is_aside(kind) else ""),
+                f"{sum(row.is_accused for row in own)} of {len(own)}",
+                _counted(row.verdict for row in own),
+            )
         )
     return found
 
@@ -103,7 +111,8 @@ def _counted(verdicts: Iterable[str]) -> str:
 
 def _named(rows: Sequence[Row]) -> str:
     shown = [
-        (row.kind, row.model, f"{row.size:.2g}", row.verdict, row.reason[:TEXT_WIDTH].replace("|", "/")) for row in rows
+        (row.kind, row.model, f"{row.size:.2g}", row.verdict, row.reason[:TEXT_WIDTH].replace("|", "/"))
+        for row in rows
     ]
     return _table(("kind", "model", "times its noise", "verdict", "reason"), shown) if shown else "None."
 
@@ -117,7 +126,9 @@ def _by_model(results: Results) -> list[tuple[str, ...]]:
     found = []
     for model in results.models:
         counts = Counter(row.verdict for row in results.rows if row.model == model and not row.honest)
-        found.append((model + (" *" if is_aside(model) else ""), *(str(counts[word] or "") for word in words)))
+        found.append(
+            (model + (" *" if is_aside(model) else ""), *(str(counts[word] or "") for word in words))
+        )
     return found
 
 

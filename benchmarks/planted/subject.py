@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.planted.arithmetic import Array, Drawn, Rounded
 from benchmarks.planted.court import Court
-from benchmarks.planted.models import Model
+from benchmarks.planted.models.model import Model
 from harness.core.value import NamedValues, Sequence, Tensor, Value, tensor
 from harness.engine.outcome import Ran
 

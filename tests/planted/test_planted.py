@@ -1,7 +1,5 @@
 """The benchmark of planted wrong answers, from the models to the page."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -10,14 +8,22 @@ from benchmarks.planted.court import Court
 from benchmarks.planted.faults import faults
 from benchmarks.planted.honest import honest
 from benchmarks.planted.measure import measure
-from benchmarks.planted.models import Model, models
+from benchmarks.planted.models import models
+from benchmarks.planted.models.model import Model
 from benchmarks.planted.page import page
 from benchmarks.planted.rows import Results, Row, is_aside
 from benchmarks.planted.subject import Subject
 from harness.corpus.cache import ENVIRONMENT
 
 USED = ("mlp", "argmax", "round-of-product", "layer-norm")
-KINDS = ("last row zero", "small half doubled", "one NaN", "off by 1e-3", "half away from zero", "dropped bias")
+KINDS = (
+    "last row zero",
+    "small half doubled",
+    "one NaN",
+    "off by 1e-3",
+    "half away from zero",
+    "dropped bias",
+)
 RUNS = (
     "other inputs: off by 1e-3",
     "other inputs: stale positions, integers, flags",
@@ -92,7 +98,11 @@ def test_models_are_computed_in_float64_by_hand(model: Model) -> None:
     truth = model.run(Rounded())
     near = model.run(Drawn(3))
     for right, found in zip(truth, near, strict=True):
-        if right.shape == found.shape and model.name not in {"ill-conditioned", "attention-fully-masked", "argmax-near-ties"}:
+        if right.shape == found.shape and model.name not in {
+            "ill-conditioned",
+            "attention-fully-masked",
+            "argmax-near-ties",
+        }:
             finite = np.isfinite(right) & np.isfinite(found)
             size = np.abs(right[finite].astype(np.float64)).max(initial=1e-30)
             assert np.abs(right[finite] * 1.0 - found[finite] * 1.0).max(initial=0) <= size * 0.3

@@ -20,7 +20,15 @@ def elements() -> Iterator[Fault]:
     for name, change in WHOLE.items():
         yield Fault(name=name, make=on_last(change, floats=False))
     yield Fault(name="outputs swapped", make=_swapped)
-    for name in ("off by 1e-3", "off by 10 %", "off by 30 %", "median element zero", "one NaN", "last row zero", "50 ulp on one element"):
+    for name in (
+        "off by 1e-3",
+        "off by 10 %",
+        "off by 30 %",
+        "median element zero",
+        "one NaN",
+        "last row zero",
+        "50 ulp on one element",
+    ):
         yield Fault(name=f"other inputs: {name}", make=on_last(CHANGES[name], OTHER), run=OTHER)
     for name in ("off by one in one element", "one flag flipped", "next position"):
         yield Fault(name=f"other inputs: {name}", make=on_last(WHOLE[name], OTHER, floats=False), run=OTHER)
@@ -28,7 +36,11 @@ def elements() -> Iterator[Fault]:
     yield Fault(name="other inputs: stale positions, integers, flags", make=_stale(floats=False), run=OTHER)
     for name in ("off by 1e-3", "last row zero", "median element zero", "one NaN"):
         yield Fault(name=f"second run: {name}", make=on_last(CHANGES[name]), run=SECOND)
-    yield Fault(name="second run: off by one in one element", make=on_last(WHOLE["off by one in one element"], floats=False), run=SECOND)
+    yield Fault(
+        name="second run: off by one in one element",
+        make=on_last(WHOLE["off by one in one element"], floats=False),
+        run=SECOND,
+    )
 
 
 def on_last(
@@ -140,7 +152,7 @@ def _infinities_lost(value: Array) -> Array | None:
 
 
 def _row(value: Array, change: Callable[[Array], None]) -> Array | None:
-    if value.ndim < 2 or value.shape[0] * value.shape[-1] < FEW:  # noqa: PLR2004 - a row and a column
+    if value.ndim < 2 or value.shape[0] * value.shape[-1] < FEW:
         return None
     change(value.reshape(-1, value.shape[-1]))
     return value
@@ -199,8 +211,12 @@ def _rounded(kind: str) -> Change:
     return change
 
 
+def _single(value: Array) -> Array | None:
+    return value.astype(np.float32).astype(np.float64) if value.dtype == np.float64 else None
+
+
 CHANGES: dict[str, Change] = {
-    "all zero": lambda value: np.zeros_like(value),
+    "all zero": np.zeros_like,
     "last row zero": lambda value: _row(value, _set_row(-1, 0)),
     "first row zero": lambda value: _row(value, _set_row(0, 0)),
     "last column zero": lambda value: _row(value, _set_column),
@@ -223,13 +239,17 @@ CHANGES: dict[str, Change] = {
     "signs lost": np.abs,
     "offset of 1e-5 of the greatest": _offset(1e-5),
     "offset of 1e-3 of the greatest": _offset(1e-3),
-    "shifted by one": lambda value: np.roll(value.reshape(-1), 1).reshape(value.shape) if value.size > 1 else None,
+    "shifted by one": lambda value: (
+        np.roll(value.reshape(-1), 1).reshape(value.shape) if value.size > 1 else None
+    ),
     "transposed": _transposed,
     "reversed rows": lambda value: value[::-1].copy() if value.ndim > 1 and len(value) > 1 else None,
     "reversed columns": lambda value: value[..., ::-1].copy() if value.shape[-1] > 1 else None,
     "a block repeated": _block,
     "half garbage of 1e-30": _garbage,
-    "saturated at half": lambda value: np.minimum(value, np.nanmax(np.where(np.isfinite(value), value, 0)) / 2).astype(value.dtype),
+    "saturated at half": lambda value: np.minimum(
+        value, np.nanmax(np.where(np.isfinite(value), value, 0)) / 2
+    ).astype(value.dtype),
     "one NaN": lambda value: _at(value, _median, lambda _: np.nan),
     "one infinity": lambda value: _at(value, _median, lambda _: np.inf),
     "NaN and infinities lost": _lost_specials,
@@ -239,6 +259,7 @@ CHANGES: dict[str, Change] = {
     "a dimension more": lambda value: value[None],
     "a row less": lambda value: value[:-1] if value.ndim else None,
     "flat": lambda value: value.reshape(-1) if value.ndim > 1 else None,
+    "float64 in float32": _single,
     "outputs in bfloat16": _rounded("bfloat16"),
     "outputs in float16": _rounded("float16"),
     "outputs in TF32": _rounded("tf32"),
@@ -265,13 +286,19 @@ def _flip(value: Array) -> Array | None:
 WHOLE: dict[str, Change] = {
     "off by one in one element": _one_more,
     "off by one": lambda value: None if value.dtype == np.bool_ else value + value.dtype.type(1),
-    "next position": lambda value: np.where(value > 0, value - 1, value + 1) if value.dtype == np.int64 else None,
+    "next position": lambda value: (
+        np.where(value > 0, value - 1, value + 1) if value.dtype == np.int64 else None
+    ),
     "one flag flipped": _flip,
     "all flags flipped": lambda value: ~value if value.dtype == np.bool_ else None,
     "whole numbers: last row zero": lambda value: _row(value, _set_row(-1, 0)),
     "whole numbers: shifted by one": lambda value: np.roll(value.reshape(-1), 1).reshape(value.shape),
-    "whole numbers: narrower type": lambda value: value.astype(np.int16) if value.dtype.itemsize > 2 else None,  # noqa: PLR2004
+    "whole numbers: narrower type": lambda value: (
+        value.astype(np.int16) if value.dtype.itemsize > 2 else None
+    ),
     "whole numbers: a row less": lambda value: value[:-1],
-    "wrapped to 8 bits": lambda value: value.astype(np.int8).astype(value.dtype) if value.dtype.itemsize > 2 else None,  # noqa: PLR2004
+    "wrapped to 8 bits": lambda value: (
+        value.astype(np.int8).astype(value.dtype) if value.dtype.itemsize > 2 else None
+    ),
 }
 """The same of whole numbers, flags and positions."""

@@ -8,7 +8,7 @@ from benchmarks.planted.arithmetic import Array
 from benchmarks.planted.subject import Subject
 
 FIRST, SECOND, OTHER = "first", "second", "other"
-"""The run that a fault is in: the first one, a further one with the same inputs, or that with other inputs."""
+"""The run that a fault is in: the first, a further one with the same inputs, or that with other inputs."""
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from benchmarks.planted.models import models
 from benchmarks.planted.subject import Subject, is_float, own_type
 
 OPEN = ("argmax-near-ties", "the last of equals")
-"""Model and knob that ONNX leaves open, as the equals are computed: honest, see ``benchmarks.planted.honest``."""
+"""Model and knob that ONNX leaves open, as the equals are computed: see ``benchmarks.planted.honest``."""
 
 
 def implementations() -> Iterator[Fault]:
@@ -23,8 +23,14 @@ def implementations() -> Iterator[Fault]:
     for kind in ("bfloat16", "float16"):
         yield Fault(name=f"every node in {kind}, not delivered", make=_nodes(kind))
         yield Fault(name=f"one weight in {kind}, not delivered", make=_weight(_as(kind)))
-    yield Fault(name="one weight zero, where bfloat16 is delivered", make=_weight(np.zeros_like), target="bfloat16")
-    yield Fault(name="one weight off by 10 %, where bfloat16 is delivered", make=_weight(lambda one: one * 1.1), target="bfloat16")
+    yield Fault(
+        name="one weight zero, where bfloat16 is delivered", make=_weight(np.zeros_like), target="bfloat16"
+    )
+    yield Fault(
+        name="one weight off by 10 %, where bfloat16 is delivered",
+        make=_weight(lambda one: one * 1.1),
+        target="bfloat16",
+    )
 
 
 def _knob(name: str) -> Callable[[Subject], list[Array] | None]:

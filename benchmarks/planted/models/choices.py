@@ -122,7 +122,8 @@ def _positions() -> Iterator[Model]:
     )
     yield Model(
         name="topk",
-        text=f"{X}(float[8, 3] v, int64[8, 3] i) <int64[1] n = {{3}}> {{ s = MatMul(x, w) v, i = TopK(s, n) }}",
+        text=f"{X}(float[8, 3] v, int64[8, 3] i) <int64[1] n = {{3}}> {{ "
+        "s = MatMul(x, w) v, i = TopK(s, n) }",
         inputs=DRAWN,
         weights=WEIGHT,
         compute=_topk,
@@ -182,7 +183,8 @@ def _integers() -> Iterator[Model]:
     )
     yield Model(
         name="cast-of-matmul",
-        text=f"{X}(int32[8, 6] y) <float c = {{100}}> {{ s = MatMul(x, w) m = Mul(s, c) y = Cast<to = 6>(m) }}",
+        text=f"{X}(int32[8, 6] y) <float c = {{100}}> {{ "
+        "s = MatMul(x, w) m = Mul(s, c) y = Cast<to = 6>(m) }",
         inputs=DRAWN,
         weights=WEIGHT,
         compute=lambda q, v, k: [np.trunc(q(product(q, v["x"], v["w"]) * 100))],

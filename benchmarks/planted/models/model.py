@@ -19,6 +19,9 @@ Knobs = Mapping[str, Any]
 
 Compute = Callable[[Arithmetic, Values, Knobs], list[Array]]
 
+BIAS: Mapping[str, Knobs] = {"dropped bias": {"bias": 0.0}}
+"""A fault of all models that add one."""
+
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):
     """One model.

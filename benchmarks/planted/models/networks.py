@@ -1,18 +1,17 @@
-"""Models with sums: products, normalizations, windows, attention, recurrence."""
+"""Models with sums: products, normalizations, attention, recurrence."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
 from benchmarks.planted.arithmetic import Arithmetic, Array, mean, product, sigmoid, softmax
-from benchmarks.planted.models.drawn import normal
-from benchmarks.planted.models.model import Knobs, Model, Values
+from benchmarks.planted.models.drawn import normal, picture
+from benchmarks.planted.models.model import BIAS, Knobs, Model, Values
 
 X = "(float[8, 32] x) => "
 DRAWN = {"x": normal(21, 8, 32)}
-PICTURE = {"x": normal(22, 1, 4, 12, 12)}
+PICTURE = picture()
 MLP = {"w": normal(23, 32, 16, scale=0.3), "b": normal(24, 16), "u": normal(25, 16, 8, scale=0.3)}
-BIAS = {"dropped bias": {"bias": 0.0}}
 
 
 def networks() -> Iterator[Model]:
@@ -20,7 +19,6 @@ def networks() -> Iterator[Model]:
     yield from _products()
     yield from _normalizations()
     yield from _means()
-    yield from _windows()
     yield from _attention()
     yield from _recurrence()
 
@@ -33,7 +31,14 @@ def _mlp(q: Arithmetic, v: Values, k: Knobs) -> list[Array]:
 def _products() -> Iterator[Model]:
     body = "a = MatMul(x, w) s = Add(a, b) r = Relu(s) p = MatMul(r, u) y = Softmax(p) "
     wrong = {**BIAS, "softmax over the wrong axis": {"axis": 0}}
-    yield Model(name="mlp", text=f"{X}(float[8, 8] y) {{ {body} }}", inputs=DRAWN, weights=MLP, compute=_mlp, knobs=wrong)
+    yield Model(
+        name="mlp",
+        text=f"{X}(float[8, 8] y) {{ {body} }}",
+        inputs=DRAWN,
+        weights=MLP,
+        compute=_mlp,
+        knobs=wrong,
+    )
     yield Model(
         name="mlp-of-any-batch",
         text=f"(float[N, 32] x) => (float[N, 8] y) {{ {body} }}",
@@ -97,7 +102,9 @@ def _layer_norm(q: Arithmetic, v: Values, k: Knobs) -> list[Array]:
     power = mean(q, q(centred * centred))
     if k.get("unbiased"):
         power = power * 32 / 31
-    return [q(q(q(centred / q(np.sqrt(power + k.get("epsilon", 1e-5)))) * v["g"]) + k.get("bias", 1.0) * v["h"])]
+    return [
+        q(q(q(centred / q(np.sqrt(power + k.get("epsilon", 1e-5)))) * v["g"]) + k.get("bias", 1.0) * v["h"])
+    ]
 
 
 def _normalizations() -> Iterator[Model]:
@@ -115,7 +122,8 @@ def _normalizations() -> Iterator[Model]:
     )
     yield Model(
         name="instance-norm",
-        text="(float[1, 4, 12, 12] x) => (float[1, 4, 12, 12] y) { y = InstanceNormalization<epsilon = 1e-5>(x, g, h) }",
+        text="(float[1, 4, 12, 12] x) => (float[1, 4, 12, 12] y) { "
+        "y = InstanceNormalization<epsilon = 1e-5>(x, g, h) }",
         inputs=PICTURE,
         weights={"g": 1 + normal(31, 4, scale=0.1), "h": normal(32, 4)},
         compute=_instance_norm,
@@ -125,7 +133,12 @@ def _normalizations() -> Iterator[Model]:
         name="batch-norm",
         text="(float[1, 4, 12, 12] x) => (float[1, 4, 12, 12] y) { y = BatchNormalization(x, g, h, m, s) }",
         inputs=PICTURE,
-        weights={"g": 1 + normal(33, 4, scale=0.1), "h": normal(34, 4), "m": normal(35, 4), "s": np.abs(normal(36, 4))},
+        weights={
+            "g": 1 + normal(33, 4, scale=0.1),
+            "h": normal(34, 4),
+            "m": normal(35, 4),
+            "s": np.abs(normal(36, 4)),
+        },
         compute=_batch_norm,
         knobs={**BIAS, "another epsilon": {"epsilon": 1e-3}},
     )
@@ -165,7 +178,8 @@ def _means() -> Iterator[Model]:
     )
     yield Model(
         name="mean-and-power",
-        text=f"{X}(float[8, 1] y, float[8, 1] z) {{ y = ReduceMean<axes = [-1]>(x) z = ReduceL2<axes = [-1]>(x) }}",
+        text=f"{X}(float[8, 1] y, float[8, 1] z) {{ "
+        "y = ReduceMean<axes = [-1]>(x) z = ReduceL2<axes = [-1]>(x) }",
         inputs=DRAWN,
         compute=lambda q, v, k: [mean(q, v["x"]), q(np.sqrt(q.total(q(v["x"] ** 2), 1)))],
     )
@@ -196,77 +210,6 @@ def _cumulative(q: Arithmetic, v: Values, k: Knobs) -> list[Array]:
     return [np.stack(found, 1)]
 
 
-def _patches(value: Array, size: int, padding: int, fill: float = 0.0) -> Array:
-    """Return the window of each pixel: N, C, H, W, size, size."""
-    wide = np.pad(value, ((0, 0), (0, 0), (padding, padding), (padding, padding)), constant_values=fill)
-    return np.lib.stride_tricks.sliding_window_view(wide, (size, size), axis=(2, 3))
-
-
-def _conv(q: Arithmetic, v: Values, k: Knobs) -> list[Array]:
-    given = np.roll(v["x"], k.get("shift", 0), 3)
-    windows = _patches(given, 3, 1, k.get("fill", 0.0)).transpose(0, 2, 3, 1, 4, 5).reshape(144, 36)
-    weight = v["w"][:, :, ::-1, ::-1] if k.get("flipped") else v["w"]
-    found = product(q, windows, weight.reshape(6, 36).T) + k.get("bias", 1.0) * v["b"]
-    return [np.maximum(q(found), 0).T.reshape(1, 6, 12, 12)]
-
-
-def _windows() -> Iterator[Model]:
-    head = "(float[1, 4, 12, 12] x) => "
-    yield Model(
-        name="conv",
-        text=f"{head}(float[1, 6, 12, 12] y) {{ c = Conv<pads = [1, 1, 1, 1]>(x, w, b) y = Relu(c) }}",
-        inputs=PICTURE,
-        weights={"w": normal(39, 6, 4, 3, 3, scale=0.3), "b": normal(40, 6)},
-        compute=_conv,
-        knobs={**BIAS, "wrong padding": {"fill": 1.0}, "a flipped kernel": {"flipped": True}, "shifted columns": {"shift": 1}},
-    )
-    yield Model(
-        name="average-pool",
-        text=f"{head}(float[1, 4, 12, 12] y) {{ y = AveragePool<kernel_shape = [3, 3], pads = [1, 1, 1, 1]>(x) }}",
-        inputs=PICTURE,
-        compute=_pool,
-        knobs={"padding is counted": {"counted": True}},
-    )
-    yield Model(
-        name="global-pool",
-        text=f"{head}(float[1, 4, 1, 1] y) {{ y = GlobalAveragePool(x) }}",
-        inputs=PICTURE,
-        compute=lambda q, v, k: [mean(q, v["x"].reshape(1, 4, 144))[..., None]],
-    )
-    yield Model(
-        name="max-pool",
-        text=f"{head}(float[1, 4, 12, 12] y) {{ e = Exp(x) y = MaxPool<kernel_shape = [3, 3], pads = [1, 1, 1, 1]>(e) }}",
-        inputs=PICTURE,
-        compute=lambda q, v, k: [_patches(q(np.exp(v["x"])), 3, 1, k.get("fill", -np.inf)).max((4, 5))],
-        knobs={"wrong padding": {"fill": 1.0}},
-    )
-    yield Model(
-        name="resize",
-        text=f"{head}(float[1, 4, 24, 24] y) <float[4] s = {{1.0, 1.0, 2.0, 2.0}}> {{ "
-        't = Tanh(x) y = Resize<mode = "linear", coordinate_transformation_mode = "half_pixel">(t, , s) }',
-        inputs=PICTURE,
-        compute=_resize,
-        knobs={"corners aligned": {"corners": True}, "nearest in place of linear": {"nearest": True}},
-    )
-
-
-def _pool(q: Arithmetic, v: Values, k: Knobs) -> list[Array]:
-    windows = _patches(v["x"], 3, 1).reshape(1, 4, 12, 12, 9)
-    count = _patches(np.ones_like(v["x"]), 3, 1).sum((4, 5))[..., None]
-    return [q(q.total(windows, 4) / (9 if k.get("counted") else count))[..., 0]]
-
-
-def _resize(q: Arithmetic, v: Values, k: Knobs) -> list[Array]:
-    at = np.arange(24) * 11 / 23 if k.get("corners") else (np.arange(24) + 0.5) / 2 - 0.5
-    at = np.round(at) if k.get("nearest") else at
-    at = np.clip(at, 0, 11)
-    low = np.minimum(np.floor(at).astype(int), 10)
-    share = at - low
-    tanh = q(np.tanh(v["x"]))
-    rows = q(tanh[:, :, low] * (1 - share)[:, None] + tanh[:, :, low + 1] * share[:, None])
-    return [q(rows[..., low] * (1 - share) + rows[..., low + 1] * share)]
-
-
 def _heads(q: Arithmetic, v: Values, k: Knobs) -> list[Array]:
     left, right = product(q, v["x"], v["wq"]), product(q, v["x"], v["wk"])
     scores = q(product(q, left, right.T) * k.get("scale", 0.25))
@@ -281,12 +224,28 @@ def _attention() -> Iterator[Model]:
     )
     weights = {"wq": normal(41, 32, 16, scale=0.2), "wk": normal(42, 32, 16, scale=0.2)}
     causal = np.triu(np.full((8, 8), -10000, np.float32), 1)
-    wrong = {"a missing scale": {"scale": 1.0}, "mask dropped": {"unmasked": True}, "mask shifted": {"shifted": True}}
-    yield Model(name="attention", text=text, inputs=DRAWN, weights={**weights, "m": causal}, compute=_heads, knobs=wrong)
+    wrong = {
+        "a missing scale": {"scale": 1.0},
+        "mask dropped": {"unmasked": True},
+        "mask shifted": {"shifted": True},
+    }
+    yield Model(
+        name="attention",
+        text=text,
+        inputs=DRAWN,
+        weights={**weights, "m": causal},
+        compute=_heads,
+        knobs=wrong,
+    )
     full = causal.copy()
     full[2] = -10000  # one row that may look at nothing
     yield Model(
-        name="attention-fully-masked", text=text, inputs=DRAWN, weights={**weights, "m": full}, compute=_heads, knobs=wrong
+        name="attention-fully-masked",
+        text=text,
+        inputs=DRAWN,
+        weights={**weights, "m": full},
+        compute=_heads,
+        knobs=wrong,
     )
 
 

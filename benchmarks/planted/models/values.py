@@ -77,7 +77,9 @@ def _small_divisor(q: Arithmetic, v: Values, k: Knobs) -> list[Array]:
 
 def _functions() -> Iterator[Model]:
     yield _simple(
-        "waves", _constant("s", 20.0) + "a = Mul(x, s) y = Sin(a)", lambda q, v, k: [q(np.sin(q(v["x"] * 20)))]
+        "waves",
+        _constant("s", 20.0) + "a = Mul(x, s) y = Sin(a)",
+        lambda q, v, k: [q(np.sin(q(v["x"] * 20)))],
     )
     yield _simple(
         "amplifying",
@@ -163,7 +165,9 @@ def _edges() -> Iterator[Model]:
         "specials",
         "l = Log(x) y = Sqrt(l)",
         lambda q, v, k: [q(np.sqrt(q(np.log(v["x"]))))],
-        np.where(np.arange(256).reshape(8, 32) % 9, np.exp(np.abs(normal(SEED, 8, 32))), 0.5).astype("float32"),
+        np.where(np.arange(256).reshape(8, 32) % 9, np.exp(np.abs(normal(SEED, 8, 32))), 0.5).astype(
+            "float32"
+        ),
     )
     yield _simple(
         "infinities",
