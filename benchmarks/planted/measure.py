@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
+from benchmarks.planted.allowed import allowed
 from benchmarks.planted.court import Court
 from benchmarks.planted.faults import OTHER, SECOND, Fault
 from benchmarks.planted.honest import Honest, bits_left
@@ -31,8 +32,10 @@ def measure(subject: Subject, court: Court, faults: list[Fault], kinds: list[Hon
 
 
 def _of_fault(subject: Subject, court: Court, fault: Fault, found: list[np.ndarray]) -> Row:
-    effect, size = _scale(subject, fault).effect(found)
-    return _row(subject, court, fault, _answer(subject, fault.run, found), effect, size)
+    scale = _scale(subject, fault)
+    effect, size = scale.effect(found)
+    row = _row(subject, court, fault, _answer(subject, fault.run, found), effect, size)
+    return msgspec.structs.replace(row, allowed=allowed(subject, scale, found, size)) if row.passes else row
 
 
 def _scale(subject: Subject, fault: Fault) -> Scale:

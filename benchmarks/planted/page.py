@@ -10,7 +10,7 @@ from benchmarks.planted.subject import BENEATH_EACH, BENEATH_RMS, DRAWS, VISIBLE
 TEMPLATE = Path(__file__).with_name("page.md")
 """The words of the page."""
 
-TEXT_WIDTH = 160
+TEXT_WIDTH = 420
 """Characters of a reason that the page shows."""
 
 MANY = 6
@@ -32,12 +32,19 @@ def page(results: Results) -> str:
         kinds=len({row.kind for row in faults}),
         cells=f"{len(rows):,}",
         parts=_table(
-            ("part", "visible faults found", "passed silently", "excluded", "honest accused"), _parts(rows)
+            (
+                "part",
+                "visible faults found",
+                "passed",
+                "passed by a documented rule",
+                "excluded",
+                "honest accused",
+            ),
+            _parts(rows),
         ),
-        kinds_table=_table(
-            ("fault", "found", "passed silently on", "between", "beneath", "verdicts"), _kinds(faults)
-        ),
+        kinds_table=_table(("fault", "found", "passed on", "between", "beneath", "verdicts"), _kinds(faults)),
         missed=_named([row for row in faults if row.is_missed]),
+        allowed=_allowed([row for row in faults if row.passes and row.allowed]),
         excluded=_named([row for row in faults if row.effect == "visible" and row.family == "excluded"]),
         honest_table=_table(("kind", "accused", "verdicts"), _honest(honest)),
         accused=_named([row for row in honest if row.is_accused]),
@@ -62,6 +69,7 @@ def _figures(rows: Sequence[Row]) -> tuple[str, ...]:
     return (
         _share(sum(row.family == "failed" for row in visible), len(visible)),
         str(sum(row.is_missed for row in visible)),
+        str(sum(row.passes and not row.is_missed for row in visible)),
         str(sum(row.family == "excluded" for row in visible)),
         _share(sum(row.is_accused for row in honest), len(honest)),
     )
@@ -76,7 +84,7 @@ def _kinds(faults: Sequence[Row]) -> list[tuple[str, ...]]:
     for kind in dict.fromkeys(row.kind for row in faults):
         own = [row for row in faults if row.kind == kind]
         visible = [row for row in own if row.effect == "visible"]
-        missed = [row.model for row in own if row.is_missed]
+        missed = [row.model for row in own if row.passes]
         between = [row for row in own if row.effect == "between"]
         found.append(
             (
@@ -115,6 +123,14 @@ def _named(rows: Sequence[Row]) -> str:
         for row in rows
     ]
     return _table(("kind", "model", "times its noise", "verdict", "reason"), shown) if shown else "None."
+
+
+def _allowed(rows: Sequence[Row]) -> str:
+    shown = []
+    for rule, model in dict.fromkeys((row.allowed, row.model) for row in rows):
+        own = [f"{row.kind} ({row.size:.2g})" for row in rows if (row.allowed, row.model) == (rule, model)]
+        shown.append((rule, model, ", ".join(own)))
+    return _table(("rule", "model", "faults (times the noise by hand)"), sorted(shown)) if shown else "None."
 
 
 def _words(rows: Sequence[Row]) -> list[str]:

@@ -17,6 +17,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         honest: Whether the answer is right.
         effect: By the measure by hand: ``visible``, ``between`` or ``beneath``.
         size: Largest error of an element in units of the rounding noise by hand.
+        allowed: The rule of the documentation by which a visible fault passes; empty without one.
         bits: Bits that agree with the truth; None where they do not decide.
         family: Of the verdict.
         verdict: Its word.
@@ -31,6 +32,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     family: str
     verdict: str
     reason: str = ""
+    allowed: str = ""
     bits: float | None = None
 
     @property
@@ -40,7 +42,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_missed(self) -> bool:
-        """Whether a visible fault passes."""
+        """Whether a visible fault passes, and no documented rule lets it."""
+        return self.passes and not self.allowed
+
+    @property
+    def passes(self) -> bool:
+        """Whether a visible fault passes, by a documented rule or not."""
         return not self.honest and self.effect == "visible" and self.family not in {"failed", "excluded"}
 
     @property

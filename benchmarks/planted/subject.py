@@ -7,7 +7,7 @@ import ml_dtypes
 import msgspec
 import numpy as np
 
-from benchmarks.planted.arithmetic import Array, Drawn, Rounded
+from benchmarks.planted.arithmetic import DTYPES, Array, Drawn, Rounded
 from benchmarks.planted.court import Court
 from benchmarks.planted.models.model import Model
 from harness.core.value import NamedValues, Sequence, Tensor, Value, tensor
@@ -20,6 +20,8 @@ VISIBLE_RMS = 16.0
 """Root mean square of an output's errors over their noise from which on a fault is visible."""
 BENEATH_EACH, BENEATH_RMS = 16.0, 3.0
 """Below both a fault is beneath the rounding noise."""
+LOST = 0.5
+"""Rounding that moves an output by more than this part of its size decides it alone: nothing is visible."""
 
 VISIBLE, BETWEEN, BENEATH = "visible", "between", "beneath"
 
@@ -28,9 +30,16 @@ class Scale:
     """The truth of one run, and the rounding noise about it; nothing of it comes from the harness."""
 
     def __init__(
-        self, model: Model, inputs: Mapping[str, Array], honest: list[Array], own: str | None = None
+        self,
+        model: Model,
+        inputs: Mapping[str, Array],
+        honest: list[Array],
+        own: str | None = None,
+        unit: str | None = None,
     ) -> None:
         self.honest = honest
+        self.inputs = inputs
+        self.unit = unit and DTYPES[unit]
         own = own or own_type(model)
         self.truth = model.run(Rounded(), inputs)
         draws = [model.run(Drawn(seed, own), inputs) for seed in range(DRAWS)]
@@ -67,15 +76,18 @@ class Scale:
         open_here = np.any([_same(found, one) for one in known], axis=0)
         if (odd & ~open_here).any():
             return np.inf, np.inf
-        noise = self._noise(index)
+        noise, decides = self._noise(index)
+        if decides:
+            return 0.0, 0.0
         with np.errstate(all="ignore"):
             off = np.minimum(np.abs(given - right), np.abs(given - near)) / noise
         off = off[~odd & np.isfinite(right)]
         return (float(off.max(initial=0)), float(np.sqrt(np.mean(off**2))) if off.size else 0.0)
 
-    def _noise(self, index: int) -> Array:
+    def _noise(self, index: int) -> tuple[Array, bool]:
+        """Return the noise of each element, and whether rounding alone decides the output."""
         honest, truth = self.honest[index], np.asarray(self.truth[index], np.float64)
-        limits = ml_dtypes.finfo(honest.dtype)
+        limits = ml_dtypes.finfo(self.unit or honest.dtype)
         with np.errstate(all="ignore"):
             errors = np.array([np.asarray(draw[index], np.float64) - truth for draw in self.draws])
             spread = np.sqrt(np.mean(np.where(np.isfinite(errors), errors, 0) ** 2, axis=0))
@@ -83,7 +95,10 @@ class Scale:
             share = np.median(spread[known] / np.abs(truth[known])) if known.any() else 0.0
             usual = 0.5 * share * np.abs(truth)
             unit = np.abs(truth) * float(limits.eps) / 2
-        return np.maximum.reduce([spread, usual, unit, np.full_like(truth, float(limits.tiny))])
+            decides = np.mean(spread**2) > LOST**2 * np.mean(np.where(np.isfinite(truth), truth, 0) ** 2)
+        return np.maximum.reduce([spread, usual, unit, np.full_like(truth, float(limits.tiny))]), bool(
+            decides
+        )
 
 
 def _same(one: Array, other: Array) -> Array:
