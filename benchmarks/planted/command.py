@@ -18,6 +18,7 @@ from benchmarks.planted.measure import measure
 from benchmarks.planted.models import models
 from benchmarks.planted.models.model import Model
 from benchmarks.planted.page import page
+from benchmarks.planted.real import differing, records_of
 from benchmarks.planted.rows import Results, Row
 from benchmarks.planted.subject import Subject
 from harness.corpus.cache import ENVIRONMENT
@@ -37,7 +38,10 @@ def main() -> int:
         for one, found in zip(asked, processes.map(rows_of, [one.name for one in asked]), strict=True):
             rows += found
             print(f"{one.name}: {len(found)} answers", flush=True)
+    real, otherwise = differing(rows, records_of(tuple(one.name for one in asked)))
     results = Results(
+        real=real,
+        otherwise=tuple(otherwise),
         environment=_environment(),
         models=tuple(one.name for one in asked),
         seconds=time.monotonic() - started,
@@ -46,6 +50,7 @@ def main() -> int:
     arguments.out.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1))
     if arguments.page:
         arguments.page.write_text(page(results), encoding="utf-8")
+    print(*(f"OTHERWISE {text}" for text in otherwise), sep="\n")
     missed = [row for row in rows if row.is_missed]
     accused = [row for row in rows if row.is_accused]
     for row in (*missed, *accused):

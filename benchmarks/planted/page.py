@@ -45,6 +45,8 @@ def page(results: Results) -> str:
         kinds_table=_table(("fault", "found", "passed on", "between", "beneath", "verdicts"), _kinds(faults)),
         missed=_named([row for row in faults if row.is_missed]),
         allowed=_allowed([row for row in faults if row.passes and row.allowed]),
+        real=results.real,
+        otherwise="\n".join(f"* {text}" for text in results.otherwise) or "None is judged otherwise.",
         excluded=_named([row for row in faults if row.effect == "visible" and row.family == "excluded"]),
         honest_table=_table(("kind", "accused", "verdicts"), _honest(honest)),
         accused=_named([row for row in honest if row.is_accused]),

@@ -57,12 +57,17 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):
-    """All rows, and where they were made."""
+    """All rows, and where they were made.
+
+    ``real`` is how many of them were planted in real sessions, too, ``otherwise`` what was said otherwise there.
+    """
 
     environment: dict[str, str]
     models: tuple[str, ...]
     seconds: float
     rows: tuple[Row, ...]
+    real: int = 0
+    otherwise: tuple[str, ...] = ()
 
 
 def is_aside(name: str) -> bool:
