@@ -18,7 +18,7 @@ from benchmarks.planted.measure import measure
 from benchmarks.planted.models import models
 from benchmarks.planted.models.model import Model
 from benchmarks.planted.page import page
-from benchmarks.planted.real import differing, records_of
+from benchmarks.planted.real import differing, provider_of, records_of
 from benchmarks.planted.rows import Results, Row
 from benchmarks.planted.subject import Subject
 from harness.corpus.cache import ENVIRONMENT
@@ -42,6 +42,9 @@ def main() -> int:
     results = Results(
         real=real,
         otherwise=tuple(otherwise),
+        providers=tuple(
+            provider_of(rows, tuple(one.name for one in asked), name) for name in arguments.provider or ()
+        ),
         environment=_environment(),
         models=tuple(one.name for one in asked),
         seconds=time.monotonic() - started,
@@ -93,6 +96,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=Path("planted.json"), help="where the results go")
     parser.add_argument("--page", type=Path, help="where the page goes, such as docs/reference/planted.md")
     parser.add_argument("--model", action="append", help="this model only; may be repeated")
+    parser.add_argument("--provider", action="append", help="a target of matrices/local.toml, too")
     parser.add_argument("--jobs", type=int, default=2, help="processes at once")
     return parser.parse_args()
 

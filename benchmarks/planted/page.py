@@ -47,6 +47,7 @@ def page(results: Results) -> str:
         allowed=_allowed([row for row in faults if row.passes and row.allowed]),
         real=results.real,
         otherwise="\n".join(f"* {text}" for text in results.otherwise) or "None is judged otherwise.",
+        providers=_providers(results),
         excluded=_named([row for row in faults if row.effect == "visible" and row.family == "excluded"]),
         honest_table=_table(("kind", "accused", "verdicts"), _honest(honest)),
         accused=_named([row for row in honest if row.is_accused]),
@@ -125,6 +126,28 @@ def _named(rows: Sequence[Row]) -> str:
         for row in rows
     ]
     return _table(("kind", "model", "times its noise", "verdict", "reason"), shown) if shown else "None."
+
+
+def _providers(results: Results) -> str:
+    if not results.providers:
+        return "No other provider was asked for."
+    head = ("target", "models that pass", "visible faults found in them", "pass all the same")
+    lines = [
+        (
+            one.name,
+            str(one.passed),
+            _share(one.visible - len(one.missed), one.visible),
+            ", ".join(f"{kind}: {model}" for kind, model, _ in one.missed),
+        )
+        for one in results.providers
+    ]
+    own = [
+        (one.name, model, verdict, reason[:TEXT_WIDTH].replace("|", "/"))
+        for one in results.providers
+        for model, verdict, reason in one.failed
+    ]
+    failing = _table(("target", "model", "verdict", "reason"), own) if own else "None."
+    return f"{_table(head, lines)}\n\nFailures of the providers' own, without a fault:\n\n{failing}"
 
 
 def _allowed(rows: Sequence[Row]) -> str:

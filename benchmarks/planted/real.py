@@ -4,11 +4,15 @@ It shows that the court of this bench says what a run says.
 """
 
 import tempfile
+import tomllib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from benchmarks.planted.models import models
-from benchmarks.planted.rows import Row
+from benchmarks.planted.rows import Provider, Row
 from harness.core.record import Record
+from harness.core.verdict import Family
 from harness.engine.engine import Engine
 from harness.engine.events import Finished
 from harness.engine.prepare import open_suites
@@ -16,6 +20,8 @@ from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 
 HOOK = Path(__file__).with_name("hook")
+
+LOCAL = Path(__file__).parents[2] / "matrices" / "local.toml"
 
 UNHOOKED = frozenset({"to-bfloat16"})
 """Models whose outputs numpy has no type for: sessions give them by a method that the hook lacks."""
@@ -33,13 +39,21 @@ PLANTS = {
 }
 """Fault of this bench -> what the hook is told."""
 
+CPU = {"provider": "CPUExecutionProvider"}
 
-def records_of(names: tuple[str, ...]) -> dict[tuple[str, str], Record]:
-    """Return kind and model -> the record of a run, the honest target's under the kind ``""``."""
+
+def records_of(names: tuple[str, ...], provider: Mapping[str, object] = CPU) -> dict[tuple[str, str], Record]:
+    """Return kind and model -> the record of a run, the honest target's under the kind ``""``.
+
+    Args:
+        names: The models.
+        provider: What a target has beside its name and its environment.
+    """
     asked = {"honest": "", **{f"fault-{index}": told for index, told in enumerate(PLANTS.values())}}
     kinds = dict(zip(asked, ("", *PLANTS), strict=True))
+    own: Any = provider.get("env", {})
     targets = [
-        {"name": name, "provider": "CPUExecutionProvider", "env": {"PYTHONPATH": str(HOOK), "PLANTED": told}}
+        {**provider, "name": name, "env": {**own, "PYTHONPATH": str(HOOK), "PLANTED": told}}
         for name, told in asked.items()
     ]
     with tempfile.TemporaryDirectory() as temporary:
@@ -61,6 +75,28 @@ def records_of(names: tuple[str, ...]) -> dict[tuple[str, str], Record]:
             engine.close()
         cells = {cell.id: (kinds[cell.target], cell.model.partition("/")[0]) for cell in plan.cells}
     return {cells[record.cell]: record for record in records}
+
+
+def provider_of(rows: list[Row], names: tuple[str, ...], target: str) -> Provider:
+    """Return what is said of a target of ``matrices/local.toml``, without and with faults."""
+    table = tomllib.loads(LOCAL.read_text(encoding="utf-8"))
+    found = records_of(names, next(one for one in table["target"] if one["name"] == target))
+    known = {(row.kind, row.model) for row in rows if row.effect == "visible"}
+    honest = {model: record for (kind, model), record in found.items() if not kind}
+    passed = {model for model, record in honest.items() if record.family is Family.PASSED}
+    visible = {key: record for key, record in found.items() if key in known and key[1] in passed}
+    failed = [(name, one) for name, one in honest.items() if one.family is Family.FAILED]
+    return Provider(
+        name=target,
+        passed=len(passed),
+        failed=tuple((name, one.verdict.value, one.reason) for name, one in failed),
+        visible=len(visible),
+        missed=tuple(
+            (*key, record.verdict.value)
+            for key, record in visible.items()
+            if record.family is not Family.FAILED
+        ),
+    )
 
 
 def differing(rows: list[Row], records: dict[tuple[str, str], Record]) -> tuple[int, list[str]]:

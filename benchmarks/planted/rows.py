@@ -56,10 +56,28 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         return self.honest and self.family == "failed"
 
 
+class Provider(msgspec.Struct, frozen=True, kw_only=True):
+    """What was said of a real provider, and of faults planted in its sessions.
+
+    Attributes:
+        name: Of its target in ``matrices/local.toml``.
+        passed: Models that it passes without a fault.
+        failed: Model, verdict and reason of those that it fails by itself.
+        visible: Visible faults in models that it passes.
+        missed: Fault, model, verdict of those that do not fail.
+    """
+
+    name: str
+    passed: int
+    failed: tuple[tuple[str, str, str], ...]
+    visible: int
+    missed: tuple[tuple[str, str, str], ...]
+
+
 class Results(msgspec.Struct, frozen=True, kw_only=True):
     """All rows, and where they were made.
 
-    ``real`` is how many of them were planted in real sessions, too, ``otherwise`` what was said otherwise there.
+    ``real`` of them were planted in real sessions, too, ``otherwise`` is what was said otherwise there.
     """
 
     environment: dict[str, str]
@@ -68,6 +86,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[Row, ...]
     real: int = 0
     otherwise: tuple[str, ...] = ()
+    providers: tuple[Provider, ...] = ()
 
 
 def is_aside(name: str) -> bool:

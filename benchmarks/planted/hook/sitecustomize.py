@@ -1,6 +1,7 @@
 """A session with a fault, in the processes of a target whose module path has this folder.
 
-The variable ``PLANTED`` has a run and a change: ``first:off by 1e-3``. Nothing is imported before onnxruntime is.
+The variable ``PLANTED`` has a run and a change: ``first:off by 1e-3``. Nothing is imported
+before onnxruntime.
 """
 
 import importlib.util
