@@ -60,12 +60,14 @@ def _of_honest(subject: Subject, court: Court, kind: Honest, found: list[np.ndar
     if not kind.bits:
         return row
     bits = bits_left(subject, found)
+    if np.isinf(bits) and row.verdict == "precision_loss":
+        return msgspec.structs.replace(row, honest=False, effect="between")
     if bits < kind.bits - MARGIN:
         name = f"{kind.name}: too few bits are left"
         return msgspec.structs.replace(row, kind=name, honest=False, effect="visible", bits=bits)
     if bits < kind.bits + MARGIN and row.verdict == "precision_loss":
         return msgspec.structs.replace(row, honest=False, effect="between", bits=bits)
-    return msgspec.structs.replace(row, bits=bits)
+    return msgspec.structs.replace(row, bits=None if np.isinf(bits) else bits)
 
 
 def _row(subject: Subject, court: Court, kind: Fault | Honest, answer: Ran, effect: str, size: float) -> Row:

@@ -289,6 +289,7 @@ WHOLE: dict[str, Change] = {
     "next position": lambda value: (
         np.where(value > 0, value - 1, value + 1) if value.dtype == np.int64 else None
     ),
+    "three positions on": lambda value: value + 3 if value.dtype == np.int64 else None,
     "one flag flipped": _flip,
     "all flags flipped": lambda value: ~value if value.dtype == np.bool_ else None,
     "whole numbers: last row zero": lambda value: _row(value, _set_row(-1, 0)),
