@@ -12,7 +12,7 @@ from harness.core.output_metrics import OutputMetrics
 from harness.core.policy_terms import PolicyTerm
 from harness.core.reference import Adjudication, ReferenceCheck
 from harness.core.scenario import Observations
-from harness.core.verdict import Family, Phase, Verdict
+from harness.core.verdict import Family, Phase, Verdict, lacks_target
 from harness.core.work import Unchecked
 
 SCHEMA = 1
@@ -331,6 +331,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def rests_on_weak_golden(self) -> bool:
         """Whether the EP's answer passes by a golden that is weak."""
         return bool(self.weak_golden) and self.verdict.family is Family.PASSED
+
+    @property
+    def lacks_target(self) -> bool:
+        """Whether its target cannot be used."""
+        return lacks_target(self.verdict, self.phase)
 
     @property
     def flaky(self) -> bool:

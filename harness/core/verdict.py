@@ -129,3 +129,8 @@ class Cause(StrEnum):
     VERSION_CONFLICT = "version_conflict"
     NO_DEVICE = "no_device"
     REGISTRATION_FAILED = "registration_failed"
+
+
+def lacks_target(verdict: Verdict, phase: Phase | None) -> bool:
+    """Return whether a cell's target cannot be used, rather than something that one cell needs."""
+    return verdict is Verdict.UNAVAILABLE and phase is not Phase.CREATE

@@ -7,7 +7,7 @@ import msgspec
 from harness.core.cell import Cell
 from harness.core.record import Placement, Record
 from harness.core.text import visible
-from harness.core.verdict import Family, Verdict
+from harness.core.verdict import Family
 from harness.plan.plan import Plan
 
 EDGE = 1024
@@ -29,7 +29,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 def outcome_of(record: Record, cell: Cell, plan: Plan) -> Outcome:
     """Return how the test of a cell ends; the plan has required targets and expectations."""
-    if record.verdict is Verdict.UNAVAILABLE and plan.target(record.target).required:
+    if record.lacks_target and plan.target(record.target).required:
         return Outcome("failed", _failure(record, f"required target unavailable: {summary(record)}"))
     if not record.expected:
         return Outcome("failed", _failure(record, summary(record)))

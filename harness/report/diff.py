@@ -184,7 +184,7 @@ def compare(old: MergedRun, new: MergedRun, *, names: tuple[str, str]) -> Diff:
     compared = sum(_have_results(record, after.get(cell)) for cell, record in before.items())
     changed = sum(_have_results(before.get(one.cell), after.get(one.cell)) for one in found)
     kinds = Counter(change.kind for change in found)
-    unavailable = {record.target for _, record in new.records if record.verdict is Verdict.UNAVAILABLE}
+    unavailable = {record.target for _, record in new.records if record.lacks_target}
     return Diff(
         schema=_DIFF_SCHEMA,
         old=names[0],

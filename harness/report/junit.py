@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from harness.core.errors import one_line
 from harness.core.text import visible
-from harness.core.verdict import Family, Verdict
+from harness.core.verdict import Family, lacks_target
 from harness.report.rows import CellRow, TargetRow
 from harness.report.view import Report
 
@@ -71,7 +71,7 @@ def _outcome(cell: CellRow, *, required: bool) -> str:
     """Return the element of a case; empty if it passed."""
     if cell.family is Family.MISSING:
         return "error"
-    if not cell.expected or (required and cell.verdict is Verdict.UNAVAILABLE):
+    if not cell.expected or (required and lacks_target(cell.verdict, cell.phase)):
         return "failure"
     return "skipped" if cell.family in _SKIPPED or cell.family is Family.FAILED else ""
 

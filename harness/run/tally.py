@@ -6,7 +6,7 @@ import msgspec
 
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.record import Record
-from harness.core.verdict import Family, Phase, Verdict, says_nothing
+from harness.core.verdict import Family, Verdict, says_nothing
 from harness.plan.plan import Plan
 from harness.run.not_judged import Cause, Group, add_to, says_nothing_yet
 
@@ -84,8 +84,7 @@ class TargetRow(msgspec.Struct, kw_only=True):
         )
         self.without_noise += bool(record.no_spread)
         self.unchecked += bool(record.unchecked)
-        # Some cells alone, because the machine lacks something, are no target that is not there.
-        if record.verdict is Verdict.UNAVAILABLE and record.phase is not Phase.CREATE:
+        if record.lacks_target:
             self.reason = self.reason or f"{record.cause}: {record.reason}"
 
 
