@@ -24,7 +24,7 @@ MOST_NODES = 16
 DOMINANT = 16.0
 """How many times as far from the CPU EP as every other node the guilty one must be.
 
-The factor from which on the harness calls an error suspicious, above rounding noise."""
+Planted faults count as visible from so many times the rounding noise on; see docs/reference/detection.md."""
 
 OF_TOGETHER = 0.5
 """Share of its error among the others that a node must have alone, if it does not need them."""
