@@ -62,7 +62,7 @@ class Drawn:
         """Return one of the two neighbours; what the type can hold stays."""
         exact = np.asarray(value, np.float64)
         if self.jitter and self.dtype is not np.float64:
-            digits = ml_dtypes.finfo(self.dtype).nmant
+            digits = ml_dtypes.finfo(self.dtype).nmant  # type: ignore[no-untyped-call]
             unit = np.ldexp(1.0, np.frexp(np.abs(np.where(np.isfinite(exact), exact, 0)))[1] - 1 - digits)
             exact = exact + self.rng.uniform(-0.4999, 0.4999, exact.shape) * unit
         return exact.astype(self.dtype).astype(np.float64)
@@ -119,4 +119,4 @@ def tf32(value: Array) -> Array:
 
 def erf(value: Array) -> Array:
     """Return the error function in float64."""
-    return np.vectorize(math.erf, otypes=[np.float64])(value)
+    return np.asarray(np.vectorize(math.erf, otypes=[np.float64])(value))

@@ -61,7 +61,7 @@ def bits_left(subject: Subject, found: list[Array]) -> float:
             return -np.inf  # the precision does not reach as far as the answer
         finite = np.isfinite(given) & np.isfinite(right)
         size = np.sqrt(np.mean(right[finite] ** 2)) if finite.any() else 0.0
-        tiny = float(ml_dtypes.finfo(value.dtype).tiny)  # what is subnormal may be flushed
+        tiny = float(ml_dtypes.finfo(value.dtype).tiny)  # type: ignore[no-untyped-call]  # subnormals may be flushed
         off = np.maximum(np.abs(given[finite] - right[finite]) - tiny, 0)
         error = np.sqrt(np.mean(off**2)) if finite.any() else 0.0
         if error and size:
@@ -106,7 +106,7 @@ def _flushed(subject: Subject) -> list[Array] | None:
     def flush(value: Array) -> Array:
         if not is_float(value):
             return value
-        least = value.dtype.type(ml_dtypes.finfo(value.dtype).tiny)
+        least = value.dtype.type(ml_dtypes.finfo(value.dtype).tiny)  # type: ignore[no-untyped-call]
         return np.where(np.abs(value) < least, np.zeros_like(value), value)
 
     found = [flush(value) for value in subject.honest]

@@ -83,7 +83,7 @@ def _share(count: int, of: int) -> str:
 
 
 def _kinds(faults: Sequence[Row]) -> list[tuple[str, ...]]:
-    found = []
+    found: list[tuple[str, ...]] = []
     for kind in dict.fromkeys(row.kind for row in faults):
         own = [row for row in faults if row.kind == kind]
         visible = [row for row in own if row.effect == "visible"]
@@ -103,7 +103,7 @@ def _kinds(faults: Sequence[Row]) -> list[tuple[str, ...]]:
 
 
 def _honest(rows: Sequence[Row]) -> list[tuple[str, ...]]:
-    found = []
+    found: list[tuple[str, ...]] = []
     for kind in dict.fromkeys(row.kind for row in rows):
         own = [row for row in rows if row.kind == kind]
         found.append(
@@ -164,7 +164,7 @@ def _words(rows: Sequence[Row]) -> list[str]:
 
 def _by_model(results: Results) -> list[tuple[str, ...]]:
     words = _words(results.rows)
-    found = []
+    found: list[tuple[str, ...]] = []
     for model in results.models:
         counts = Counter(row.verdict for row in results.rows if row.model == model and not row.honest)
         found.append(

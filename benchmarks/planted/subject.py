@@ -87,7 +87,7 @@ class Scale:
     def _noise(self, index: int) -> tuple[Array, bool]:
         """Return the noise of each element, and whether rounding alone decides the output."""
         honest, truth = self.honest[index], np.asarray(self.truth[index], np.float64)
-        limits = ml_dtypes.finfo(self.unit or honest.dtype)
+        limits = ml_dtypes.finfo(self.unit or honest.dtype)  # type: ignore[no-untyped-call]
         with np.errstate(all="ignore"):
             errors = np.array([np.asarray(draw[index], np.float64) - truth for draw in self.draws])
             spread = np.sqrt(np.mean(np.where(np.isfinite(errors), errors, 0) ** 2, axis=0))
@@ -103,7 +103,7 @@ class Scale:
 
 def _same(one: Array, other: Array) -> Array:
     left, right = (np.asarray(value, np.float64) for value in (one, other))
-    return (left == right) | (np.isnan(left) & np.isnan(right))
+    return np.asarray((left == right) | (np.isnan(left) & np.isnan(right)))
 
 
 class Subject:

@@ -58,9 +58,7 @@ def admitted(records: Iterable[Record]) -> tuple[Key, ...]:
             {
                 (one.suite, one.model)
                 for one in records
-                if one.provider == CPU
-                and one.verdict is Verdict.PASS
-                and not (one.weak_golden or one.suspicious)
+                if one.provider == CPU and one.verdict is Verdict.PASS and not one.weak_golden
             }
         )
     )

@@ -1,6 +1,7 @@
 """Faults in the elements of an output, whatever computed it."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -82,8 +83,8 @@ def _stale(*, floats: bool) -> Callable[[Subject], list[Array] | None]:
     return make
 
 
-def _with(value: Array, index: object, new: object) -> Array:
-    value[index] = new  # type: ignore[index]
+def _with(value: Array, index: Any, new: Any) -> Array:
+    value[index] = new
     return value
 
 
@@ -136,7 +137,7 @@ def _offset(share: float) -> Change:
     def change(value: Array) -> Array:
         wide = np.asarray(value, np.float64)
         most = np.abs(wide[np.isfinite(wide)]).max(initial=0)
-        return (wide + share * most).astype(value.dtype)
+        return np.asarray(wide + share * most).astype(value.dtype)
 
     return change
 

@@ -24,12 +24,15 @@ def choices() -> Iterator[Model]:
 
 def _away(value: Array) -> Array:
     """Round half away from zero, as C's ``round`` does; ONNX rounds half to even."""
-    return np.trunc(value + np.copysign(0.5, value))
+    return np.asarray(np.trunc(value + np.copysign(0.5, value)))
 
 
 def _exact() -> Iterator[Model]:
     halves = "h = Constant<value_float = 0.5>() q = Constant<value_float = 0.25>() "
-    rounds = {"half away from zero": {"f": _away}, "Floor in place of Round": {"f": np.floor}}
+    rounds: dict[str, Knobs] = {
+        "half away from zero": {"f": _away},
+        "Floor in place of Round": {"f": np.floor},
+    }
     for name, body, change in (
         ("round-of-product", "m = Mul(x, h) y = Round(m)", lambda x: x * 0.5),
         ("round-of-sum", "m = Add(x, h) y = Round(m)", lambda x: x + 0.5),
@@ -38,7 +41,7 @@ def _exact() -> Iterator[Model]:
             name=name,
             text=f"{X}(float[8, 32] y) {{ {halves} {body} }}",
             inputs=WHOLE,
-            compute=lambda q, v, k, change=change: [k.get("f", np.round)(change(v["x"]))],
+            compute=lambda q, v, k, change=change: [k.get("f", np.round)(change(v["x"]))],  # type: ignore[misc]
             knobs=rounds,
         )
     for name, operator, right, wrong in (
@@ -51,7 +54,7 @@ def _exact() -> Iterator[Model]:
             name=name,
             text=f"{X}({kind}[8, 32] y) {{ {halves} m = Mul(x, q) y = {operator}(m) }}",
             inputs=WHOLE,
-            compute=lambda q, v, k, right=right: [k.get("f", right)(v["x"] * 0.25)],
+            compute=lambda q, v, k, right=right: [k.get("f", right)(v["x"] * 0.25)],  # type: ignore[misc]
             knobs={"another rounding to whole numbers": {"f": wrong}},
         )
     yield Model(
@@ -82,7 +85,7 @@ def _flags() -> Iterator[Model]:
             name=name,
             text=f"{X}(bool[8, 32] y) {{ {one} a = Add(x, o) y = {operator}(a, t) }}",
             inputs=WHOLE,
-            compute=lambda q, v, k, right=right: [k.get("f", right)(v["x"] + 1, 2)],
+            compute=lambda q, v, k, right=right: [k.get("f", right)(v["x"] + 1, 2)],  # type: ignore[misc]
             knobs={"another comparison at equality": {"f": wrong}},
         )
     yield Model(
@@ -146,8 +149,8 @@ def _positions() -> Iterator[Model]:
 
 def _first(value: Array, k: Knobs) -> Array:
     if k.get("last"):
-        return value.shape[-1] - 1 - np.argmax(value[..., ::-1], -1)[..., None]
-    return np.argmax(value, -1)[..., None]
+        return np.asarray(value.shape[-1] - 1 - np.argmax(value[..., ::-1], -1)[..., None])
+    return np.asarray(np.argmax(value, -1)[..., None])
 
 
 def _argmax(q: Arithmetic, v: Values, k: Knobs) -> list[Array]:

@@ -224,7 +224,7 @@ def _attention() -> Iterator[Model]:
     )
     weights = {"wq": normal(41, 32, 16, scale=0.2), "wk": normal(42, 32, 16, scale=0.2)}
     causal = np.triu(np.full((8, 8), -10000, np.float32), 1)
-    wrong = {
+    wrong: dict[str, Knobs] = {
         "a missing scale": {"scale": 1.0},
         "mask dropped": {"unmasked": True},
         "mask shifted": {"shifted": True},

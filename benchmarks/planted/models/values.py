@@ -130,13 +130,13 @@ def _gelu(q: Arithmetic, v: Values, k: Knobs) -> list[Array]:
 
 def _gelu_of(x: Array, k: Knobs) -> Array:
     if k.get("tanh"):
-        return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+        return np.asarray(0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))))
     if k.get("coarse"):  # Abramowitz and Stegun 7.1.25, off by 2.5e-5
         a = np.abs(x) / np.sqrt(2)
         t = 1 / (1 + 0.47047 * a)
         e = 1 - (0.3480242 * t - 0.0958798 * t**2 + 0.7478556 * t**3) * np.exp(-a * a)
-        return 0.5 * x * (1 + np.sign(x) * e)
-    return 0.5 * x * (1 + erf(x / np.sqrt(2)))
+        return np.asarray(0.5 * x * (1 + np.sign(x) * e))
+    return np.asarray(0.5 * x * (1 + erf(x / np.sqrt(2))))
 
 
 def _any_sigmoid(x: Array, k: Knobs) -> Array:
