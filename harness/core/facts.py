@@ -3,11 +3,12 @@
 import msgspec
 
 from harness.core.agreement import Agreement
+from harness.core.ended import Ended, OwnCpu
 from harness.core.generated import Generation
 from harness.core.latency import Latency
 from harness.core.other_check import OtherCheck
 from harness.core.output_metrics import OutputMetrics
-from harness.core.record import Ended, OptionEffect, OwnCpu, Placement, Record, Repeats
+from harness.core.record import OptionEffect, Placement, Record, Repeats
 from harness.core.reference import ReferenceCheck
 from harness.core.scenario import Observations
 from harness.core.verdict import Phase

@@ -2,8 +2,8 @@
 
 import re
 
+from harness.core.ended import OwnCpu
 from harness.core.facts import Facts
-from harness.core.record import OwnCpu
 
 _VERSION = re.compile(
     r"is under development and support for this is limited"  # an opset that is not released yet

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.core.cell import Cell
+from harness.core.ended import Ended
 from harness.core.errors import one_line
-from harness.core.record import SCHEMA, Ended, Record
+from harness.core.record import SCHEMA, Record
 from harness.core.verdict import Verdict
 
 _PACKAGE = Path(__file__).parents[1]

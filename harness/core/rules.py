@@ -7,19 +7,21 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from harness.core import wording
+from harness.core.ended import Ended
 from harness.core.facts import Facts, facts_for_other_inputs
 from harness.core.generated import disagreeing, where
 from harness.core.judged import wrong_for_other_inputs
 from harness.core.judgement import Judged
 from harness.core.judging import WRONG_VALUES, Judging, by_expected_data, judging_of
 from harness.core.own_cpu import lacks, lacks_kernels, lacks_operator, refuses_inputs, refusing_cpu
-from harness.core.precision import PRECISION_CASTS
-from harness.core.record import Ended, Placement, Repeats
+from harness.core.placed import verdict_by_placement
+from harness.core.record import Repeats
 from harness.core.verdict import Phase, Verdict
 
 FOR_OTHER_INPUTS = "for other inputs in the same session"
 """The first words of a reason that is about these."""
 
+_STALE = "is the output for the inputs before, bit for bit"
 _FORM = frozenset({Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH})
 
 
@@ -237,8 +239,7 @@ def other_inputs(judging: Judging) -> Found | None:
         return None
     for one in others.outputs:
         if one.fault is not None and one.row.details is not None and one.row.details.stale:
-            what = f"{wording.output(one.row.name)} is the output for the inputs before, bit for bit"
-            return Found(found.verdict, f"{FOR_OTHER_INPUTS} {what}")
+            return Found(found.verdict, f"{FOR_OTHER_INPUTS} {wording.output(one.row.name)} {_STALE}")
     return Found(found.verdict, f"{FOR_OTHER_INPUTS}: {found.reason}")
 
 
@@ -247,7 +248,7 @@ def right(judging: Judging) -> Found | None:
     placement = judging.facts.placement
     if placement is None:
         return Found(Verdict.HARNESS_ERROR, "the record has neither how the cell ended nor where it ran")
-    verdict, reason = _by_placement(placement, converted=judging.facts.converted)
+    verdict, reason = verdict_by_placement(placement, converted=judging.facts.converted)
     resolved = "" if judging.resolution is None else judging.resolution.reason
     if resolved and judging.dispute:
         resolved += f"; the golden is disputed: {judging.dispute}"
@@ -312,7 +313,7 @@ def _beyond_doubt(judging: Judging) -> Found | None:
         if wrong_for_other_inputs(row, first.get(row.name), judging.policy):
             stale = row.details is not None and row.details.stale
             error = f"has a relative error of {row.relative_error or 1.0:.2g}"
-            what = "is the output for the inputs before, bit for bit" if stale else error
+            what = _STALE if stale else error
             return Found(Verdict.MISMATCH, f"{FOR_OTHER_INPUTS} {wording.output(row.name)} {what}")
     return None
 
@@ -336,35 +337,6 @@ def _results(repeats: Repeats) -> str:
         f"{repeats.distinct} different results in {repeats.sessions} {sessions} of {repeats.runs} {runs}"
         f"{far}{count}"
     )
-
-
-def _by_placement(placement: Placement, *, converted: bool) -> Found:
-    """Return the verdict on a right answer, and in words what ran elsewhere.
-
-    Operators that only work on shapes stay on the CPU by design of onnxruntime
-    (``fallback_cpu_capability.cc``) and do not demote a pass. An EP that takes only the casts that a
-    conversion added has computed nothing of the model.
-    """
-    if placement.is_unknown:
-        return Found(Verdict.FALLBACK, "nothing shows which provider ran the nodes")
-    if not placement.ep_nodes and not placement.cpu_nodes:
-        return Found(Verdict.FOLDED, "no node was left to run")
-    if not placement.ep_nodes:
-        return Found(Verdict.FALLBACK, f"no node ran on the EP; on the CPU: {_counts(placement.cpu_ops)}")
-    compute = {op: count for op, count in placement.cpu_ops.items() if op not in placement.shape_ops}
-    if converted and placement.ep_ops.keys() <= PRECISION_CASTS and not compute.keys() <= PRECISION_CASTS:
-        left = {op: count for op, count in compute.items() if op not in PRECISION_CASTS}
-        return Found(Verdict.FALLBACK, f"only conversions ran on the EP; on the CPU: {_counts(left)}")
-    # Along a chain, a node that the first provider does not take falls to the next one before the CPU.
-    later = list(placement.chain_ops.items())[1:]
-    left_to = [f"left to {provider}: {_counts(ops)}" for provider, ops in later if ops]
-    if compute:
-        left_to.append(f"left to the CPU: {_counts(compute)}")
-    return Found(Verdict.PASS_PARTIAL if compute else Verdict.PASS, "; ".join(left_to))
-
-
-def _counts(ops: dict[str, int]) -> str:
-    return ", ".join(f"{op} x{count}" if count > 1 else op for op, count in sorted(ops.items()))
 
 
 WORDS: Mapping[str, str] = {each.__name__: (each.__doc__ or "").partition("\n")[0] for each in RULES}

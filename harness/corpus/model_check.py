@@ -4,17 +4,17 @@ It is asked only about models that the CPU provider refuses.
 """
 
 import atexit
-import contextlib
 import functools
 import json
-import subprocess
-import sys
 import threading
 from pathlib import Path
+from subprocess import Popen
+from typing import IO
 
 from harness.core.errors import one_line
+from harness.corpus.helper_process import HelperProcess
 
-_CHILD = Path(__file__).with_name("check_child.py")
+_CHECKER = HelperProcess(Path(__file__).with_name("check_child.py"))
 
 LIMIT_S = 60.0
 """Seconds for one model, the start of the process included; those that are refused are mostly small."""
@@ -30,71 +30,24 @@ def broken_rule(path: Path, digest: str) -> str:  # noqa: ARG001 - part of the k
         path: The model's file.
         digest: Of its content, so that a file that changes is checked again.
     """
-    return one_line(_checker.problem(path) or "")
+    return one_line(_CHECKER.ask(functools.partial(_exchange, path)) or "")
 
 
 def end_checker() -> None:
     """End the process; the next question starts another one."""
-    _checker.end()
+    _CHECKER.close()
 
 
-class _Checker:
-    """A process that is started when it is first asked, and again after a model has crashed it."""
+def _exchange(path: Path, process: "Popen[bytes]", questions: IO[bytes], answers: IO[bytes]) -> str:
+    timer = threading.Timer(LIMIT_S, process.kill)
+    timer.daemon = True
+    timer.start()
+    try:
+        questions.write(json.dumps(str(path.absolute())).encode() + b"\n")
+        questions.flush()
+        return str(json.loads(answers.readline()))
+    finally:
+        timer.cancel()
 
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-        self._lock = threading.Lock()
-
-    def problem(self, path: Path) -> str | None:
-        """Return why the checker refuses a model; empty if it does not, None if it does not answer."""
-        with self._lock:
-            known, answer = self._process, None
-            # A process that was there before may have been ended by something else.
-            for process in (known, None) if known is not None else (None,):
-                answer = self._exchange(process or self._start(), path)
-                if answer is not None:
-                    break
-                self._end()
-            return answer
-
-    def end(self) -> None:
-        with self._lock:
-            self._end()
-
-    def _start(self) -> "subprocess.Popen[bytes]":
-        command = [sys.executable, "-P", str(_CHILD)]
-        self._process = subprocess.Popen(  # noqa: S603 - this very Python and a file of the package
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-        return self._process
-
-    @staticmethod
-    def _exchange(process: "subprocess.Popen[bytes]", path: Path) -> str | None:
-        timer = threading.Timer(LIMIT_S, process.kill)
-        timer.daemon = True
-        timer.start()
-        try:
-            if process.stdin is None or process.stdout is None:
-                return None
-            process.stdin.write(json.dumps(str(path.absolute())).encode() + b"\n")
-            process.stdin.flush()
-            return str(json.loads(process.stdout.readline()))
-        except (OSError, ValueError):  # it has ended
-            return None
-        finally:
-            timer.cancel()
-
-    def _end(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            for stream in (process.stdin, process.stdout):
-                if stream is not None:
-                    with contextlib.suppress(OSError):
-                        stream.close()
-            process.wait()
-
-
-_checker = _Checker()
 
 atexit.register(end_checker)

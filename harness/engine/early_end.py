@@ -6,10 +6,10 @@ from pathlib import Path
 
 from harness.agent.native_stack.block import without_stacks
 from harness.core.decide import decide
+from harness.core.ended import Ended, How
 from harness.core.errors import one_line
 from harness.core.facts import Facts
 from harness.core.policy import Policy
-from harness.core.record import Ended, How
 from harness.core.verdict import Cause, Phase
 from harness.corpus.case import Case
 from harness.corpus.errors import InputError, RefusedError

@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from harness.core.compare import Comparison
+from harness.core.ended import OwnCpu
 from harness.core.errors import one_line
 from harness.core.facts import CPU_PROVIDER, Facts
 from harness.core.noise import NoiseRule, with_noise
 from harness.core.output_kind import OutputKind
 from harness.core.output_metrics import OutputMetrics
 from harness.core.precise import judge_precision
-from harness.core.record import OwnCpu, Placement, Repeats
+from harness.core.record import Placement, Repeats
 from harness.core.spread import Spread
 from harness.core.value import NamedValues, leaves_of
 from harness.core.value_digest import short_digest

@@ -1,22 +1,22 @@
 """onnx's checker and type inference in another process: they are native code, which some models crash."""
 
 import atexit
-import contextlib
-import subprocess
-import sys
-import threading
+import functools
 from pathlib import Path
+from subprocess import Popen
+from typing import IO
+
+from harness.corpus.helper_process import HelperProcess
 
 _CHILD = Path(__file__).with_name("onnx_child.py")
 _LENGTH = 8
 
 
 class OnnxProcess:
-    """A process that is started when it is first asked, and again after a model has crashed it."""
+    """Questions to this process."""
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-        self._lock = threading.Lock()
+        self._process = HelperProcess(_CHILD)
 
     def problem(self, model: bytes) -> str:
         """Return why onnx's checker refuses a serialized model; empty if it does not."""
@@ -32,55 +32,30 @@ class OnnxProcess:
 
     def close(self) -> None:
         """End the process."""
-        with self._lock:
-            self._end()
+        self._process.close()
 
     def _ask(self, kind: bytes, model: bytes) -> tuple[bytes, bytes] | None:
         """Mark and content of the answer; None if the process died of the model."""
         request = kind + len(model).to_bytes(_LENGTH, "big") + model
-        with self._lock:
-            # A process that was there before may have been ended by something else.
-            for process in (self._process, None):
-                started = process or self._start()
-                try:
-                    return self._exchange(started, request)
-                except (OSError, EOFError):
-                    self._end()
-                if process is None:
-                    break
-            return None
+        return self._process.ask(functools.partial(_exchange, request))
 
-    def _start(self) -> "subprocess.Popen[bytes]":
-        command = [sys.executable, "-P", str(_CHILD)]
-        self._process = subprocess.Popen(  # noqa: S603 - this very Python and a file of the package
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-        return self._process
 
-    @staticmethod
-    def _exchange(process: "subprocess.Popen[bytes]", request: bytes) -> tuple[bytes, bytes]:
-        if process.stdin is None or process.stdout is None:
-            raise EOFError
-        process.stdin.write(request)
-        process.stdin.flush()
-        head = process.stdout.read(1 + _LENGTH)
-        if len(head) <= _LENGTH:
-            raise EOFError
-        size = int.from_bytes(head[1:], "big")
-        content = process.stdout.read(size)
-        if len(content) < size:
-            raise EOFError
-        return head[:1], content
-
-    def _end(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            for stream in (process.stdin, process.stdout):
-                if stream is not None:
-                    with contextlib.suppress(OSError):
-                        stream.close()
-            process.wait()
+def _exchange(
+    request: bytes,
+    process: "Popen[bytes]",  # noqa: ARG001 - no question is known to last
+    questions: IO[bytes],
+    answers: IO[bytes],
+) -> tuple[bytes, bytes]:
+    questions.write(request)
+    questions.flush()
+    head = answers.read(1 + _LENGTH)
+    if len(head) <= _LENGTH:
+        raise EOFError
+    size = int.from_bytes(head[1:], "big")
+    content = answers.read(size)
+    if len(content) < size:
+        raise EOFError
+    return head[:1], content
 
 
 ONNX = OnnxProcess()

@@ -33,17 +33,11 @@ from harness.conformance.submission import (
 from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.core.compare import compare
 from harness.core.decide import decide
+from harness.core.ended import Ended
 from harness.core.facts import facts_of
 from harness.core.noise import NoiseRule
 from harness.core.output_metrics import OutputMetrics
-from harness.core.record import (
-    Ended,
-    ModelContent,
-    Placement,
-    ProcessState,
-    Record,
-    encode_record,
-)
+from harness.core.record import ModelContent, Placement, ProcessState, Record, encode_record
 from harness.core.run_info import RunInfo
 from harness.core.tolerance import Tolerance
 from harness.core.value import Tensor

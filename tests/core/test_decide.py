@@ -10,19 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.core.decide import Decision, decide
+from harness.core.ended import Ended, OwnCpu
 from harness.core.facts import UNREPEATABLE, Facts, facts_of
 from harness.core.judging import judging_of
 from harness.core.missing import USUAL, Need, missing
 from harness.core.other_check import OtherCheck
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
 from harness.core.policy import Policy
-from harness.core.record import (
-    Ended,
-    OwnCpu,
-    Placement,
-    Record,
-    Repeats,
-)
+from harness.core.record import Placement, Record, Repeats
 from harness.core.reference import (
     EXPECTED,
     REFERENCE,

@@ -9,6 +9,7 @@ import onnx.parser
 import pytest
 
 from harness.corpus import model_check
+from harness.corpus.helper_process import HelperProcess
 from harness.corpus.model_check import broken_rule, end_checker
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17, "nowhere" : 1]> '
@@ -43,7 +44,7 @@ def test_a_model_that_kills_the_checker_has_broken_no_known_rule_and_the_next_on
     dying = tmp_path / "child.py"
     dying.write_text("import os\nos.abort()\n", encoding="utf-8")
     with monkeypatch.context() as patch:
-        patch.setattr(model_check, "_CHILD", dying)
+        patch.setattr(model_check, "_CHECKER", HelperProcess(dying))
         assert broken_rule(tmp_path / "any.onnx", "dies") == ""
     assert "Foo" in rule_of(tmp_path, "agraph (float[2] x) => (float[2] z) { z = Foo(x) }")
 
@@ -54,7 +55,7 @@ def test_a_checker_that_comes_to_no_end_has_found_no_rule(
     end_checker()
     stuck = tmp_path / "child.py"
     stuck.write_text("import time\ntime.sleep(600)\n", encoding="utf-8")
-    monkeypatch.setattr(model_check, "_CHILD", stuck)
+    monkeypatch.setattr(model_check, "_CHECKER", HelperProcess(stuck))
     monkeypatch.setattr(model_check, "LIMIT_S", 0.3)
     assert broken_rule(tmp_path / "any.onnx", "no end") == ""
 

@@ -10,10 +10,11 @@ import pytest
 
 from harness.core.cell import Cell
 from harness.core.decide import decide
+from harness.core.ended import Ended
 from harness.core.facts import Facts
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
-from harness.core.record import Ended, OptionEffect, Placement, Record
+from harness.core.record import OptionEffect, Placement, Record
 from harness.core.value import Map, Sequence, Value, tensor
 from harness.core.verdict import Verdict
 from harness.engine.configuration import Configuration

@@ -3,7 +3,8 @@
 import msgspec
 import pytest
 
-from harness.core.record import Ended, ModelContent, Placement, Record
+from harness.core.ended import Ended
+from harness.core.record import ModelContent, Placement, Record
 from harness.core.verdict import Phase, Verdict
 from harness.corpus.fuzz import is_graph, number_of
 from harness.fuzz import coverage as coverage_module

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from harness.core.record import Ended, ModelContent, Record
+from harness.core.ended import Ended
+from harness.core.record import ModelContent, Record
 from harness.core.verdict import Phase, Verdict
 from harness.triage.groups import failing_groups
 

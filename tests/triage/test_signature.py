@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.core.ended import Ended
 from harness.core.other_check import OtherCheck
 from harness.core.output_metrics import OutputDetails, OutputMetrics
 from harness.core.policy import Policy
-from harness.core.record import Ended, Placement, Record
+from harness.core.record import Placement, Record
 from harness.core.verdict import Phase, Verdict
 from harness.triage.signature import (
     FIRST_RUN,

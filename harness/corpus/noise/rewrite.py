@@ -21,7 +21,6 @@ from harness.corpus.noise.drawing import CLIP_BY_INPUTS, DOUBLE, FLOAT, FOUND, B
 from harness.corpus.noise.even import even_axes
 from harness.corpus.noise.exact import SELECTS_FROM, Watch, selected, watched
 from harness.corpus.noise.operators import (
-    CLOSED,
     COMPOSED,
     CONTROL_INPUTS,
     COPIED,
@@ -35,7 +34,7 @@ from harness.corpus.noise.operators import (
     TRANSFORMS,
     UNITS,
 )
-from harness.corpus.noise.tensors import Scope, is_whole, learn_constant, size_of
+from harness.corpus.noise.tensors import Scope, learn_constant, makes_whole, size_of
 from harness.corpus.noise.terms import AXES_INPUT, PRODUCTS, Dims, terms_of
 from harness.corpus.schema_types import FLOATS, result_types
 
@@ -221,7 +220,7 @@ class _Writer(msgspec.Struct, kw_only=True):
             scope.sizes[name] = scope.sizes.get(name) or size_of(node, dims)
         if node.op_type == "Constant":
             learn_constant(node, scope)
-        if _makes_whole(node, scope):
+        if makes_whole(node, scope):
             scope.whole.update(name for name in node.output if name)
         return bool(inner)
 
@@ -334,18 +333,6 @@ class _Writer(msgspec.Struct, kw_only=True):
 def _both(left: float, right: float) -> float:
     """Return the half-width of the sum of two independent noises."""
     return float((left**2 + right**2) ** 0.5)
-
-
-def _makes_whole(node: onnx.NodeProto, scope: Scope) -> bool:
-    """Return whether the results of a node are whole numbers."""
-    if domain_of(node):
-        return False
-    if node.op_type == "Cast":
-        return scope.types.get(node.input[0]) not in FLOATS or node.input[0] in scope.whole
-    if node.op_type == "Constant":
-        return any(one.name == "value" and is_whole(one.t) for one in node.attribute)
-    floats = [name for name in node.input if scope.is_float(name)]
-    return node.op_type in CLOSED and bool(floats) and scope.whole.issuperset(floats)
 
 
 def _jumps(node: onnx.NodeProto) -> bool:

@@ -8,7 +8,7 @@ import onnx
 
 from harness.corpus.element_types import ELEMENT_TYPES, is_floating
 from harness.corpus.nodes import bodies, domain_of, operators, weight_names
-from harness.corpus.noise.operators import CIRCULAR, CONTROL_INPUTS, COPIES
+from harness.corpus.noise.operators import CIRCULAR, CLOSED, CONTROL_INPUTS, COPIES
 from harness.corpus.noise.terms import Dims, attribute_of
 from harness.corpus.protos import tensor_value
 from harness.corpus.schema_types import FLOATS, declared_types
@@ -188,3 +188,15 @@ def _not_angles(graph: onnx.GraphProto) -> set[str]:
         if not plain or node.op_type not in COPIES or read.intersection(node.output):
             read.update(node.input)
     return read
+
+
+def makes_whole(node: onnx.NodeProto, scope: Scope) -> bool:
+    """Return whether the results of a node are whole numbers."""
+    if domain_of(node):
+        return False
+    if node.op_type == "Cast":
+        return scope.types.get(node.input[0]) not in FLOATS or node.input[0] in scope.whole
+    if node.op_type == "Constant":
+        return any(one.name == "value" and is_whole(one.t) for one in node.attribute)
+    floats = [name for name in node.input if scope.is_float(name)]
+    return node.op_type in CLOSED and bool(floats) and scope.whole.issuperset(floats)

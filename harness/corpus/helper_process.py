@@ -1,0 +1,57 @@
+"""A process for native code that some models crash; it is started again after each of them."""
+
+import contextlib
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, TypeVar
+
+Answer = TypeVar("Answer")
+Exchange = Callable[["subprocess.Popen[bytes]", IO[bytes], IO[bytes]], Answer]
+"""Writes a question to the second, reads the answer from the third; raises ``OSError``, ``EOFError`` or
+``ValueError`` where the process, the first, has ended."""
+
+
+class HelperProcess:
+    """A process that is started when it is first asked; one question at a time, of any thread."""
+
+    def __init__(self, program: Path) -> None:
+        self._program = program
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+
+    def ask(self, exchange: Exchange[Answer]) -> Answer | None:
+        """Return the answer to a question; None if the process dies of it."""
+        with self._lock:
+            # A process that was there before may have been ended by something else.
+            for process in dict.fromkeys((self._process, None)):
+                started = process or self._start()
+                if started.stdin is not None and started.stdout is not None:
+                    with contextlib.suppress(OSError, EOFError, ValueError):
+                        return exchange(started, started.stdin, started.stdout)
+                self._end()
+            return None
+
+    def close(self) -> None:
+        """End the process; the next question starts another one."""
+        with self._lock:
+            self._end()
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        command = [sys.executable, "-P", str(self._program)]
+        self._process = subprocess.Popen(  # noqa: S603 - this very Python and a file of the package
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        return self._process
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            for stream in (process.stdin, process.stdout):
+                if stream is not None:
+                    with contextlib.suppress(OSError):
+                        stream.close()
+            process.wait()
