@@ -100,13 +100,13 @@ def excess(row: OutputMetrics, details: OutputDetails, policy: Policy) -> str:
     if details.steps is not None:
         granted = f", {policy.steps:g} granted" if policy.steps else ""
         steps = f"up to {details.steps:.3g} steps of its quantization{granted}"
-    excess = details.message or _needs(row)
+    told = details.message or _needs(row)
     if policy.judge_by != "table" and is_rounded(row) and (noise := noise_at(row, policy)):
         of_rms = rms_limit(policy.limits, row.elements)
-        excess = wording.beyond_noise(row.name, noise, of_rms, policy.limits.max)
+        told = wording.beyond_noise(row.name, noise, of_rms, policy.limits.max)
         wider = (one for one in row.noises if one.document or delivered_by(one, policy))
-        excess = "; ".join((excess, *map(wording.beyond_wider, wider)))
-    return "; ".join(filter(None, (excess, steps, details.hint)))
+        told = "; ".join((told, *map(wording.beyond_wider, wider)))
+    return "; ".join(filter(None, (told, steps, details.hint)))
 
 
 def _needs(row: OutputMetrics) -> str:
