@@ -228,9 +228,11 @@ class _Rows:
     ) -> tuple[OutputMetrics, str]:
         """Return the row of positions that differ, with their ties, and a note on these."""
         if self.noise is not None and row.name in self.noise.moved:
-            chosen = msgspec.structs.replace(chosen, moved=self.noise.moved[row.name])
+            chosen = msgspec.structs.replace(chosen, moved=self.noise.moved[row.name] > 0)
         row, note = with_ties(row, chosen, golden, actual, self._tie_tolerance(chosen))
-        return row if self.noise is None else with_noise(row, golden, actual, self.noise), note
+        if self.noise is not None:
+            row = with_noise(row, golden, actual, self.noise, positions=True)
+        return row, note
 
     def _hint(self, golden: Tensor, actual: Tensor, tolerance: Tolerance) -> str:
         if not self.hints_left:

@@ -3,6 +3,8 @@
 Rounding noise explains it, a precision that the EP delivers by its own default, or a document.
 """
 
+import math
+
 import msgspec
 
 from harness.core import wording
@@ -10,6 +12,7 @@ from harness.core.judgement import (
     Judged,
     delivered_by,
     excess,
+    is_rounded,
     is_within_two_ulp,
     least_rtol,
     noise_at,
@@ -65,7 +68,7 @@ def judge_by_tables(row: OutputMetrics, details: OutputDetails, policy: Policy) 
 def judge_bits(row: OutputMetrics, delivered: str, policy: Policy) -> Judged:
     """Judge an output that is right at a precision coarser than the model's own: is it of use?"""
     least = policy.least_bits(row.name, delivered)
-    if row.delivered_bits is not None and row.delivered_bits < least:
+    if row.delivered_bits is not None and max(row.delivered_bits, _bits_of_count(row)) < least:
         return wrong(
             row, Verdict.PRECISION_LOSS, wording.precision_loss(row, delivered, least, policy.remedy)
         )
@@ -74,6 +77,13 @@ def judge_bits(row: OutputMetrics, delivered: str, policy: Policy) -> Judged:
     return msgspec.structs.replace(
         right(row), delivered=delivered, approximate=wording.delivered(row, delivered)
     )
+
+
+def _bits_of_count(row: OutputMetrics) -> float:
+    """Return the bits that are left of an output if its elements count and not their size, as of positions."""
+    if is_rounded(row) or not row.mismatched:
+        return -math.inf
+    return -math.log2(row.mismatched / row.elements)
 
 
 def judge_all_noise(row: OutputMetrics, noise: Noise, policy: Policy) -> Judged:

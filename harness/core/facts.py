@@ -31,6 +31,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     precision: str = "float32"
     converted: bool = False
     own_precision: str = ""
+    finest: str = ""
     delivers: tuple[str, ...] = ()
     remedy: str = ""
     placement: Placement | None = None
@@ -73,6 +74,7 @@ def facts_for_other_inputs(facts: Facts) -> Facts:
         precision=facts.precision,
         converted=facts.converted,
         own_precision=facts.own_precision,
+        finest=facts.finest,
         delivers=facts.delivers,
         remedy=facts.remedy,
         placement=facts.placement,

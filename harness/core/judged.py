@@ -136,11 +136,18 @@ def _judge_beyond(row: OutputMetrics, details: OutputDetails, policy: Policy, *,
 
 
 def _judge_exact(row: OutputMetrics, details: OutputDetails, policy: Policy) -> Judged:
-    """Judge an output that is wrong, and of which each element has one right answer."""
-    noise = noise_at(row, policy)
-    if noise is not None and noise.is_all:
-        return judge_all_noise(row, noise, policy)
-    return wrong(row, Verdict.MISMATCH, excess(row, details, policy))
+    """Judge an output that is not equal, and of which each element has one right answer.
+
+    Noise excuses what it moves itself; no tolerance excuses anything.
+    """
+    noise = noise_at(row, policy) if policy.judge_by != "table" else None
+    if noise is None or noise.unmoved is None:
+        if noise is not None and noise.is_all:  # of a text, or in a record of before
+            return judge_all_noise(row, noise, policy)
+        return wrong(row, Verdict.MISMATCH, excess(row, details, policy))
+    if noise.unmoved:
+        return judge_wider(row, details, policy)
+    return judge_all_noise(row, noise, policy) if noise.is_all else right(row)
 
 
 def _with_granted(row: OutputMetrics, details: OutputDetails, policy: Policy) -> OutputMetrics:

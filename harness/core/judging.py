@@ -68,6 +68,7 @@ def judging_of(facts: Facts, policy: Policy) -> Judging:
         converted=facts.converted,
         precision=facts.precision,
         own_precision=facts.own_precision,
+        finest=facts.finest,
         delivers=facts.delivers,
         remedy=facts.remedy,
     )

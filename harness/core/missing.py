@@ -78,7 +78,7 @@ class _Known:
         self.facts = facts
         self.by_usual = by_usual
         self.policy = msgspec.structs.replace(
-            policy, precision=facts.precision, own_precision=facts.own_precision
+            policy, precision=facts.precision, own_precision=facts.own_precision, finest=facts.finest
         )
         self.ran_with_golden = facts.ended is None and facts.golden == "cpu"
 
@@ -97,14 +97,16 @@ class _Known:
             return True
         if facts.converted or not self.by_usual:
             return False
-        return any(_is_in_doubt(row, facts.precision) for row in facts.outputs)
+        return any(_is_in_doubt(row, facts) for row in facts.outputs)
 
 
-def _is_in_doubt(row: OutputMetrics, precision: str) -> bool:
-    """Return whether one of the usual policies would fail an output at a computing precision."""
+def _is_in_doubt(row: OutputMetrics, facts: Facts) -> bool:
+    """Return whether one of the usual policies would fail an output at the computing precision of a cell."""
     if row.frontier == EXACT_FRONTIER:
         return False
-    usual = (msgspec.structs.replace(policy, precision=precision) for policy in USUAL)
+    usual = (
+        msgspec.structs.replace(policy, precision=facts.precision, finest=facts.finest) for policy in USUAL
+    )
     return any(judge_row(row, policy).fault for policy in usual)
 
 

@@ -5,15 +5,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.core.metrics import widen
 from harness.core.tolerance import UNIT_ROUNDOFF
-from harness.core.value import STRING, NamedValues, Tensor, leaves_of
+from harness.core.value import STRING, Floats, NamedValues, Tensor, leaves_of
 
-Moves = Mapping[str, NDArray[np.bool_]]
-"""Leaf -> of its shape: true where some draw has another element."""
+Moves = Mapping[str, Floats]
+"""Leaf -> of its shape: how far some draw moves each element at most; 0 where none does."""
 
 
-def moved_of(golden: NamedValues, samples: Sequence[NamedValues]) -> dict[str, NDArray[np.bool_]]:
-    """Return which elements of integer and boolean leaves differ from the golden in any run with noise.
+def moved_of(golden: NamedValues, samples: Sequence[NamedValues]) -> dict[str, Floats]:
+    """Return how far runs with noise move the elements of integer and boolean leaves from the golden.
 
     The samples are runs of one data set, the one without noise among them. What they never move, no rounding
     excuses. A leaf whose shape some run changes has no answer.
@@ -27,11 +28,28 @@ def moved_of(golden: NamedValues, samples: Sequence[NamedValues]) -> dict[str, N
         form = (right.dtype, right.array.shape)
         if len(others) < len(drawn) or any((one.dtype, one.array.shape) != form for one in others):
             continue
-        moved = np.zeros(right.array.shape, np.bool_)
+        moved = np.zeros(right.array.shape)
         for one in others:
-            moved |= np.asarray(one.array != right.array)
+            moved = np.maximum(moved, _distance(right, one))
         found[name] = moved
     return found
+
+
+def not_by_noise(golden: Tensor, actual: Tensor, moved: Floats) -> NDArray[np.bool_]:
+    """Return which elements of an integer or boolean leaf noise does not explain.
+
+    It moves them never, or less far.
+    """
+    differs = np.asarray(golden.array != actual.array)
+    return differs & ((moved == 0) | (_distance(golden, actual) > moved))
+
+
+def _distance(golden: Tensor, actual: Tensor) -> Floats:
+    """Return how far apart elements are, at least 1 where they differ: float64 has not all of an int64."""
+    far = np.abs(
+        widen(actual.array, actual.dtype).astype(np.float64) - widen(golden.array, golden.dtype).astype(np.float64)
+    )
+    return np.maximum(far, golden.array != actual.array)
 
 
 def _leaves(values: NamedValues) -> list[tuple[str, Tensor]]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from harness.core import wording
 from harness.core.flushed import flushed
 from harness.core.metrics import BLOCK, LARGEST, widen
-from harness.core.moved import Moves
+from harness.core.moved import Moves, not_by_noise
 from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.tolerance import UNIT_ROUNDOFF
 from harness.core.value import Floats, Tensor
@@ -20,10 +20,13 @@ from harness.core.value import Floats, Tensor
 _NAMED = 3.0
 """Multiple of the noise from which on a record names the worst element: any usual limit lies above."""
 
-PRECISIONS = {name: UNIT_ROUNDOFF[name] for name in ("float32", "float16", "bfloat16")}
+_ROUNDED_LIKE = {"float32": "float32", "float16": "float16", "bfloat16": "bfloat16", "tf32": "float16"}
+
+PRECISIONS = {name: UNIT_ROUNDOFF[like] for name, like in _ROUNDED_LIKE.items()}
 """Precision whose noise can be drawn, and that an error may behave like -> unit roundoff.
 
-TF32 rounds like float16, and int8 like bfloat16.
+TF32 rounds like float16, but reaches as far as float32; an error behaves like the first of the two. int8
+rounds like bfloat16.
 """
 
 _BEYOND = 16.0
@@ -68,7 +71,7 @@ class NoiseRule(msgspec.Struct, frozen=True, kw_only=True):
         delivers: As in ``Noise``.
         document: As in ``Noise``.
         wider: What else may explain an error, as in ``Noise``.
-        moved: Leaf of integers or booleans -> which elements noise moves, of the leaf's shape.
+        moved: Leaf of integers or booleans -> how far noise moves its elements, of the leaf's shape.
     """
 
     precision: str
@@ -81,7 +84,7 @@ class NoiseRule(msgspec.Struct, frozen=True, kw_only=True):
 
     def knows(self, leaf: str) -> bool:
         """Return whether the noise of a leaf is known."""
-        return leaf in self.spreads or leaf in self.lost
+        return leaf in self.spreads or leaf in self.lost or leaf in self.moved
 
 
 def rms_limit(limits: NoiseLimits, elements: int) -> float:
@@ -95,13 +98,22 @@ def rms_limit(limits: NoiseLimits, elements: int) -> float:
 
 def beyond(noise: Noise, limits: NoiseLimits, elements: int) -> float:
     """Return an error of so many elements in units of the limits: more than 1 is beyond them."""
+    if noise.unmoved is not None:
+        return math.inf if noise.unmoved else 0.0
     of_rms = rms_limit(limits, elements)
     return max(noise.rms / of_rms, (noise.each or 0.0) / (EACH * of_rms), noise.max / limits.max)
 
 
-def with_noise(row: OutputMetrics, golden: Tensor, actual: Tensor, rule: NoiseRule) -> OutputMetrics:
-    """Return the row of an output with its error in multiples of each noise that the rule has of it."""
+def with_noise(
+    row: OutputMetrics, golden: Tensor, actual: Tensor, rule: NoiseRule, *, positions: bool = False
+) -> OutputMetrics:
+    """Return the row of an output with its error in multiples of each noise that the rule has of it.
+
+    Of ``positions`` the model's own noise excuses none by itself, unless it takes them all: ties do.
+    """
     noise, *wider = (_noise(row.name, golden, actual, one) for one in (rule, *rule.wider))
+    if positions and noise is not None and noise.unmoved is not None and not noise.is_all:
+        noise = msgspec.structs.replace(noise, unmoved=max(1, noise.unmoved))
     if noise is not None and any(wider):
         noise = msgspec.structs.replace(noise, wider=tuple(one for one in wider if one is not None))
     return msgspec.structs.replace(row, noise=noise)
@@ -119,6 +131,9 @@ def _noise(leaf: str, golden: Tensor, actual: Tensor, rule: NoiseRule) -> Noise 
         delivers=rule.delivers,
         document=rule.document,
     )
+    if leaf in rule.moved and rule.moved[leaf].shape == actual.array.shape:
+        unmoved = int(np.count_nonzero(not_by_noise(golden, actual, rule.moved[leaf])))
+        return msgspec.structs.replace(noise, unmoved=unmoved)
     if leaf not in rule.spreads:
         return noise
     found = _multiples(golden, actual, rule.spreads[leaf])

@@ -31,7 +31,9 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         fixed: ``rtol`` and ``atol`` that replace the built-in table; None for the table.
         judge_by: Whether the limits of noise, the tolerance, or only both together fail an output.
         limits: Limits in multiples of the model's rounding noise.
-        noise_precision: The precision whose rounding makes the noise; empty for ``precision``.
+        noise_precision: The precision whose rounding makes the noise; empty for ``finest``.
+        finest: The finest precision of the model's values where that is finer than ``precision``: noise is
+            drawn at it, and rounds each value to its own type. Empty for ``precision``.
         steps: Quantization steps by which an output of quantized values may differ.
         bits: Output -> bits that must be left of it where the EP computes more coarsely than the model asks;
             the empty name is for all outputs that are not named.
@@ -48,6 +50,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     judge_by: JudgeBy = "noise"
     limits: NoiseLimits = DEFAULT_LIMITS
     noise_precision: str = ""
+    finest: str = ""
     steps: float = DEFAULT_STEPS
     bits: dict[str, float] = {}
     delivers: tuple[str, ...] = ()
@@ -58,7 +61,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def noise_at(self) -> str:
         """The precision whose rounding makes the noise."""
-        return self.noise_precision or self.precision
+        return self.noise_precision or self.finest or self.precision
 
     def least_bits(self, output: str, precision: str) -> float:
         """Return the bits that must be left of an output that is computed at a precision.
@@ -79,5 +82,5 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
         A matrix entry is about rounding and does not apply to types that have one right answer.
         """
-        default = default_tolerance(dtype, self.noise_at)
+        default = default_tolerance(dtype, self.noise_precision or self.precision)
         return default if self.fixed is None or default == EXACT else self.fixed

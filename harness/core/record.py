@@ -194,6 +194,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         own_cpu: The result of the CPU EP of the target's own runtime; null if it was not asked.
         precision: The computing precision that decides the default tolerance, such as ``float32``.
         own_precision: The precision of the model itself; empty in records of releases that did not tell it.
+        finest: The finest precision of the model's values, whose rounding is the noise, where ``precision``
+            is coarser; else empty.
         delivers: Coarser precisions that the EP may compute in by its own default; empty if the matrix asks
             for a precision.
         remedy: What makes the EP compute at the model's own precision, in words; empty if nothing is known,
@@ -255,6 +257,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     precision: str = "float32"
     converted: bool = False
     own_precision: str = ""
+    finest: str = ""
     delivers: tuple[str, ...] = ()
     remedy: str = ""
     no_golden: str = ""

@@ -103,7 +103,7 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
         lost: For each data set: leaf -> how much of it the noise at amplitude 1 takes, of the leaves of which
             it takes more than half, whatever their type; see ``harness.core.lost``. Empty in spreads that
             were made without asking.
-        moved: For each data set: leaf of integers or booleans -> which elements noise moves; see
+        moved: For each data set: leaf of integers or booleans -> how far noise moves its elements; see
             ``harness.core.moved``. Empty likewise.
     """
 

@@ -122,3 +122,14 @@ def computing_precision(float_types: Iterable[str], computes: str) -> str:
         raise ValueError(f"unknown precision {computes!r}; valid: {', '.join(FLOORS)}")
     candidates = {floor, *(_COARSENESS.keys() & set(float_types))}
     return max(candidates, key=_COARSENESS.__getitem__)
+
+
+def finest_precision(float_types: Iterable[str], computes: str) -> str:
+    """Return the precision that a correct EP computes the finest values of a model in.
+
+    A model of several types rounds each value to its own: weights that are stored in bfloat16 do not make a
+    product in float32 coarser. Arguments and errors as for ``computing_precision``.
+    """
+    floor = computing_precision((), computes)
+    own = min(_COARSENESS.keys() & set(float_types), key=_COARSENESS.__getitem__, default=floor)
+    return max(floor, own, key=_COARSENESS.__getitem__)

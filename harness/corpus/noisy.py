@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from harness.corpus.noise.rewrite import Written
 
-FORMAT = 22
+FORMAT = 23
 """Rises when the noise changes although no model does."""
 
 SAMPLES = 8
@@ -199,7 +199,7 @@ def _build(case: Case, noise_at: str, folder: Path) -> str | tuple[float, ...]:
         return ()
     if written.jumps:
         return JUMPING
-    return SMOOTH if precision == "float32" and not allowed else _COARSE
+    return SMOOTH if precision == "float32" and not (allowed or written.coarse) else _COARSE
 
 
 def _shape_of(value: Value) -> tuple[int, ...]:

@@ -72,11 +72,13 @@ class QuantizedWith(msgspec.Struct, frozen=True, kw_only=True, tag="quantized"):
         values: A constant scale: one, or one for each index of ``axis``; empty for integers, whose neighbours
             are 1 apart.
         axis: The axis of the output that several scales belong to.
+        in_integers: Whether an EP may compute them in integers, from values that are quantized already.
     """
 
     scale: str = ""
     values: tuple[float, ...] = ()
     axis: int = 1
+    in_integers: bool = False
 
 
 class DrawnBy(msgspec.Struct, frozen=True, kw_only=True, tag="drawn"):
@@ -136,6 +138,8 @@ class _Graph:
         }
         self.outputs = [port.name for port in model.graph.output]
         self.weights = {weight.name: weight for weight in model.graph.initializer}
+        constants = {name for name, (node, _) in self.makers.items() if node.op_type == "Constant"}
+        self.fixed = self.weights.keys() | constants
         self.input_types = {port.name: port.type.tensor_type.elem_type for port in model.graph.input}
         self.inputs = self.input_types.keys() - weight_names(model.graph)
         self.has_chance = bool(self.drawing) or any(map(self._draws, model.graph.node))
@@ -151,16 +155,30 @@ class _Graph:
         if op in _CHOOSING and not domain_of(node):
             return self._chosen(node, at, moved=moved)
         if op == "DequantizeLinear":
-            return self._quantized(node, moved=moved)
+            found = self._quantized(node, moved=moved)
+            return found and msgspec.structs.replace(found, in_integers=self._in_integers(node.input[0]))
         if (op in _QUANTIZING and at != 1) or op.startswith(_QUANTIZED_OPERATOR):
-            return QuantizedWith()
+            return QuantizedWith(in_integers=self._in_integers(output))
         if not domain_of(node) and not cast:
             return self._drawn(node, at)
         return None
 
+    def _in_integers(self, name: str) -> bool:
+        """Return whether a tensor is computed by operators on integers, or by others on what is dequantized.
+
+        An EP runs the latter in integers, too. Weights that are dequantized alone do not make it do so.
+        """
+        return any(
+            _computes_in_integers(node) or (node.op_type == "DequantizeLinear" and node.input[0] not in self.fixed)
+            for node in self._behind(name)
+        )
+
     def chance_behind(self, output: str) -> set[str]:
         """Return the operators with random numbers that an output depends on in any way."""
-        found: set[str] = set()
+        return set().union(*map(self._draws, self._behind(output)))
+
+    def _behind(self, output: str) -> "Iterator[onnx.NodeProto]":
+        """Yield the nodes that a tensor depends on in any way."""
         seen: set[str] = set()
         waiting = [output]
         while waiting:
@@ -169,9 +187,8 @@ class _Graph:
                 continue
             seen.add(name)
             node, _ = self.makers[name]
-            found |= self._draws(node)
+            yield node
             waiting += _read(node)
-        return found
 
     def _source(self, name: str) -> "tuple[tuple[onnx.NodeProto, int] | None, bool, bool]":
         """Return the node behind casts and changes of shape, and whether there are casts, or any of these."""
@@ -304,6 +321,11 @@ def _drawing_functions(model: "onnx.ModelProto") -> dict[tuple[str, str], set[st
 
 def _random_in(node: "onnx.NodeProto") -> set[str]:
     return set() if domain_of(node) else {node.op_type} & RANDOM_OPERATORS
+
+
+def _computes_in_integers(node: "onnx.NodeProto") -> bool:
+    """Return whether an operator multiplies or adds up integers: those with ``Integer`` or ``QLinear``."""
+    return node.op_type.startswith(_QUANTIZED_OPERATOR) or "Integer" in node.op_type
 
 
 def _read(node: "onnx.NodeProto") -> Iterator[str]:

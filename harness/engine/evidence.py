@@ -5,11 +5,12 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from harness.core.cell import Cell
+from harness.core.judgement import noise_of_delivered
 from harness.core.noise import PRECISIONS
 from harness.core.policy import Policy
 from harness.core.precision import IN_MODEL
 from harness.core.spread import Spread
-from harness.core.tolerance import FLOORS, computing_precision
+from harness.core.tolerance import FLOORS, computing_precision, finest_precision
 from harness.corpus.case import Case
 from harness.corpus.generation import Generation
 from harness.corpus.noisy import with_allowed
@@ -107,8 +108,16 @@ def rule_of(plan: Plan, cell: Cell, case: Case) -> Rule:
     precision_axis = cell.axis("precision")
     computes = IN_MODEL.get(precision_axis, mode.computes if mode else "float32")
     precision = computing_precision(case.facts.float_types, computes)
-    own = computing_precision(case.facts.float_types, IN_MODEL.get(precision_axis, "float32"))
-    policy = policy_of(plan.tolerance(cell), precision, converted=precision_axis in IN_MODEL)
+    converted = precision_axis in IN_MODEL
+    policy = policy_of(plan.tolerance(cell), precision, converted=converted)
+    own = computing_precision(case.facts.float_types, IN_MODEL[precision_axis]) if converted else ""
+    if not converted:
+        own = finest_precision(case.facts.float_types, "float32")
+        finest = finest_precision(case.facts.float_types, computes)
+        if computes == "tf32" and own == "float32":
+            finest = computes  # rounds like float16, and reaches further
+        if finest != precision:
+            policy = msgspec.structs.replace(policy, finest=finest)
     if own != precision:
         policy = msgspec.structs.replace(policy, own_precision=own)
     delivers = tuple(one for one in target.delivers(cell) if policy.is_coarser(one))
@@ -130,7 +139,7 @@ def _coarser(policy: Policy, delivers: tuple[str, ...]) -> Iterator[Wider]:
     if policy.is_coarser(policy.noise_at):
         # That the model's own precision leaves nothing shows that the coarser one is not to blame.
         yield Wider(noise_at=policy.own_precision)
-    yield from (Wider(noise_at=FLOORS[one], delivers=one) for one in delivers)
+    yield from (Wider(noise_at=noise_of_delivered(one), delivers=one) for one in delivers)
 
 
 def _documented(policy: Policy, target: Target, case: Case) -> Iterator[Wider]:

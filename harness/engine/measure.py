@@ -52,6 +52,7 @@ def measure(outcome: Outcome, case: Case, evidence: Evidence, rule: Rule, provid
         precision=rule.policy.precision,
         converted=rule.policy.converted,
         own_precision=rule.policy.own_precision,
+        finest=rule.policy.finest,
         delivers=rule.delivers,
         remedy=rule.policy.remedy if evidence.wider or rule.policy.is_coarser(rule.policy.noise_at) else "",
         undefined=dict(evidence.undefined or {}),

@@ -42,7 +42,9 @@ def output_kinds_of(
                 case ChosenFrom():
                     output_kind = _chosen(origin, known, exact_inputs=exact_inputs)
                 case QuantizedWith():
-                    output_kind = _quantized(origin, known.get(name), inputs)
+                    # In a profile that was published before, any quantized output may be a step off.
+                    granted = origin.in_integers or case.frozen is not None
+                    output_kind = _quantized(origin, known.get(name), inputs) if granted else None
                 case DrawnBy():
                     output_kind = _drawn(origin, inputs)
                 case UnorderedWith():

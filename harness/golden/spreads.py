@@ -17,7 +17,7 @@ from harness.core.value import Array, Floats
 from harness.corpus import noisy, zeroed
 from harness.golden.store import keep_beside, read_intact
 
-FORMAT = 7
+FORMAT = 8
 """Changes when spreads are computed or stored in another way."""
 
 
@@ -61,7 +61,7 @@ def load_spread(entry: Path, noise_at: str) -> Spread | None:
                 lost=manifest.lost,
                 moved=tuple(
                     {
-                        leaf: _array(home / _file(number, index, "moved"), digest).astype(np.bool_)
+                        leaf: _read(home / _file(number, index, "moved"), digest)
                         for index, (leaf, digest) in enumerate(leaves.items())
                     }
                     for number, leaves in enumerate(manifest.moved)

@@ -39,7 +39,9 @@ def worst_noise(record: Record) -> tuple[float, Noise] | None:
     The first figure is the larger of its multiples over the default limit: above 1 it is beyond.
     """
     found = [
-        (_excess(output.noise, output.elements), output.noise) for output in record.outputs if output.noise
+        (_excess(output.noise, output.elements), output.noise)
+        for output in record.outputs
+        if output.noise and output.noise.unmoved is None
     ]
     return max(found, key=lambda each: each[0], default=None)
 

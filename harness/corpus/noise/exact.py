@@ -26,7 +26,7 @@ _SUMS = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul", "ReduceSum", "Sum"
 _EXACT_UP_TO = 2.0**24
 """Number up to which float32 has all whole numbers."""
 
-_BOOL = onnx.TensorProto.BOOL
+_BOOL, _INT64 = onnx.TensorProto.BOOL, onnx.TensorProto.INT64
 
 
 class Watch(NamedTuple):
@@ -60,6 +60,29 @@ def watched(node: onnx.NodeProto, result: str, kind: str, scope: Scope) -> Watch
     if node.op_type in _SUMS and kind == FLOAT and _may_be_exact(node, scope):
         return Watch(flag=flag, before=(*_summed(node, flag),))
     return Watch()
+
+
+def divided(node: onnx.NodeProto, result: str, kind: str, scope: Scope) -> Watch:
+    """Return what finds out where QuantizeLinear rounds its quotient before it rounds that to an integer.
+
+    The arguments are as for ``watched``; ``result`` is the name that the quotient gets.
+    """
+    scale, sizes = node.input[1], scope.sizes.get(node.input[0])
+    factors = scope.sizes.get(scale)
+    if domain_of(node) or sizes is None or factors is None or attribute_of(node, "block_size", 0):
+        return Watch()
+    before = []
+    if len(factors) == 1 and factors != (1,):
+        axis = int(attribute_of(node, "axis", 1)) % max(1, len(sizes))
+        along = [-1 if one == axis else 1 for one in range(len(sizes))]
+        shape, scale = f"{result}.shape", f"{result}.scale"
+        before.append(make_node("Constant", [], [shape], value=make_tensor("shape", _INT64, [len(along)], along)))
+        before.append(make_node("Reshape", [node.input[1], shape], [scale]))
+    elif len(factors) > 1:
+        return Watch()
+    quotient = make_node("Div", [node.input[0], scale], [result])
+    flag = f"{result}.is_rounded"
+    return Watch(flag=flag, before=(*before, quotient, *_rounded(quotient, result, flag, kind)))
 
 
 def _may_be_exact(node: onnx.NodeProto, scope: Scope) -> bool:

@@ -27,6 +27,9 @@ DISCONTINUOUS = operators("""
 ``Cast`` to anything but a float is one more.
 """
 
+QUANTIZING = frozenset({"DynamicQuantizeLinear", "QuantizeLinear"})
+"""Operators that divide by a scale before they round to integers."""
+
 INSIDE = operators("""
     Acos Acosh Asin Asinh Atan Atanh Attention BiasGelu CausalConvWithState Cosh Erf Exp FastGelu
     FlexAttention GRU Gelu GroupNormalization GroupQueryAttention InstanceNormalization LSTM

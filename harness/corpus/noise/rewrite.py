@@ -19,7 +19,7 @@ from harness.corpus.nodes import all_nodes, bodies, domain_of, number_of, opsets
 from harness.corpus.noise import BFLOAT16_CASTS
 from harness.corpus.noise.drawing import CLIP_BY_INPUTS, DOUBLE, FLOAT, FOUND, Beside, Drawing
 from harness.corpus.noise.even import even_axes
-from harness.corpus.noise.exact import SELECTS_FROM, Watch, selected, watched
+from harness.corpus.noise.exact import SELECTS_FROM, Watch, divided, selected, watched
 from harness.corpus.noise.operators import (
     COMPOSED,
     CONTROL_INPUTS,
@@ -30,6 +30,7 @@ from harness.corpus.noise.operators import (
     INSIDE,
     OF_ONE,
     OFFSETS,
+    QUANTIZING,
     SUMS,
     TRANSFORMS,
     UNITS,
@@ -55,6 +56,9 @@ the first addend is noise on each term of ``0.42 sqrt(3 n / 2) u``, the second i
 ``0.42 sqrt(n) u``. GPUs, which add up in this order, show just this from 64 to 4096 terms.
 """
 
+_RECIPROCAL = 2.0
+"""Half-width of the noise of a quotient, in unit roundoffs, if it may be a product by the reciprocal."""
+
 _COARSE_UNITS = 2.0
 """Upper limit of an operator's own error at a coarser precision: operators compute in a finer one."""
 
@@ -65,10 +69,12 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         sites: Places with noise.
         jumps: Whether inputs of operators with jumps carry noise.
+        coarse: Whether some noise is that of a type coarser than float32.
     """
 
     sites: int
     jumps: bool
+    coarse: bool
 
 
 def add_noise(
@@ -104,7 +110,7 @@ def add_noise(
     )
     writer.graph(model.graph, Scope(), main=True)
     drawing.complete(model.graph)
-    return Written(sites=drawing.sites, jumps=writer.jumps)
+    return Written(sites=drawing.sites, jumps=writer.jumps, coarse=writer.coarse)
 
 
 class _Writer(msgspec.Struct, kw_only=True):
@@ -121,6 +127,7 @@ class _Writer(msgspec.Struct, kw_only=True):
     At a coarser precision the noise, which is the error of rounding itself, shows where there is none.
     """
     jumps: bool = False
+    coarse: bool = False
 
     def graph(self, graph: onnx.GraphProto, outside: Scope, *, main: bool = False) -> Mapping[str, str]:
         """Rewrite one graph, and return the types of its tensors."""
@@ -166,6 +173,9 @@ class _Writer(msgspec.Struct, kw_only=True):
         floats = [
             name for name in results if scope.varies(name) and name not in scope.whole and name not in copied
         ]
+        if node.op_type in QUANTIZING and not inner and scope.varies(node.input[0]):
+            yield from self.quantized(node, scope)
+            return
         exact = node.op_type in EXACT or node.op_type.startswith("QLinear")
         if inner or exact or not floats:
             yield node
@@ -190,6 +200,7 @@ class _Writer(msgspec.Struct, kw_only=True):
         of_one = (allowed and node.op_type not in TRANSFORMS) or node.op_type in OF_ONE
         for name in floats:
             kind = scope.types[name]
+            self.coarse |= _ROUNDOFF[kind] > _ROUNDOFF[FLOAT]
             noisy = f"{name}.ep_harness.noisy" if watch.flag else name
             yield from self.rounding(
                 f"{name}.ep_harness.exact",
@@ -203,6 +214,25 @@ class _Writer(msgspec.Struct, kw_only=True):
             if watch.flag:
                 yield from selected(watch.flag, noisy, exactly, name, kind)
             scope.noisy.add(name)
+
+    def quantized(self, node: onnx.NodeProto, scope: Scope) -> Iterator[onnx.NodeProto]:
+        """Yield an operator that quantizes, with the rounding of its quotient as noise on the operand.
+
+        One that multiplies by the reciprocal rounds twice.
+        """
+        name = node.input[0]
+        kind, operand = scope.types[name], f"{name}.ep_harness.operand.{self.drawing.sites}"
+        fine = node.op_type == "QuantizeLinear" and self.shows_exact(kind)
+        watch = divided(node, f"{operand}.quotient", kind, scope) if fine else Watch()
+        yield from watch.before
+        noisy = f"{operand}.noisy" if watch.flag else operand
+        yield from self.drawing.noise(name, noisy, kind, _RECIPROCAL * self.width(kind))
+        if watch.flag:
+            yield from selected(watch.flag, noisy, name, operand, kind)
+        node.input[0] = operand
+        scope.noisy.update(one for one in node.output if one)
+        self.jumps = True
+        yield node
 
     def even(self, node: onnx.NodeProto, dims: Sequence[Dims], *, first: bool) -> Beside:
         """Return which elements of a result are as uncertain as each other; of a state all are."""
@@ -317,12 +347,14 @@ class _Writer(msgspec.Struct, kw_only=True):
 
     @property
     def casts(self) -> bool:
-        """Whether a Cast of the model's opset rounds to the precision."""
+        """Whether a Cast of the model's opset rounds to the precision; none rounds to TF32."""
+        if self.precision not in _CASTS:
+            return False
         return self.precision != "bfloat16" or self.opsets.get("", BFLOAT16_CASTS) >= BFLOAT16_CASTS
 
     def is_coarse(self, kind: str) -> bool:
         """Return whether a tensor of this type loses bits when it is rounded to the precision."""
-        return self.precision in _CASTS and kind in {FLOAT, DOUBLE}
+        return PRECISIONS[self.precision] > _ROUNDOFF[FLOAT] and kind in {FLOAT, DOUBLE}
 
     def width(self, kind: str) -> float:
         """Return the half-width of a rounding's noise; a type below the precision rounds like itself."""
