@@ -80,7 +80,7 @@ def judge_bits(row: OutputMetrics, delivered: str, policy: Policy) -> Judged:
 
 
 def _bits_of_count(row: OutputMetrics) -> float:
-    """Return the bits that are left of an output if its elements count and not their size, as of positions."""
+    """Return the bits that are left of an output whose elements count and not their size, as of positions."""
     if is_rounded(row) or not row.mismatched:
         return -math.inf
     return -math.log2(row.mismatched / row.elements)

@@ -5,7 +5,7 @@ import math
 import msgspec
 
 from harness.core import wording
-from harness.core.noise import PRECISIONS, rms_limit
+from harness.core.noise import rms_limit
 from harness.core.output_metrics import Frontier, Noise, OutputDetails, OutputMetrics
 from harness.core.policy import Policy
 from harness.core.tolerance import EXACT, FLOORS, UNIT_ROUNDOFF, default_tolerance
@@ -86,16 +86,12 @@ def noise_at(row: OutputMetrics, policy: Policy) -> Noise | None:
     return next((one for one in known if one.precision == policy.noise_at), None)
 
 
-def noise_of_delivered(precision: str) -> str:
-    """Return the precision whose noise shows what an EP delivers; keys of ``FLOORS`` and ``PRECISIONS``."""
-    return precision if precision in PRECISIONS else FLOORS[precision]
-
-
 def delivered_by(noise: Noise, policy: Policy) -> str:
     """Return the precision that an EP delivers by its own default, and whose noise this is; empty if none."""
     if noise.document or noise.precision == policy.noise_at:
         return ""
-    known = (one for one in policy.delivers if noise_of_delivered(one) == noise.precision)
+    floor = FLOORS.get(noise.precision, noise.precision)
+    known = (one for one in policy.delivers if FLOORS.get(one) == floor)
     return next((one for one in known if noise.delivers in {"", one}), "")
 
 

@@ -40,16 +40,16 @@ def not_by_noise(golden: Tensor, actual: Tensor, moved: Floats) -> NDArray[np.bo
 
     It moves them never, or less far.
     """
-    differs = np.asarray(golden.array != actual.array)
-    return differs & ((moved == 0) | (_distance(golden, actual) > moved))
+    differs: NDArray[np.bool_] = np.asarray(golden.array != actual.array)
+    differs &= (moved == 0) | (_distance(golden, actual) > moved)
+    return differs
 
 
 def _distance(golden: Tensor, actual: Tensor) -> Floats:
     """Return how far apart elements are, at least 1 where they differ: float64 has not all of an int64."""
-    far = np.abs(
-        widen(actual.array, actual.dtype).astype(np.float64) - widen(golden.array, golden.dtype).astype(np.float64)
-    )
-    return np.maximum(far, golden.array != actual.array)
+    right, found = (widen(one.array, one.dtype).astype(np.float64) for one in (golden, actual))
+    far: Floats = np.maximum(np.abs(found - right), golden.array != actual.array)
+    return far
 
 
 def _leaves(values: NamedValues) -> list[tuple[str, Tensor]]:

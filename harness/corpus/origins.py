@@ -168,10 +168,13 @@ class _Graph:
 
         An EP runs the latter in integers, too. Weights that are dequantized alone do not make it do so.
         """
-        return any(
-            _computes_in_integers(node) or (node.op_type == "DequantizeLinear" and node.input[0] not in self.fixed)
-            for node in self._behind(name)
-        )
+        return any(map(self._is_integer, self._behind(name)))
+
+    def _is_integer(self, node: "onnx.NodeProto") -> bool:
+        """Return whether an EP may compute what follows a node in integers."""
+        if node.op_type == "DequantizeLinear":
+            return node.input[0] not in self.fixed
+        return node.op_type.startswith(_QUANTIZED_OPERATOR) or "Integer" in node.op_type
 
     def chance_behind(self, output: str) -> set[str]:
         """Return the operators with random numbers that an output depends on in any way."""
@@ -321,11 +324,6 @@ def _drawing_functions(model: "onnx.ModelProto") -> dict[tuple[str, str], set[st
 
 def _random_in(node: "onnx.NodeProto") -> set[str]:
     return set() if domain_of(node) else {node.op_type} & RANDOM_OPERATORS
-
-
-def _computes_in_integers(node: "onnx.NodeProto") -> bool:
-    """Return whether an operator multiplies or adds up integers: those with ``Integer`` or ``QLinear``."""
-    return node.op_type.startswith(_QUANTIZED_OPERATOR) or "Integer" in node.op_type
 
 
 def _read(node: "onnx.NodeProto") -> Iterator[str]:

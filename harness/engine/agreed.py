@@ -11,8 +11,9 @@ from harness.core.agreement_kinds import CannotAgreeError, Scores, counted, spli
 from harness.core.boxes import are_boxes, are_rows, detections_of, roles_of
 from harness.core.errors import one_line
 from harness.core.facts import Facts
+from harness.core.noise import PRECISIONS
 from harness.core.spread import Spread
-from harness.core.tolerance import UNIT_ROUNDOFF, computing_precision
+from harness.core.tolerance import finest_precision
 from harness.core.value import Floats, NamedValues, Tensor
 from harness.corpus.case import Case
 from harness.engine.compare_sets import is_same, numbered
@@ -128,10 +129,10 @@ def _slacks(case: Case, evidence: Evidence, rule: Rule) -> dict[str, Floats]:
     ratio of the unit roundoffs.
     """
     noise = evidence.noise
-    if not isinstance(noise, Spread) or noise.precision not in UNIT_ROUNDOFF:
+    if not isinstance(noise, Spread) or noise.precision not in PRECISIONS:
         return {}
-    own = "float32" if rule.policy.converted else computing_precision(case.facts.float_types, "float32")
-    finer = min(1.0, UNIT_ROUNDOFF[own] / UNIT_ROUNDOFF[noise.precision])
+    own = "float32" if rule.policy.converted else finest_precision(case.facts.float_types, "float32")
+    finer = min(1.0, PRECISIONS[own] / PRECISIONS[noise.precision])
     scale = rule.policy.limits.rms * finer
     return {
         numbered(index, name): spread * scale

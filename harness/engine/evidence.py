@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from harness.core.cell import Cell
-from harness.core.judgement import noise_of_delivered
 from harness.core.noise import PRECISIONS
 from harness.core.policy import Policy
 from harness.core.precision import IN_MODEL
@@ -139,7 +138,8 @@ def _coarser(policy: Policy, delivers: tuple[str, ...]) -> Iterator[Wider]:
     if policy.is_coarser(policy.noise_at):
         # That the model's own precision leaves nothing shows that the coarser one is not to blame.
         yield Wider(noise_at=policy.own_precision)
-    yield from (Wider(noise_at=noise_of_delivered(one), delivers=one) for one in delivers)
+    for one in delivers:
+        yield Wider(noise_at=one if one in PRECISIONS else FLOORS[one], delivers=one)
 
 
 def _documented(policy: Policy, target: Target, case: Case) -> Iterator[Wider]:

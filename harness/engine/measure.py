@@ -127,8 +127,7 @@ def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Rul
             case, answers, outcome.outputs, compared, evidence, known, policy.precision
         ),
         repeats=_repeats(outcome, rule, draws_numbers=draws(case, kinds)),
-        weak_golden=why_weak(answers, policy.tolerance_for)
-        or _why_insensitive(evidence.zeroed or (), facts.placement),
+        weak_golden=why_weak(answers, policy.tolerance_for) or _why_insensitive(evidence, facts),
         no_spread=evidence.noise if isinstance(evidence.noise, str) else "",
     )
 
@@ -194,10 +193,16 @@ def _compare_precision(
     )
 
 
-def _why_insensitive(unnoticed: Sequence[str], placement: Placement | None) -> str:
+def with_unnoticed(facts: Facts, evidence: Evidence) -> Facts:
+    """Return facts with the answer to which operators could compute zeros unnoticed, measured before."""
+    weak = facts.weak_golden or _why_insensitive(evidence, facts)
+    return msgspec.structs.replace(facts, weak_golden=weak, answered=evidence.answered)
+
+
+def _why_insensitive(evidence: Evidence, facts: Facts) -> str:
     """Return why some wrong results of the EP would not show; empty if none are known."""
-    on_the_ep = placement.ep_ops if placement is not None else {}
-    operators = [operator for operator in unnoticed if operator in on_the_ep]
+    on_the_ep = facts.placement.ep_ops if facts.placement is not None else {}
+    operators = [operator for operator in evidence.zeroed or () if operator in on_the_ep]
     if not operators:
         return ""
     return one_line(f"zeros in place of what the EP computes would go unnoticed: {', '.join(operators)}")

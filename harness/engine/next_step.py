@@ -9,17 +9,15 @@ from harness.core.facts import CPU_PROVIDER, Facts, facts_for_other_inputs
 from harness.core.missing import Need, missing
 from harness.core.precision import AS_IS
 from harness.core.scenario import GENERATE, PLAIN
-from harness.core.spread import Spread
-from harness.core.value import STRING, NamedValues, Tensor, Value
+from harness.core.value import NamedValues
 from harness.corpus.case import Case
 from harness.corpus.revealed import hidden
 from harness.corpus.zeroed import may_be_zeroed
 from harness.engine.agreed import goldens_of, with_agreement
 from harness.engine.cases import Cases
-from harness.engine.compare_sets import flat
 from harness.engine.evidence import Evidence, Rule, rule_of
 from harness.engine.inquiry import Answer, Inquiry, broken_of
-from harness.engine.measure import measure, with_generation
+from harness.engine.measure import measure, with_generation, with_unnoticed
 from harness.engine.other_inputs import (
     differs_for_others,
     judges_others,
@@ -77,8 +75,6 @@ class NextStep(msgspec.Struct, frozen=True):
         if isinstance(evidence, Question):
             return evidence
         askable = self._askable(cell, case, outcome, rule) & self.needs
-        if isinstance(outcome, Ran) and not rule.policy.converted:
-            evidence = self._with_known(evidence, case, outcome, rule, askable)
         asking = _Asking(
             about=about,
             cell=cell,
@@ -105,8 +101,8 @@ class NextStep(msgspec.Struct, frozen=True):
     ) -> tuple[Facts, Evidence] | Question:
         """Measure and ask until nothing is missing to judge; ``judged`` are the facts that are about it."""
         about, cell, case, rule = asking.about, asking.cell, asking.case, asking.rule
+        facts = measured(evidence)
         while True:
-            facts = measured(evidence)
             # A cell of many ways has many runs, which references repeat; they are asked if it fails.
             by_usual = rule.generation is None
             need = missing(judged(facts), rule.policy, asking.askable, by_usual=by_usual)
@@ -117,6 +113,7 @@ class NextStep(msgspec.Struct, frozen=True):
                 if isinstance(wider, Question):
                     return wider
                 evidence = wider
+                facts = measured(evidence)
                 continue
             answer = self._inquiry.ask(need, about, cell, case, rule)
             if isinstance(answer, Question):
@@ -126,6 +123,8 @@ class NextStep(msgspec.Struct, frozen=True):
                 evidence = msgspec.structs.replace(evidence, broken=broken_of(answer, case))
             if need is Need.REFERENCES:
                 evidence = msgspec.structs.replace(evidence, doubts=self._inquiry.doubts(about, case, rule))
+            # After the usual last question no value need be compared again.
+            facts = with_unnoticed(facts, evidence) if need is Need.ZEROED else measured(evidence)
 
     def goldens(self, about: Question, cell: Cell, case: Case) -> Sequence[NamedValues]:
         """Return the right outputs of each data set of a cell that has been measured; empty if unknown."""
@@ -154,8 +153,6 @@ class NextStep(msgspec.Struct, frozen=True):
         run = outcome_of_others(outcome)
         askable = frozenset[Need]() if rule.policy.converted else first.askable - {Need.ZEROED, Need.PLAYED}
         asking = msgspec.structs.replace(first, about=about, case=others, askable=askable)
-        if not rule.policy.converted:
-            evidence = self._with_known(evidence, others, run, rule, askable)
         goldens = judging_goldens(known, evidence)
 
         def measured(evidence: Evidence) -> Facts:
@@ -180,24 +177,6 @@ class NextStep(msgspec.Struct, frozen=True):
         if isinstance(rounded, Question):
             return rounded
         return Evidence(golden=rounded if rounded.status == "ok" else golden, full=full)
-
-    def _with_known(
-        self, evidence: Evidence, case: Case, outcome: Ran, rule: Rule, askable: frozenset[Need]
-    ) -> Evidence:
-        """Add known answers that will be needed, so that values are compared once.
-
-        These are the noise, if bits differ, and the operators whose zeros would go unnoticed.
-        """
-        golden = evidence.golden
-        unnoticed = self.references.unnoticed(case) if Need.ZEROED in askable else None
-        if unnoticed is not None:
-            evidence = _with(evidence, Need.ZEROED, unnoticed)
-        if golden is None or golden.status != "ok":
-            return evidence
-        if not any(map(_differ, flat(golden.outputs), flat(outcome.outputs))):
-            return evidence
-        noise = self.references.spread(case, rule.policy.noise_at)
-        return _with(evidence, Need.NOISE, noise) if isinstance(noise, Spread) else evidence
 
     def _askable(self, cell: Cell, case: Case, outcome: Judged, rule: Rule) -> frozenset[Need]:
         """Return what can be asked about a model on a target."""
@@ -232,11 +211,3 @@ def _with(evidence: Evidence, need: Need, answer: Answer) -> Evidence:
     if isinstance(answer, Golden) and need is Need.REPEATED:
         value = answer.disputed
     return msgspec.structs.replace(evidence, answered=(*evidence.answered, need.value), **{need.value: value})
-
-
-def _differ(golden: tuple[str, Value], actual: tuple[str, Value]) -> bool:
-    """Return whether two outputs are tensors with different bits."""
-    right, found = golden[1], actual[1]
-    if not (isinstance(right, Tensor) and isinstance(found, Tensor)) or right.dtype == STRING:
-        return False
-    return right.array.tobytes() != found.array.tobytes()

@@ -36,7 +36,7 @@ def spread() -> Spread:
             {},
             {"out/0": 29.5, "index": 1.0},
         ),
-        moved=({"index": np.array([[True, False]])}, {}),
+        moved=({"index": np.array([[3.0, 0.0]])}, {}),
     )
 
 
@@ -47,10 +47,10 @@ def test_a_spread_comes_back(entry: Path) -> None:
     assert found.precision == "float32"
     assert found.lost == spread().lost
     assert [{leaf: mask.tolist() for leaf, mask in one.items()} for one in found.moved] == [
-        {"index": [[True, False]]},
+        {"index": [[3.0, 0.0]]},
         {},
     ]
-    assert found.moved[0]["index"].dtype == np.bool_
+    assert found.moved[0]["index"].dtype == np.float64
     for left, right in zip(found.outputs, spread().outputs, strict=True):
         assert left.keys() == right.keys()
         for leaf, array in right.items():

@@ -71,13 +71,15 @@ def divided(node: onnx.NodeProto, result: str, kind: str, scope: Scope) -> Watch
     factors = scope.sizes.get(scale)
     if domain_of(node) or sizes is None or factors is None or attribute_of(node, "block_size", 0):
         return Watch()
-    before = []
+    before: list[onnx.NodeProto] = []
     if len(factors) == 1 and factors != (1,):
         axis = int(attribute_of(node, "axis", 1)) % max(1, len(sizes))
         along = [-1 if one == axis else 1 for one in range(len(sizes))]
         shape, scale = f"{result}.shape", f"{result}.scale"
-        before.append(make_node("Constant", [], [shape], value=make_tensor("shape", _INT64, [len(along)], along)))
-        before.append(make_node("Reshape", [node.input[1], shape], [scale]))
+        before = [
+            make_node("Constant", [], [shape], value=make_tensor("shape", _INT64, [len(along)], along)),
+            make_node("Reshape", [node.input[1], shape], [scale]),
+        ]
     elif len(factors) > 1:
         return Watch()
     quotient = make_node("Div", [node.input[0], scale], [result])

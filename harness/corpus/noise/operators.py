@@ -70,6 +70,16 @@ COMPOSED = operators("""
 """)
 """Operators of several products and functions, each of which an implementation may round by itself."""
 
+STEPWISE = operators("""
+    BatchNormalization GroupNormalization InstanceNormalization LayerNormalization LogSoftmax
+    LpNormalization MeanVarianceNormalization RMSNormalization SimplifiedLayerNormalization
+    SkipLayerNormalization SkipSimplifiedLayerNormalization Softmax
+""")
+"""Operators that normalize: an implementation in a coarser precision may round each step.
+
+What is normalized is rounded before an offset is added, which may cancel it.
+"""
+
 TRANSFORMS = frozenset({"DFT", "STFT"})
 """Operators that multiply sines and cosines by their input: an error of these is in proportion to it."""
 

@@ -8,6 +8,7 @@ numbers, and sizes stay exact.
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import Literal
 
 import msgspec
 import onnx
@@ -31,6 +32,7 @@ from harness.corpus.noise.operators import (
     OF_ONE,
     OFFSETS,
     QUANTIZING,
+    STEPWISE,
     SUMS,
     TRANSFORMS,
     UNITS,
@@ -61,6 +63,10 @@ _RECIPROCAL = 2.0
 
 _COARSE_UNITS = 2.0
 """Upper limit of an operator's own error at a coarser precision: operators compute in a finer one."""
+
+
+Inside = Literal["", "composed", "steps"]
+"""How an operator may round inside at a coarser precision; see ``COMPOSED`` and ``STEPWISE``."""
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
@@ -209,7 +215,7 @@ class _Writer(msgspec.Struct, kw_only=True):
                 max(UNITS.get(node.op_type, 1.0), allowed / self.width(kind)),
                 terms,
                 beside="one" if of_one else self.even(node, dims, first=name == results[0]),
-                composed=node.op_type in COMPOSED,
+                inside=_inside(node),
             )
             if watch.flag:
                 yield from selected(watch.flag, noisy, exactly, name, kind)
@@ -307,18 +313,23 @@ class _Writer(msgspec.Struct, kw_only=True):
         terms: float,
         *,
         beside: Beside = "",
-        composed: bool = False,
+        inside: Inside = "",
     ) -> Iterator[onnx.NodeProto]:
         """Yield the noise that turns the exact ``source`` into the ``result`` that an operator rounds.
 
         ``units`` is the operator's own error in unit roundoffs, ``terms`` how many terms have been added up,
-        ``beside`` what is as uncertain as the elements: see ``Drawing.noise``. What is ``composed`` may round
-        inside although the result needs no rounding: at a coarser precision, too, its noise is in proportion
-        to the result. So it is where ONNX has no Cast that would show the error of rounding.
+        ``beside`` what is as uncertain as the elements: see ``Drawing.noise``. An operator that rounds
+        ``inside`` may do so although the result needs no rounding: at a coarser precision, too, the noise of
+        a composed one is in proportion to the result, and one of several steps has both. In proportion it is
+        also where ONNX has no Cast that would show the error of rounding.
         """
-        if self.is_coarse(kind) and (composed or not self.casts):
+        if self.is_coarse(kind) and (inside == "composed" or not self.casts):
             yield from self.drawing.noise(source, result, kind, min(units, _COARSE_UNITS) * self.width(kind))
         elif self.is_coarse(kind):
+            if inside:
+                stepped, level = f"{result}.ep_harness.steps", "" if beside == "one" else beside
+                yield from self.drawing.noise(source, stepped, kind, self.width(kind), beside=level)
+                source = stepped
             width = FOUND * min(units, _COARSE_UNITS)
             yield from self.drawing.noise(source, result, kind, width, _CASTS[self.precision])
         else:
@@ -360,6 +371,12 @@ class _Writer(msgspec.Struct, kw_only=True):
         """Return the half-width of a rounding's noise; a type below the precision rounds like itself."""
         unit = PRECISIONS[self.precision]
         return unit if kind == DOUBLE else max(unit, _ROUNDOFF[kind])
+
+
+def _inside(node: onnx.NodeProto) -> Inside:
+    if node.op_type in COMPOSED:
+        return "composed"
+    return "steps" if node.op_type in STEPWISE else ""
 
 
 def _both(left: float, right: float) -> float:
