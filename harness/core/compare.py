@@ -13,7 +13,7 @@ from harness.core.judged import judge_row, worst
 from harness.core.judgement import Judged
 from harness.core.metrics import any_finite, measure, same_bits
 from harness.core.noise import NoiseRule, with_noise
-from harness.core.output_kind import OutputKind, Quantized, drawn_row, with_steps, with_ties
+from harness.core.output_kind import OutputKind, Positions, Quantized, drawn_row, with_steps, with_ties
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
 from harness.core.rows import (
@@ -211,7 +211,8 @@ class _Rows:
             if measured.mismatched:
                 row, note = self._chosen(row, golden, actual, output_kind)
         elif self.noise is not None and self.noise.knows(name) and not measured.special:
-            row = with_noise(row, golden, actual, self.noise)
+            positions = isinstance(output_kind, Positions)
+            row = with_noise(row, golden, actual, self.noise, positions=positions)
         if measured.special:
             message = wording.special_values(name, golden, actual, measured)
             return with_details(row, special=measured.special, message=message)
@@ -228,7 +229,7 @@ class _Rows:
     ) -> tuple[OutputMetrics, str]:
         """Return the row of positions that differ, with their ties, and a note on these."""
         if self.noise is not None and row.name in self.noise.moved:
-            chosen = msgspec.structs.replace(chosen, moved=self.noise.moved[row.name] > 0)
+            chosen = msgspec.structs.replace(chosen, moved=self.noise.moved[row.name].mask)
         row, note = with_ties(row, chosen, golden, actual, self._tie_tolerance(chosen))
         if self.noise is not None:
             row = with_noise(row, golden, actual, self.noise, positions=True)

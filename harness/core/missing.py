@@ -27,11 +27,11 @@ class Need(StrEnum):
     PLAYED = "played"
     """The CPU EP's results in the ways of the scenario ``generate``."""
 
-    WIDER = "wider"
-    """The noise of what else may explain an error: what the EP delivers, what a document allows."""
-
     REVEALED = "revealed"
     """The values that positions, such as those of ArgMax, were chosen by."""
+
+    WIDER = "wider"
+    """The noise of what else may explain an error: what the EP delivers, what a document allows."""
 
     UNDEFINED = "undefined"
     """The values that reach operators whose result ONNX leaves undefined for some."""
@@ -175,9 +175,9 @@ def _needs_references(known: _Known) -> bool:
 
 _NEEDED: dict[Need, Callable[[_Known], bool]] = {
     Need.NOISE: _needs_noise,
-    Need.WIDER: _needs_wider,
     Need.PLAYED: _fails_golden,  # by a way that the model may not be made for
     Need.REVEALED: lambda known: _fails_golden(known, {Verdict.MISMATCH, Verdict.SHAPE_MISMATCH}),
+    Need.WIDER: _needs_wider,  # after the values that may tie at the model's own precision
     Need.UNDEFINED: lambda known: known.is_in_question or _fails_expected(known),
     Need.OWN_CPU: _needs_own_cpu,
     Need.REPEATED: lambda known: known.is_in_question,

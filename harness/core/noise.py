@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from harness.core import wording
 from harness.core.flushed import flushed
 from harness.core.metrics import BLOCK, LARGEST, widen
-from harness.core.moved import Moves, not_by_noise
+from harness.core.moved import Moves, unmoved
 from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.tolerance import UNIT_ROUNDOFF
 from harness.core.value import Floats, Tensor
@@ -71,7 +71,7 @@ class NoiseRule(msgspec.Struct, frozen=True, kw_only=True):
         delivers: As in ``Noise``.
         document: As in ``Noise``.
         wider: What else may explain an error, as in ``Noise``.
-        moved: Leaf of integers or booleans -> how far noise moves its elements, of the leaf's shape.
+        moved: Leaf of integers or booleans -> how noise moves its elements.
     """
 
     precision: str
@@ -131,9 +131,8 @@ def _noise(leaf: str, golden: Tensor, actual: Tensor, rule: NoiseRule) -> Noise 
         delivers=rule.delivers,
         document=rule.document,
     )
-    if leaf in rule.moved and rule.moved[leaf].shape == actual.array.shape:
-        unmoved = int(np.count_nonzero(not_by_noise(golden, actual, rule.moved[leaf])))
-        return msgspec.structs.replace(noise, unmoved=unmoved)
+    if leaf in rule.moved and rule.moved[leaf].reach.shape == actual.array.shape:
+        return msgspec.structs.replace(noise, unmoved=unmoved(golden, actual, rule.moved[leaf]))
     if leaf not in rule.spreads:
         return noise
     found = _multiples(golden, actual, rule.spreads[leaf])

@@ -23,7 +23,11 @@ class Quantized(msgspec.Struct, frozen=True, kw_only=True):
     scale: Array
 
 
-OutputKind = Chosen | Unordered | Quantized | Draw
+class Positions(msgspec.Struct, frozen=True):
+    """An output of positions of which it is not known what they were chosen from, so that no tie is."""
+
+
+OutputKind = Chosen | Positions | Unordered | Quantized | Draw
 """Decides how an output is judged, where its type and a tolerance are not enough."""
 
 

@@ -103,7 +103,7 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
         lost: For each data set: leaf -> how much of it the noise at amplitude 1 takes, of the leaves of which
             it takes more than half, whatever their type; see ``harness.core.lost``. Empty in spreads that
             were made without asking.
-        moved: For each data set: leaf of integers or booleans -> how far noise moves its elements; see
+        moved: For each data set: leaf of integers or booleans -> how noise moves its elements; see
             ``harness.core.moved``. Empty likewise.
     """
 
@@ -115,12 +115,8 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def nbytes(self) -> int:
         """Bytes of memory that the arrays take."""
-        return sum(
-            array.nbytes
-            for sets in (self.outputs, self.moved)
-            for leaves in sets
-            for array in leaves.values()
-        )
+        spreads = sum(array.nbytes for leaves in self.outputs for array in leaves.values())
+        return spreads + sum(move.reach.nbytes for leaves in self.moved for move in leaves.values())
 
 
 def spread_of(

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from harness.core.draws import Bernoulli, Draw, Dropped, Multinomial, Normal, Uniform
-from harness.core.output_kind import OutputKind, Quantized
+from harness.core.output_kind import OutputKind, Positions, Quantized
 from harness.core.ties import Chosen
 from harness.core.unordered import Unordered
 from harness.core.value import Array, NamedValues, Tensor, Value
@@ -62,10 +62,10 @@ def draws(case: Case, kinds: Sequence[Mapping[str, OutputKind]]) -> bool:
     return directly or bool(case.facts.origins.by_chance)
 
 
-def _chosen(origin: ChosenFrom, known: Mapping[str, Value], *, exact_inputs: bool) -> Chosen | None:
+def _chosen(origin: ChosenFrom, known: Mapping[str, Value], *, exact_inputs: bool) -> Chosen | Positions:
     data = known.get(origin.data)
     if not isinstance(data, Tensor):
-        return None
+        return Positions()
     exact = exact_inputs and not origin.computed
     return Chosen(op=origin.op, data=data, axis=origin.axis, exact=exact, unordered=origin.unordered)
 

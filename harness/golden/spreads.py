@@ -12,19 +12,20 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from harness.core.moved import Move
 from harness.core.spread import Spread
 from harness.core.value import Array, Floats
 from harness.corpus import noisy, zeroed
 from harness.golden.store import keep_beside, read_intact
 
-FORMAT = 8
+FORMAT = 9
 """Changes when spreads are computed or stored in another way."""
 
 
 class _SpreadManifest(msgspec.Struct, frozen=True, kw_only=True):
     """``spread.json``; ``leaves`` are, for each data set, leaf of an output -> SHA-256 of its file.
 
-    ``lost`` is that of the spread, and ``moved`` is like ``leaves``.
+    ``lost`` is that of the spread; ``moved`` is like ``leaves``, of the reaches, with ``most`` beside it.
     """
 
     format: int
@@ -35,6 +36,7 @@ class _SpreadManifest(msgspec.Struct, frozen=True, kw_only=True):
     leaves: tuple[dict[str, str], ...]
     lost: tuple[dict[str, float], ...]
     moved: tuple[dict[str, str], ...]
+    most: tuple[dict[str, int], ...]
 
 
 def load_spread(entry: Path, noise_at: str) -> Spread | None:
@@ -61,13 +63,16 @@ def load_spread(entry: Path, noise_at: str) -> Spread | None:
                 lost=manifest.lost,
                 moved=tuple(
                     {
-                        leaf: _read(home / _file(number, index, "moved"), digest)
+                        leaf: Move(
+                            reach=_read(home / _file(number, index, "moved"), digest),
+                            most=manifest.most[number][leaf],
+                        )
                         for index, (leaf, digest) in enumerate(leaves.items())
                     }
                     for number, leaves in enumerate(manifest.moved)
                 ),
             )
-    except (OSError, ValueError, EOFError, msgspec.MsgspecError):
+    except (OSError, ValueError, EOFError, LookupError, msgspec.MsgspecError):
         pass
     shutil.rmtree(home, ignore_errors=True)
     return None
@@ -99,11 +104,12 @@ def save_spread(entry: Path, noise_at: str, spread: Spread, amplitudes: tuple[fl
             lost=tuple(dict(leaves) for leaves in spread.lost),
             moved=tuple(
                 {
-                    leaf: _write(folder / _file(number, index, "moved"), array)
-                    for index, (leaf, array) in enumerate(outputs.items())
+                    leaf: _write(folder / _file(number, index, "moved"), move.reach)
+                    for index, (leaf, move) in enumerate(outputs.items())
                 }
                 for number, outputs in enumerate(spread.moved)
             ),
+            most=tuple({leaf: move.most for leaf, move in outputs.items()} for outputs in spread.moved),
         )
         (folder / _MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
 

@@ -1,6 +1,7 @@
 """One output under a policy, from the metrics that a record publishes."""
 
 import math
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -381,3 +382,28 @@ def test_a_record_with_the_noise_of_what_the_ep_delivers_is_judged_by_it(
     row = msgspec.structs.replace(row, noise=msgspec.structs.replace(row.noise, precision="float16"))
     found = judge_row(row, msgspec.structs.replace(BY_NOISE, delivers=delivers))
     assert (found.fault, found.delivered) == (fault, delivered)
+
+
+def counted(**noise: Any) -> OutputMetrics:
+    """Return the row of four whole numbers, one of which is another."""
+    own = Noise(**{"precision": "float32", "rms": 0.0, "max": 0.0, **noise})
+    return msgspec.structs.replace(off_by(1.0), dtype="int64", noise=own, delivered_bits=1.0)
+
+
+def test_noise_alone_excuses_another_whole_number() -> None:
+    assert judge_row(counted(unmoved=0), Policy()).fault is None
+    assert judge_row(counted(unmoved=1), Policy()).fault is Verdict.MISMATCH
+    assert judge_row(counted(unmoved=0), Policy(judge_by="table")).fault is Verdict.MISMATCH
+    # That noise takes most elements excuses none that it never moves.
+    assert judge_row(counted(unmoved=0, size=0.7), Policy()).fault is Verdict.ILL_CONDITIONED
+    assert judge_row(counted(unmoved=1, size=0.7), Policy()).fault is Verdict.MISMATCH
+
+
+def test_a_delivered_precision_moves_whole_numbers_too() -> None:
+    wider = Noise(precision="bfloat16", rms=0.0, max=0.0, delivers="bfloat16", unmoved=0)
+    policy = Policy(delivers=("bfloat16",), bits={"": 2.0})
+    row = counted(unmoved=1, wider=(wider,))
+    assert (judge_row(row, policy).fault, judge_row(row, policy).delivered) == (None, "bfloat16")
+    half = msgspec.structs.replace(row, mismatched=2)  # one bit is left
+    assert judge_row(half, policy).fault is Verdict.PRECISION_LOSS
+    assert judge_row(row, Policy()).fault is Verdict.MISMATCH

@@ -1,8 +1,9 @@
 """Which whole numbers and flags rounding noise moves."""
 
 import numpy as np
+import pytest
 
-from harness.core.moved import moved_of, not_by_noise
+from harness.core.moved import Move, moved_of, unmoved
 from harness.core.value import Array, NamedValues, tensor
 
 
@@ -12,10 +13,11 @@ def named(**arrays: Array) -> NamedValues:
 
 def test_the_farthest_draw_says_how_far_noise_moves_an_element() -> None:
     golden = named(i=np.array([1, 2, 3]), b=np.array([True, False]))
-    other = named(i=np.array([1, 5, 3]), b=np.array([True, False]))
-    found = moved_of(golden, [golden, golden, other])
-    assert found["i"].tolist() == [0.0, 3.0, 0.0]
-    assert found["b"].tolist() == [0.0, 0.0]
+    others = [named(i=np.array([1, to, 3]), b=np.array([True, False])) for to in (5, 3)]
+    found = moved_of(golden, [golden, *others])
+    assert (found["i"].reach.tolist(), found["i"].most) == ([0.0, 3.0, 0.0], 1)
+    assert found["i"].mask.tolist() == [False, True, False]
+    assert (found["b"].reach.tolist(), found["b"].most) == ([0.0, 0.0], 0)
 
 
 def test_floats_strings_and_what_changes_its_shape_have_no_answer() -> None:
@@ -25,13 +27,22 @@ def test_floats_strings_and_what_changes_its_shape_have_no_answer() -> None:
     assert list(moved_of(golden, [golden])) == ["i"]
 
 
-def test_noise_explains_what_it_moves_as_far_as_it_does() -> None:
-    golden, moved = tensor(np.array([1, 2, 3, 4])), np.array([0.0, 1.0, 1.0, 0.0])
-    assert not_by_noise(golden, tensor(np.array([1, 3, 5, 4])), moved).tolist() == [False, False, True, False]
-    assert not_by_noise(golden, tensor(np.array([2, 2, 3, 4])), moved).tolist() == [True, False, False, False]
+@pytest.mark.parametrize(
+    ("actual", "expected"),
+    [
+        ([1, 2, 3, 4], 0),
+        ([1, 3, 3, 4], 0),
+        ([1, 2, 5, 4], 1),  # further than noise moves it
+        ([2, 2, 3, 4], 1),  # never moved
+        ([1, 3, 4, 4], 1),  # each is moved, but never two at once
+    ],
+)
+def test_noise_explains_what_it_moves_as_far_and_as_many(actual: list[int], expected: int) -> None:
+    move = Move(reach=np.array([0.0, 1.0, 1.0, 0.0]), most=1)
+    assert unmoved(tensor(np.array([1, 2, 3, 4])), tensor(np.array(actual)), move) == expected
 
 
 def test_neighbours_that_no_float64_tells_apart_differ() -> None:
     golden, actual = (tensor(np.array([(1 << 62) + more])) for more in (0, 1))
-    assert not_by_noise(golden, actual, np.zeros(1)).tolist() == [True]
-    assert moved_of((("i", golden),), [(("i", actual),)])["i"].tolist() == [1.0]
+    assert unmoved(golden, actual, Move(reach=np.zeros(1), most=0)) == 1
+    assert moved_of((("i", golden),), [(("i", actual),)])["i"].reach.tolist() == [1.0]

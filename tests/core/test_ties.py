@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from harness.core.compare import Comparison, compare, compare_all
+from harness.core.moved import Move
 from harness.core.noise import NoiseRule
 from harness.core.ties import Chosen, ties_of
 from harness.core.tolerance import EXACT, Tolerance, default_tolerance
@@ -175,6 +176,7 @@ def test_the_noise_of_a_model_says_which_positions_it_moves() -> None:
     golden, actual = (("y", tensor(np.array([[3], [0]]))),), (("y", tensor(np.array([[1], [0]]))),)
     kinds = {"y": Chosen(op="ArgMax", data=tensor(SCORES), axis=1)}
     for moves, verdict in ((True, None), (False, Verdict.MISMATCH)):
-        rule = NoiseRule(precision="float32", spreads={}, moved={"y": np.full((2, 1), moves)})
+        move = Move(reach=np.full((2, 1), float(moves)), most=2)
+        rule = NoiseRule(precision="float32", spreads={}, moved={"y": move})
         found = compare_all(golden, actual, tolerance_for, kinds=kinds, noise=rule)
         assert found.verdict is verdict

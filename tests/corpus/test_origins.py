@@ -81,6 +81,28 @@ def read(graph: str) -> Origins:
             QuantizedWith(scale="s", axis=0),
         ),
         (
+            (
+                "g (uint8[4] x) => (uint8[4] y) <float s = {0.5}> "
+                "{ d = DequantizeLinear(x, s) e = Exp(d) y = QuantizeLinear(e, s) }"
+            ),
+            QuantizedWith(in_integers=True),
+        ),
+        (
+            (
+                "g (float[4] x) => (float[4] y) <float s = {0.5}, uint8[4] w = {1, 2, 3, 4}> "
+                "{ d = DequantizeLinear(w, s) m = Mul(x, d) q = QuantizeLinear(m, s) "
+                "y = DequantizeLinear(q, s) }"
+            ),
+            QuantizedWith(values=(0.5,)),
+        ),
+        (
+            (
+                "g (uint8[2,2] x, uint8[2,2] w) => (uint8[2,2] y) <float s = {0.5}> "
+                "{ i = MatMulInteger(x, w) f = Cast<to=1>(i) y = QuantizeLinear(f, s) }"
+            ),
+            QuantizedWith(in_integers=True),
+        ),
+        (
             "g (float[4] x) => (float[4] y) { y = RandomNormalLike<scale=2.0>(x) }",
             DrawnBy(op="RandomNormalLike", parameters={"mean": 0.0, "scale": 2.0}),
         ),

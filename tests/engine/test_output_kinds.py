@@ -15,7 +15,7 @@ import pytest
 
 from harness.core.decide import decide
 from harness.core.draws import Bernoulli, Dropped, Multinomial, Normal, Uniform
-from harness.core.output_kind import Quantized
+from harness.core.output_kind import Positions, Quantized
 from harness.core.policy import Policy
 from harness.core.record import Placement, Record
 from harness.core.ties import Chosen
@@ -216,10 +216,22 @@ HALVES = np.full(4, 0.5, np.float32)
             "g (float[4] x) => (uint8[4] y) <float s = {0.5}> { y = QuantizeLinear(x, s) }",
             [HALVES],
             {"y": np.ones(4, np.uint8)},
+            None,
+        ),
+        (
+            (
+                "g (uint8[4] x) => (uint8[4] y) <float s = {0.5}> "
+                "{ d = DequantizeLinear(x, s) e = Exp(d) y = QuantizeLinear(e, s) }"
+            ),
+            [np.zeros(4, np.uint8)],
+            {"y": np.ones(4, np.uint8)},
             Quantized(scale=np.ones(())),
         ),
         (
-            "g (uint8[1,2,1] x, float[2] s) => (float[1,2,1] y) { y = DequantizeLinear(x, s) }",
+            (
+                "g (uint8[1,2,1] x, float[2] s) => (float[1,2,1] y) "
+                "{ d = DequantizeLinear(x, s) q = QuantizeLinear(d, s) y = DequantizeLinear(q, s) }"
+            ),
             [np.zeros((1, 2, 1), np.uint8), np.array([0.5, 2], np.float32)],
             {"y": np.zeros((1, 2, 1), np.float32)},
             Quantized(scale=np.array([[[0.5], [2.0]]])),
@@ -276,7 +288,7 @@ HALVES = np.full(4, 0.5, np.float32)
             "g (float[4] x) => (int64[1] y) { h = Neg(x) y = ArgMax(h) }",
             [HALVES],
             {"y": np.zeros(1, np.int64)},
-            None,
+            Positions(),
         ),
     ],
 )

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harness.core.moved import Move
 from harness.core.spread import Spread
 from harness.core.value import Floats, tensor
 from harness.corpus.case import Case
@@ -36,7 +37,7 @@ def spread() -> Spread:
             {},
             {"out/0": 29.5, "index": 1.0},
         ),
-        moved=({"index": np.array([[3.0, 0.0]])}, {}),
+        moved=({"index": Move(reach=np.array([[3.0, 0.0]]), most=1)}, {}),
     )
 
 
@@ -46,11 +47,8 @@ def test_a_spread_comes_back(entry: Path) -> None:
     assert found is not None
     assert found.precision == "float32"
     assert found.lost == spread().lost
-    assert [{leaf: mask.tolist() for leaf, mask in one.items()} for one in found.moved] == [
-        {"index": [[3.0, 0.0]]},
-        {},
-    ]
-    assert found.moved[0]["index"].dtype == np.float64
+    first, second = found.moved
+    assert (first["index"].reach.tolist(), first["index"].most, dict(second)) == ([[3.0, 0.0]], 1, {})
     for left, right in zip(found.outputs, spread().outputs, strict=True):
         assert left.keys() == right.keys()
         for leaf, array in right.items():
