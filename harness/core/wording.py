@@ -155,6 +155,8 @@ def approximate(row: OutputMetrics, noise: Noise) -> str:
 def delivered(row: OutputMetrics, precision: str) -> str:
     """Describe an error that the precision explains in which an EP computes by its own default."""
     left = "" if row.delivered_bits is None else f", {row.delivered_bits:.1f} bits are left"
+    if _is_counted(row):
+        left = f", {row.mismatched} of {row.elements} elements differ"
     return f"{output(row.name)}: computed in {precision} by the EP's own default{left}"
 
 
@@ -173,14 +175,24 @@ def nothing_left(row: OutputMetrics, noise: Noise, remedy: str) -> str:
 def _moves(row: OutputMetrics, noise: Noise) -> str:
     """Return by how much noise moves an output, as a part of its size."""
     size = noise.size or (row.relative_error or 0.0) / (noise.rms or 1.0)
+    if _is_counted(row) and size < _ALL:
+        return f"moves {size:.0%} of its elements"
     return (
         f"moves it by {size:.2g} of its size" if size < _ALL else "makes it NaN, infinite or of another shape"
     )
 
 
+def _is_counted(row: OutputMetrics) -> bool:
+    """Return whether elements of an output count and not their size: each has one right answer."""
+    return row.noise is not None and row.noise.unmoved is not None
+
+
 def precision_loss(row: OutputMetrics, delivered: str, least: float, remedy: str) -> str:
     """Describe an output that is right at a coarser precision, which leaves too few bits of it."""
     cosine = "" if row.cosine is None else f", cosine {row.cosine:.3g}"
+    if _is_counted(row):
+        left = f"{share(row.mismatched, row.elements)} differ"
+        return f"{output(row.name)}: the EP computes in {delivered}: {left}{_remedied(row, remedy)}"
     left = f"{row.delivered_bits or 0.0:.1f} bits are left, fewer than {least:g}{cosine}"
     return f"{output(row.name)}: the EP computes in {delivered}: {left}{_remedied(row, remedy)}"
 

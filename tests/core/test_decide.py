@@ -447,7 +447,7 @@ def test_noise_is_asked_for_only_where_an_error_exceeds_what_any_model_allows() 
     beyond = msgspec.structs.replace(within, max_abs=1e-6, max_rel=1e-6, frontier=((0.0, 1e-6),))
     assert missing(ran(outputs=(beyond,)), Policy(), every) is Need.NOISE
     assert missing(ran(outputs=(BAD,)), Policy(), every - {Need.NOISE}) is Need.PLAYED
-    with_wider = (every - {Need.NOISE, Need.PLAYED}) | {Need.WIDER}
+    with_wider = (every - {Need.NOISE, Need.PLAYED, Need.REVEALED}) | {Need.WIDER}
     assert missing(ran(outputs=(BAD,)), Policy(), with_wider) is Need.WIDER
     assert missing(ran(outputs=(SHAPED,)), Policy(), with_wider) is not Need.WIDER
     # That a coarse precision takes the digits is asked about only where the matrix chose it.

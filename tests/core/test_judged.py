@@ -387,7 +387,8 @@ def test_a_record_with_the_noise_of_what_the_ep_delivers_is_judged_by_it(
 def counted(**noise: Any) -> OutputMetrics:
     """Return the row of four whole numbers, one of which is another."""
     own = Noise(**{"precision": "float32", "rms": 0.0, "max": 0.0, **noise})
-    return msgspec.structs.replace(off_by(1.0), dtype="int64", noise=own, delivered_bits=1.0)
+    row = msgspec.structs.replace(off_by(1.0), dtype="int64", noise=own, delivered_bits=1.0)
+    return msgspec.structs.replace(row, mismatched=1, rtol=0.0, atol=0.0)
 
 
 def test_noise_alone_excuses_another_whole_number() -> None:
@@ -405,5 +406,7 @@ def test_a_delivered_precision_moves_whole_numbers_too() -> None:
     row = counted(unmoved=1, wider=(wider,))
     assert (judge_row(row, policy).fault, judge_row(row, policy).delivered) == (None, "bfloat16")
     half = msgspec.structs.replace(row, mismatched=2)  # one bit is left
-    assert judge_row(half, policy).fault is Verdict.PRECISION_LOSS
+    found = judge_row(half, policy)
+    assert found.fault is Verdict.PRECISION_LOSS
+    assert found.why == "output 'y': the EP computes in bfloat16: 2 of 4 elements (50.0%) differ"
     assert judge_row(row, Policy()).fault is Verdict.MISMATCH
