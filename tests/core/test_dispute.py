@@ -122,6 +122,12 @@ def test_a_nan_that_the_golden_has_as_well_is_not_blamed() -> None:
     assert finding_by("expected", golden, actual) == ""
 
 
+def test_one_nan_more_than_the_golden_has_is_wrong() -> None:
+    golden, actual = off(3e-4), off(3e-4)
+    golden[3] = actual[0] = actual[3] = np.nan
+    assert finding_by("expected", golden, actual) == "wrong"
+
+
 def test_a_wrong_shape_is_wrong_by_expected_data() -> None:
     assert finding(off(3e-4), TRUTH[None], expected=TRUTH) == "wrong"
     assert finding(off(3e-4)[None], TRUTH, expected=TRUTH) == "right"
