@@ -7,7 +7,6 @@ from benchmarks.planted.subject import VISIBLE, Scale, Subject, is_float
 
 STEP = "one step of a quantization is granted (tolerances.md, step 4)"
 DOUBLE = "float64 is held to float32"
-COARSE = "a model that contains bfloat16 is judged at bfloat16 throughout"
 NEAR_ONE = "what comes from a number near 1 has the error of 1 (tolerances.md), whatever its own size"
 FUNCTIONS = (
     "functions and quotients are granted the errors of OpenCL C: up to 4 roundings, times 32 for one element"
@@ -33,14 +32,15 @@ def allowed(subject: Subject, scale: Scale, found: list[Array], size: float) -> 
         return ""
     if name in STEPS:
         return STEP if _largest(scale, found) <= STEPS[name] * 1.001 else ""
-    for kind, rule in (("float64", DOUBLE), ("bfloat16", COARSE)):
-        if any(str(one.dtype) == kind for one in scale.honest):
-            own = "float32" if kind == "float64" else kind
-            wider = Scale(subject.model, scale.inputs, scale.honest, own, unit=own)
-            return rule if wider.effect(found)[0] != VISIBLE else ""
+    if any(str(one.dtype) == "float64" for one in scale.honest):
+        wider = Scale(subject.model, scale.inputs, scale.honest, "float32", unit="float32")
+        return DOUBLE if wider.effect(found)[0] != VISIBLE else ""
     if name in OF_ONE and size < 1 / np.finfo(np.float32).eps * 4:
         return NEAR_ONE
-    return FUNCTIONS if size < GRANTED_ULP and all(map(is_float, found)) else ""
+    rounded = all(
+        is_float(one) or np.array_equal(one, like) for one, like in zip(found, scale.honest, strict=True)
+    )
+    return FUNCTIONS if size < GRANTED_ULP and rounded else ""
 
 
 def _largest(scale: Scale, found: list[Array]) -> float:

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from benchmarks.planted.faults.elements import LATER, LATER_WHOLE
+from benchmarks.planted.models.later import later
 from benchmarks.planted.rows import Results, Row, is_aside
 from benchmarks.planted.subject import BENEATH_EACH, BENEATH_RMS, DRAWS, VISIBLE_EACH, VISIBLE_RMS
 
@@ -58,12 +60,17 @@ def page(results: Results) -> str:
 
 def _parts(rows: Sequence[Row]) -> list[tuple[str, ...]]:
     parts: tuple[tuple[str, Callable[[Row], bool]], ...] = (
-        ("tuned on", lambda row: not row.is_aside),
-        ("set aside: the model or the kind", lambda row: row.is_aside),
-        ("set aside: both", lambda row: is_aside(row.kind) and is_aside(row.model)),
+        ("tuned on", lambda row: not row.is_aside and not _is_later(row)),
+        ("set aside: the model or the kind", lambda row: row.is_aside and not _is_later(row)),
+        ("set aside: both", lambda row: is_aside(row.kind) and is_aside(row.model) and not _is_later(row)),
+        ("written after the rules were final: the model or the kind", _is_later),
         ("all", lambda _: True),
     )
     return [(name, *_figures([row for row in rows if wanted(row)])) for name, wanted in parts]
+
+
+def _is_later(row: Row) -> bool:
+    return row.kind in {*LATER, *LATER_WHOLE} or row.model in {model.name for model in later()}
 
 
 def _figures(rows: Sequence[Row]) -> tuple[str, ...]:

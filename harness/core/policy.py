@@ -34,7 +34,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         noise_precision: The precision whose rounding makes the noise; empty for ``finest``.
         finest: The finest precision of the model's values where that is finer than ``precision``: noise is
             drawn at it, and rounds each value to its own type. Empty for ``precision``.
-        steps: Quantization steps by which an output of quantized values may differ.
+        steps: Quantization steps by which an output that is computed in integers may differ.
         bits: Output -> bits that must be left of it where the EP computes more coarsely than the model asks;
             the empty name is for all outputs that are not named.
         delivers: Coarser precisions that the EP may compute in by default, keys of

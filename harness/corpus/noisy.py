@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from harness.corpus.noise.rewrite import Written
 
-FORMAT = 28
+FORMAT = 29
 """Rises when the noise changes although no model does."""
 
 SAMPLES = 8

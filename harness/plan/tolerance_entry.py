@@ -47,7 +47,7 @@ class ToleranceTable(SelectorTable, kw_only=True):
     ] = UNSET
     steps: Annotated[
         Annotated[float, Meta(ge=0)] | UnsetType,
-        Meta(description="Quantization steps that an output of quantized values may be off; 1 by default."),
+        Meta(description="Quantization steps that an output computed in integers may be off; 1 by default."),
     ] = UNSET
     table_only: Annotated[
         bool | UnsetType,
@@ -86,7 +86,7 @@ class ToleranceEntry(msgspec.Struct, frozen=True, kw_only=True):
         noise: Limits in multiples of the model's own rounding noise; never beside ``rtol``. Without either,
             the built-in tolerances apply.
         noise_precision: Precision whose rounding makes the noise; empty for that of the cell.
-        steps: Quantization steps that an output of quantized values may be off; None for the default.
+        steps: Quantization steps that an output computed in integers may be off; None for the default.
         table_only: Whether the built-in table judges, and not the model's own rounding noise.
         bits: As in ``harness.core.policy.Policy``.
     """

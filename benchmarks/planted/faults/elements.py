@@ -20,6 +20,10 @@ def elements() -> Iterator[Fault]:
         yield Fault(name=name, make=on_last(change))
     for name, change in WHOLE.items():
         yield Fault(name=name, make=on_last(change, floats=False))
+    for name, change in LATER.items():
+        yield Fault(name=name, make=on_last(change))
+    for name, change in LATER_WHOLE.items():
+        yield Fault(name=name, make=on_last(change, floats=False))
     yield Fault(name="outputs swapped", make=_swapped)
     for name in (
         "off by 1e-3",
@@ -301,6 +305,61 @@ WHOLE: dict[str, Change] = {
     "whole numbers: a row less": lambda value: value[:-1],
     "wrapped to 8 bits": lambda value: (
         value.astype(np.int8).astype(value.dtype) if value.dtype.itemsize > 2 else None
+    ),
+}
+"""The same of whole numbers, flags and positions."""
+
+
+def _every_second(value: Array) -> Array | None:
+    if value.size < FEW:
+        return None
+    value.reshape(-1)[1::2] = 0
+    return value
+
+
+def _one_row(rows: Array) -> None:
+    rows[-1] = (rows[-1].astype(np.float64) * 1.002).astype(rows.dtype)
+
+
+def _swap_rows(rows: Array) -> None:
+    rows[[0, -1]] = rows[[-1, 0]]
+
+
+def _three_digits(value: Array) -> Array | None:
+    with np.errstate(all="ignore"):
+        wide = np.asarray(value, np.float64)
+        step = 10.0 ** (np.floor(np.log10(np.abs(np.where(wide == 0, 1, wide)))) - 2)
+        found = np.where(np.isfinite(wide), np.round(wide / step) * step, wide)
+        return found.astype(value.dtype)
+
+
+def _swap_two(value: Array) -> Array | None:
+    flat = value.reshape(-1)
+    if flat.size < FEW or flat[0] == flat[-1]:
+        return None
+    flat[[0, -1]] = flat[[-1, 0]]
+    return value
+
+
+LATER: dict[str, Change] = {
+    "every second element zero": _every_second,
+    "one row off by 2e-3": lambda value: _row(value, _one_row),
+    "two rows swapped": lambda value: _row(value, _swap_rows),
+    "rounded to three digits": _three_digits,
+    "two elements swapped": _swap_two,
+    "the mean in place of the least half": lambda value: _small(
+        value, lambda one: np.full_like(one, one.mean())
+    ),
+}
+"""Faults that were written after the rules were final, and looked at once."""
+
+LATER_WHOLE: dict[str, Change] = {
+    "whole numbers: the last bit lost": lambda value: (
+        None if value.dtype == np.bool_ else value & ~value.dtype.type(1)
+    ),
+    "whole numbers: two swapped": _swap_two,
+    "whole numbers: the mean": lambda value: (
+        None if value.dtype == np.bool_ else np.full_like(value, int(np.mean(value.astype(np.float64))))
     ),
 }
 """The same of whole numbers, flags and positions."""

@@ -71,13 +71,14 @@ COMPOSED = operators("""
 """Operators of several products and functions, each of which an implementation may round by itself."""
 
 STEPWISE = operators("""
-    BatchNormalization GroupNormalization InstanceNormalization LayerNormalization LogSoftmax
-    LpNormalization MeanVarianceNormalization RMSNormalization SimplifiedLayerNormalization
-    SkipLayerNormalization SkipSimplifiedLayerNormalization Softmax
+    BatchNormalization BiasGelu FastGelu Gelu GroupNormalization HardSwish InstanceNormalization
+    LayerNormalization LogSoftmax LpNormalization MeanVarianceNormalization Mish QuickGelu RMSNormalization
+    SimplifiedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization Softmax Swish
 """)
-"""Operators that normalize: an implementation in a coarser precision may round each step.
+"""Normalizations and activations of several steps, each of which a coarse implementation may round.
 
-What is normalized is rounded before an offset is added, which may cancel it.
+What is normalized is rounded before an offset is added, which may cancel it; HardSwish multiplies by a
+rounded factor.
 """
 
 TRANSFORMS = frozenset({"DFT", "STFT"})
