@@ -1,8 +1,8 @@
 """The same cells on an idle machine and on a busy one: does load change checks or verdicts?
 
-Some models of the default matrix, on all providers that run here, are run twice by ``ep-harness run``, with an
-empty cache: alone, and beside processes that do nothing but count. Verdicts, reasons and the checks that were
-made have to be equal, cell by cell.
+Some models of the default matrix, on all providers that run here, are run twice by ``ep-harness run``, with
+an empty cache: alone, and beside processes that do nothing but count. Verdicts, reasons and the checks that
+were made have to be equal, cell by cell.
 
 Exit code 1: some cell differs.
 """

@@ -138,13 +138,22 @@ def _named(rows: Sequence[Row]) -> str:
 def _providers(results: Results) -> str:
     if not results.providers:
         return "No other provider was asked for."
-    head = ("target", "models that pass", "visible faults found in them", "pass all the same")
+    head = (
+        "target",
+        "computes in",
+        "models that pass",
+        "faults found in them that are visible at that precision",
+        "passed by what is documented",
+        "pass all the same",
+    )
     lines = [
         (
             one.name,
+            one.precision,
             str(one.passed),
-            _share(one.visible - len(one.missed), one.visible),
-            ", ".join(f"{kind}: {model}" for kind, model, _ in one.missed),
+            _share(one.visible - len(one.missed) - one.documented, one.visible),
+            str(one.documented),
+            ", ".join(f"{kind}: {model}" for kind, model, _ in one.missed) or "none",
         )
         for one in results.providers
     ]

@@ -19,6 +19,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         size: Largest error of an element in units of the rounding noise by hand.
         allowed: The rule of the documentation by which a visible fault passes; empty without one.
         bits: Bits that agree with the truth; None where they do not decide.
+        visible_at: Coarser precisions at whose rounding noise a planted fault is visible, too.
         family: Of the verdict.
         verdict: Its word.
         reason: Its sentence.
@@ -34,6 +35,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     allowed: str = ""
     bits: float | None = None
+    visible_at: tuple[str, ...] = ()
 
     @property
     def is_aside(self) -> bool:
@@ -63,15 +65,19 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
         name: Of its target in ``matrices/local.toml``.
         passed: Models that it passes without a fault.
         failed: Model, verdict and reason of those that it fails by itself.
-        visible: Visible faults in models that it passes.
+        precision: What it computes in.
+        visible: Faults in models that it passes which are visible at that precision.
         missed: Fault, model, verdict of those that do not fail.
+        documented: How many of the visible ones pass by what is documented.
     """
 
     name: str
     passed: int
     failed: tuple[tuple[str, str, str], ...]
+    precision: str
     visible: int
     missed: tuple[tuple[str, str, str], ...]
+    documented: int
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """A model on the bench: its honest answer, the truth, and how far rounding moves it."""
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 
 import ml_dtypes
 import msgspec
@@ -22,6 +22,8 @@ BENEATH_EACH, BENEATH_RMS = 16.0, 3.0
 """Below both a fault is beneath the rounding noise."""
 LOST = 0.5
 """Rounding that moves an output by more than this part of its size decides it alone: nothing is visible."""
+
+OWN, OTHERS = "own", "others"
 
 VISIBLE, BETWEEN, BENEATH = "visible", "between", "beneath"
 
@@ -128,7 +130,13 @@ class Subject:
     @cached_property
     def coarse(self) -> Scale:
         """The scale of a provider that computes in bfloat16."""
-        return Scale(self.model, self.model.inputs, self.honest, "bfloat16")
+        return self.scale_at("bfloat16", OWN)
+
+    @cache  # noqa: B019 - a subject lives as long as its model is measured
+    def scale_at(self, precision: str, inputs: str) -> Scale:
+        """Return the scale of a provider that computes in a precision, for its own inputs or the others."""
+        given = self.other if inputs == OTHERS and self.other is not None else self.scale
+        return Scale(self.model, given.inputs, given.honest, precision)
 
     def answer(self, outputs: list[Array]) -> Ran:
         """Return the answer of a provider with these outputs."""

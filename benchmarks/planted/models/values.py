@@ -112,7 +112,7 @@ def _functions() -> Iterator[Model]:
         name="float64-tanh",
         text="(double[8, 32] x) => (double[8, 32] y) { a = Tanh(x) y = Mul(a, x) }",
         inputs={"x": normal(SEED, 8, 32, dtype="float64")},
-        compute=lambda q, v, k: [v["x"] * np.tanh(v["x"])],
+        compute=lambda q, v, k: [q(v["x"] * q(np.tanh(v["x"])))],
     )
 
 
