@@ -8,16 +8,12 @@ numbers, and sizes stay exact.
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Literal
 
 import msgspec
 import onnx
 
 from harness.core.noise import PRECISIONS
-from harness.core.tolerance import UNIT_ROUNDOFF
-from harness.corpus.element_types import ELEMENT_TYPES
 from harness.corpus.nodes import all_nodes, bodies, domain_of, number_of, opsets_of, replace_nodes
-from harness.corpus.noise import BFLOAT16_CASTS
 from harness.corpus.noise.drawing import CLIP_BY_INPUTS, DOUBLE, FLOAT, FOUND, Beside, Drawing
 from harness.corpus.noise.even import even_axes
 from harness.corpus.noise.exact import SELECTS_FROM, Watch, divided, selected, watched
@@ -32,41 +28,17 @@ from harness.corpus.noise.operators import (
     OF_ONE,
     OFFSETS,
     QUANTIZING,
-    STEPWISE,
     SUMS,
     TRANSFORMS,
     UNITS,
 )
+from harness.corpus.noise.rounding import ACCUMULATED, ROUNDOFF, SUMMED, Rounding, both, inside_of
 from harness.corpus.noise.tensors import Scope, learn_constant, makes_whole, size_of
 from harness.corpus.noise.terms import AXES_INPUT, PRODUCTS, Dims, terms_of
 from harness.corpus.schema_types import FLOATS, result_types
 
-_ROUNDOFF = {kind: UNIT_ROUNDOFF[ELEMENT_TYPES[number]] for kind, number in FLOATS.items()}
-"""Types that operators compute in -> unit roundoff."""
-
-_CASTS = {"float16": 10, "bfloat16": 16}
-"""Precisions that a Cast rounds to -> ``TensorProto.DataType``."""
-
-_ACCUMULATED, _SUMMED = 0.5, 0.42
-"""Half-widths of the noise of a sum of n terms, in ``sqrt(n)`` unit roundoffs: on its terms, and on the sum.
-
-A sum that grows term by term rounds each partial sum. With rounding errors of zero mean and a root mean
-square of 0.42 unit roundoffs (uniform within half a unit in the last place, the significand spread
-logarithmically), terms of variance ``s^2`` and mean ``m`` leave an error of variance
-``0.42^2 u^2 n^2 (s^2 / 2 + n m^2 / 3)``. Noise of half-width ``h`` has a root mean square of ``h / sqrt(3)``:
-the first addend is noise on each term of ``0.42 sqrt(3 n / 2) u``, the second is noise on the sum of
-``0.42 sqrt(n) u``. GPUs, which add up in this order, show just this from 64 to 4096 terms.
-"""
-
 _RECIPROCAL = 2.0
 """Half-width of the noise of a quotient, in unit roundoffs, if it may be a product by the reciprocal."""
-
-_COARSE_UNITS = 2.0
-"""Upper limit of an operator's own error at a coarser precision: operators compute in a finer one."""
-
-
-Inside = Literal["", "composed", "steps"]
-"""How an operator may round inside at a coarser precision; see ``COMPOSED`` and ``STEPWISE``."""
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,15 +76,15 @@ def add_noise(
     if not any(domain_of(one) == "" for one in model.opset_import):
         model.opset_import.add(domain="", version=CLIP_BY_INPUTS)
     opsets = opsets_of(model)
-    drawing = Drawing(opsets.get("", CLIP_BY_INPUTS), precision, seed)
+    opset = opsets.get("", CLIP_BY_INPUTS)
+    drawing = Drawing(opset, precision, seed)
     writer = _Writer(
-        precision=precision,
+        rounds=Rounding(precision=precision, opset=opset, drawing=drawing),
         opsets=opsets,
         drawing=drawing,
         allowed=allowed,
         folded=folded,
-        finds_exact=opsets.get("", CLIP_BY_INPUTS) >= SELECTS_FROM
-        and any(_jumps(node) for node in all_nodes(model.graph.node)),
+        finds_exact=opset >= SELECTS_FROM and any(_jumps(node) for node in all_nodes(model.graph.node)),
     )
     writer.graph(model.graph, Scope(), main=True)
     drawing.complete(model.graph)
@@ -122,7 +94,7 @@ def add_noise(
 class _Writer(msgspec.Struct, kw_only=True):
     """One walk over a model, in the order of its nodes, which ONNX keeps topological."""
 
-    precision: str
+    rounds: Rounding
     opsets: Mapping[str, int]
     drawing: Drawing
     allowed: Mapping[str, float]
@@ -146,11 +118,11 @@ class _Writer(msgspec.Struct, kw_only=True):
             scope.noisy.update(port.name for port in graph.input)
         for port in graph.input if main else ():
             kind = scope.types[port.name]
-            if scope.varies(port.name) and self.is_coarse(kind):
+            if scope.varies(port.name) and self.rounds.is_coarse(kind):
                 fresh = renamed[port.name] = f"{port.name}.ep_harness.rounded"
                 scope.types[fresh] = kind
                 scope.noisy.add(fresh)
-                nodes += self.rounding(port.name, fresh, kind, 1.0, 0.0)
+                nodes += self.rounds.result(port.name, fresh, kind, 1.0, 0.0)
             elif scope.varies(port.name) and kind == DOUBLE:
                 # Accelerators without double units read it as float32, which rounds it if it needs more bits.
                 fresh = renamed[port.name] = f"{port.name}.ep_harness.rounded"
@@ -206,16 +178,16 @@ class _Writer(msgspec.Struct, kw_only=True):
         of_one = (allowed and node.op_type not in TRANSFORMS) or node.op_type in OF_ONE
         for name in floats:
             kind = scope.types[name]
-            self.coarse |= _ROUNDOFF[kind] > _ROUNDOFF[FLOAT]
+            self.coarse |= ROUNDOFF[kind] > ROUNDOFF[FLOAT]
             noisy = f"{name}.ep_harness.noisy" if watch.flag else name
-            yield from self.rounding(
+            yield from self.rounds.result(
                 f"{name}.ep_harness.exact",
                 noisy,
                 kind,
-                max(UNITS.get(node.op_type, 1.0), allowed / self.width(kind)),
+                max(UNITS.get(node.op_type, 1.0), allowed / self.rounds.width(kind)),
                 terms,
                 beside="one" if of_one else self.even(node, dims, first=name == results[0]),
-                inside=_inside(node),
+                inside=inside_of(node),
             )
             if watch.flag:
                 yield from selected(watch.flag, noisy, exactly, name, kind)
@@ -232,7 +204,7 @@ class _Writer(msgspec.Struct, kw_only=True):
         watch = divided(node, f"{operand}.quotient", kind, scope) if fine else Watch()
         yield from watch.before
         noisy = f"{operand}.noisy" if watch.flag else operand
-        yield from self.drawing.noise(name, noisy, kind, _RECIPROCAL * self.width(kind))
+        yield from self.drawing.noise(name, noisy, kind, _RECIPROCAL * self.rounds.width(kind))
         if watch.flag:
             yield from selected(watch.flag, noisy, name, operand, kind)
         node.input[0] = operand
@@ -290,51 +262,19 @@ class _Writer(msgspec.Struct, kw_only=True):
         found = []
         for index in varied if node.op_type in SUMS else varied[:1]:
             name, kind = node.input[index], scope.types[node.input[index]]
-            if self.is_coarse(kind):
-                width = self.width(kind) if node.op_type in PRODUCTS else 0.0
+            if self.rounds.is_coarse(kind):
+                width = self.rounds.width(kind) if node.op_type in PRODUCTS else 0.0
             else:
                 inside = node.op_type in INSIDE and name not in scope.noisy
-                width = _both(inside * self.width(kind), _ACCUMULATED * _ROUNDOFF[FLOAT] * terms**0.5)
+                width = both(inside * self.rounds.width(kind), ACCUMULATED * ROUNDOFF[FLOAT] * terms**0.5)
             if width:
                 found.append((index, width))
         offset = OFFSETS.get(node.op_type, len(node.input))
         if found and offset < len(node.input) and offset != found[0][0]:
             kind = scope.types.get(node.input[offset], "")
-            if kind in FLOATS and not self.is_coarse(kind):
-                found.append((offset, _SUMMED * _ROUNDOFF[FLOAT] * terms**0.5))
+            if kind in FLOATS and not self.rounds.is_coarse(kind):
+                found.append((offset, SUMMED * ROUNDOFF[FLOAT] * terms**0.5))
         return found
-
-    def rounding(
-        self,
-        source: str,
-        result: str,
-        kind: str,
-        units: float,
-        terms: float,
-        *,
-        beside: Beside = "",
-        inside: Inside = "",
-    ) -> Iterator[onnx.NodeProto]:
-        """Yield the noise that turns the exact ``source`` into the ``result`` that an operator rounds.
-
-        ``units`` is the operator's own error in unit roundoffs, ``terms`` how many terms have been added up,
-        ``beside`` what is as uncertain as the elements: see ``Drawing.noise``. An operator that rounds
-        ``inside`` may do so although the result needs no rounding: at a coarser precision, too, the noise of
-        a composed one is in proportion to the result, and one of several steps has both. In proportion it is
-        also where ONNX has no Cast that would show the error of rounding.
-        """
-        if self.is_coarse(kind) and (inside == "composed" or not self.casts):
-            yield from self.drawing.noise(source, result, kind, min(units, _COARSE_UNITS) * self.width(kind))
-        elif self.is_coarse(kind):
-            if inside:
-                stepped, level = f"{result}.ep_harness.steps", "" if beside == "one" else beside
-                yield from self.drawing.noise(source, stepped, kind, self.width(kind), beside=level)
-                source = stepped
-            width = FOUND * min(units, _COARSE_UNITS)
-            yield from self.drawing.noise(source, result, kind, width, _CASTS[self.precision])
-        else:
-            width = _both(units * self.width(kind), _SUMMED * _ROUNDOFF[FLOAT] * terms**0.5)
-            yield from self.drawing.noise(source, result, kind, width, beside=beside)
 
     def is_angle(self, node: onnx.NodeProto, scope: Scope, terms: float) -> bool:
         """Return whether a node multiplies exact numbers, and only circular functions read the products.
@@ -348,40 +288,13 @@ class _Writer(msgspec.Struct, kw_only=True):
             and terms <= 1
             and not scope.noisy.intersection(node.input)
             and not scope.not_angles.intersection(node.output)
-            and not self.is_coarse(scope.types[node.output[0]])
+            and not self.rounds.is_coarse(scope.types[node.output[0]])
         )
 
     def shows_exact(self, kind: str) -> bool:
         """Return whether it is asked, and known, where an operation on this type rounds."""
-        finest = max(_ROUNDOFF[kind], _ROUNDOFF[FLOAT])  # float64 is held to float32
-        return self.finds_exact and PRECISIONS[self.precision] <= finest
-
-    @property
-    def casts(self) -> bool:
-        """Whether a Cast of the model's opset rounds to the precision; none rounds to TF32."""
-        if self.precision not in _CASTS:
-            return False
-        return self.precision != "bfloat16" or self.opsets.get("", BFLOAT16_CASTS) >= BFLOAT16_CASTS
-
-    def is_coarse(self, kind: str) -> bool:
-        """Return whether a tensor of this type loses bits when it is rounded to the precision."""
-        return PRECISIONS[self.precision] > _ROUNDOFF[FLOAT] and kind in {FLOAT, DOUBLE}
-
-    def width(self, kind: str) -> float:
-        """Return the half-width of a rounding's noise; a type below the precision rounds like itself."""
-        unit = PRECISIONS[self.precision]
-        return unit if kind == DOUBLE else max(unit, _ROUNDOFF[kind])
-
-
-def _inside(node: onnx.NodeProto) -> Inside:
-    if node.op_type in COMPOSED:
-        return "composed"
-    return "steps" if node.op_type in STEPWISE else ""
-
-
-def _both(left: float, right: float) -> float:
-    """Return the half-width of the sum of two independent noises."""
-    return float((left**2 + right**2) ** 0.5)
+        finest = max(ROUNDOFF[kind], ROUNDOFF[FLOAT])  # float64 is held to float32
+        return self.finds_exact and PRECISIONS[self.rounds.precision] <= finest
 
 
 def _jumps(node: onnx.NodeProto) -> bool:
