@@ -189,3 +189,52 @@ def test_an_honest_attention_passes(write_model: Write) -> None:
     q, k, v = (rng.standard_normal((1, 2, rows, 32)).astype(np.float32) for rows in (8, 900, 900))
     golden, spread = measured(case_of(write_model, graph, 23, q=q, k=k, v=v))
     assert multiples(golden, attention(q, k, v), spread).rms < 2
+
+
+@pytest.mark.parametrize(
+    ("graph", "moves"),
+    [
+        (
+            "(float[512] x) => (int8[512] y) <float s={0.5}, int8 z={3}> { y = QuantizeLinear(x, s, z) }",
+            False,
+        ),
+        (
+            "(float[512] x) => (int8[512] y) <float s={0.1}, int8 z={3}> { y = QuantizeLinear(x, s, z) }",
+            True,  # 0.75 / 0.1 is beside a tie
+        ),
+        (
+            (
+                "(float[4,128] x) => (int8[4,128] y) <float[4] s={0.5, 1, 2, 4}, int8[4] z={0, 0, 0, 0}> "
+                "{ y = QuantizeLinear<axis=0>(x, s, z) }"
+            ),
+            False,
+        ),
+    ],
+)
+def test_a_quotient_is_rounded_before_it_is_quantized(
+    write_model: Write,
+    graph: str,
+    moves: bool,  # noqa: FBT001
+) -> None:
+    x = HALVES.reshape(4, 128) if "4,128" in graph else HALVES
+    _, spread = measured(case_of(write_model, f"agraph {graph}", 17, x=x))
+    assert bool(spread.moved[0]["y"].most) is moves
+
+
+def test_weights_stored_in_another_type_round_nothing_more(write_model: Write) -> None:
+    graph = (
+        f"agraph (float[4,16] x) => (float[4,16] y) <float[16,16] v={{{WEIGHT}}}> "
+        "{ h = Cast<to=10>(v) w = Cast<to=1>(h) y = MatMul(x, w) }"
+    )
+    x = np.linspace(0.1, 0.9, 64, dtype=np.float32).reshape(4, 16)
+    golden, spread = measured(case_of(write_model, graph, 17, x=x))
+    assert multiples(golden, golden.array * np.float32(1.0001), spread).max > 100
+
+
+@pytest.mark.parametrize("precision", ["tf32", "float16"])
+def test_tf32_reaches_as_far_as_float32(write_model: Write, precision: str) -> None:
+    graph = "agraph (float[512] x) => (float[512] y) <float h={1e-30}> { m = Mul(x, h) y = Abs(m) }"
+    golden, spread = measured(case_of(write_model, graph, 17, x=HALVES + np.float32(0.3)), precision)
+    # float16 has nothing between 0 and 6e-8: of such numbers it leaves none.
+    share = float(np.median(spread.outputs[0]["y"] / golden.array))
+    assert share < 1e-3 if precision == "tf32" else share > 0.5

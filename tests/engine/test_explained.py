@@ -98,3 +98,61 @@ def test_what_a_document_allows_passes_with_a_mark(tmp_path: Path) -> None:
     assert beyond.verdict is Verdict.MISMATCH
     other = Court(tmp_path, WAVES).judge(lambda right: right + np.float32(3e-4))
     assert other.verdict is Verdict.MISMATCH
+
+
+# What ends as bytes of a picture: rounding decides beside the edges between two of them.
+BYTES = """<ir_version: 9, opset_import: ["" : 17]>
+agraph (float[4, 64] x) => (uint8[4, 64] y) {
+    c = Constant<value_float = 255.0>() g = Sigmoid(x) m = Mul(g, c) r = Round(m) y = Cast<to = 2>(r) }"""
+
+STORED = """<ir_version: 9, opset_import: ["" : 17]>
+agraph (float[4, 64] x) => (float[4, 64] y) {
+    c = Constant<value_float = 1.5>() h = Cast<to = 16>(c) w = Cast<to = 1>(h) m = Mul(x, w) y = Tanh(m) }"""
+
+
+def shade(x: Array, of: Callable[[Array], Array] = lambda value: value) -> Array:
+    """The bytes by hand."""
+    return np.round(of(255 * of(1 / (1 + np.exp(-of(x)))))).astype(np.uint8)
+
+
+def test_bytes_may_differ_where_rounding_moves_them(tmp_path: Path) -> None:
+    court = Court(tmp_path, BYTES)
+    record = court.judge(lambda _: shade(inputs_of(court)["x"].astype(np.float64)))
+    assert record.verdict is Verdict.PASS
+    off = Court(tmp_path / "off", BYTES)
+    assert off.judge(lambda right: right + np.uint8(1)).verdict is Verdict.MISMATCH
+    one = Court(tmp_path / "one", BYTES)
+
+    def changed(right: Array) -> Array:
+        far = np.abs(255 / (1 + np.exp(-inputs_of(one)["x"].astype(np.float64))) % 1 - 0.5)
+        found = right.copy()
+        found.reshape(-1)[far.argmax()] += 1  # the element that is furthest from any edge
+        return found
+
+    record = one.judge(changed)
+    assert record.verdict is Verdict.MISMATCH
+    assert record.outputs[0].noise is not None
+    assert record.outputs[0].noise.unmoved
+
+
+def test_a_delivered_precision_moves_bytes_further(tmp_path: Path) -> None:
+    court = Court(tmp_path, BYTES, OPENVINO)
+    record = court.judge(lambda _: shade(inputs_of(court)["x"], bfloat16))
+    assert record.verdict is Verdict.PASS
+    assert record.approximate.startswith("output 'y': computed in bfloat16 by the EP's own default")
+
+
+def test_what_a_weight_is_stored_in_excuses_nothing(tmp_path: Path) -> None:
+    court = Court(tmp_path, STORED)
+    record = court.judge(lambda right: right * np.float32(1.0002))
+    assert record.verdict is Verdict.MISMATCH
+    assert (record.precision, record.finest) == ("bfloat16", "float32")
+
+
+def test_a_record_does_not_depend_on_the_cache(tmp_path: Path) -> None:
+    court = Court(tmp_path)
+    first = court.judge(lambda right: np.nextafter(right, np.float32(2)))
+    court.judge(lambda right: right * np.float32(1.001))  # needs the noise, which is kept
+    again = court.judge(lambda right: np.nextafter(right, np.float32(2)))
+    assert (first.outputs, first.answered) == (again.outputs, again.answered)
+    assert first.outputs[0].noise is None
