@@ -107,6 +107,8 @@ def excess(row: OutputMetrics, details: OutputDetails, policy: Policy) -> str:
         told = wording.beyond_noise(row.name, noise, of_rms, policy.limits.max)
         wider = (one for one in row.noises if one.document or delivered_by(one, policy))
         told = "; ".join((told, *map(wording.beyond_wider, wider)))
+    elif (noise := noise_at(row, policy)) and noise.unmoved and noise.unmoved < row.mismatched:
+        told += f"; rounding explains {row.mismatched - noise.unmoved} of them"
     return "; ".join(filter(None, (told, steps, details.hint)))
 
 

@@ -113,7 +113,7 @@ def with_noise(
     """
     noise, *wider = (_noise(row.name, golden, actual, one) for one in (rule, *rule.wider))
     if positions and noise is not None and noise.unmoved is not None and not noise.is_all:
-        noise = msgspec.structs.replace(noise, unmoved=max(1, noise.unmoved))
+        noise = msgspec.structs.replace(noise, unmoved=max(1, row.mismatched, noise.unmoved))
     if noise is not None and any(wider):
         noise = msgspec.structs.replace(noise, wider=tuple(one for one in wider if one is not None))
     return msgspec.structs.replace(row, noise=noise)

@@ -19,7 +19,6 @@ from harness.corpus.data_sets import DataSet
 from harness.corpus.derived import MODEL, digest_of
 from harness.corpus.errors import blame
 from harness.corpus.model_file import load_model
-from harness.corpus.nodes import all_nodes
 from harness.corpus.noise import AMPLITUDE
 from harness.corpus.origins import RANDOM_OPERATORS
 from harness.corpus.port import Port, ValueType
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
     from harness.corpus.noise.rewrite import Written
 
-FORMAT = 29
+FORMAT = 30
 """Rises when the noise changes although no model does."""
 
 SAMPLES = 8
@@ -166,7 +165,7 @@ def noisy_model(
         model = flattened(read())
         _set_sizes(model, dict(inputs))
         found = add_noise(model, precision, folded=folded, allowed=allowed, seed=seed)
-        if not (same_sizes and _needs_sizes(model)):
+        if not same_sizes:
             _forget_sizes(model)
         return model, found
 
@@ -217,19 +216,8 @@ def _set_sizes(model: "onnx.ModelProto", inputs: Mapping[str, Value]) -> None:
             port.type.tensor_type.shape.CopyFrom(onnx.TensorShapeProto(dim=sizes))
 
 
-_NEED_SIZES = frozenset({"CausalConvWithState", "LinearAttention", "Scan"})
-"""Operators that onnxruntime 1.32 runs only if it knows sizes: for bodies of Scan, or to put nodes in place.
-
-Others are better off without: with sizes, an optimization mixes up types."""
-
-
-def _needs_sizes(model: "onnx.ModelProto") -> bool:
-    """Return whether onnxruntime runs a model only if it knows sizes."""
-    return any(node.op_type in _NEED_SIZES for node in all_nodes(model.graph.node))
-
-
 def _forget_sizes(model: "onnx.ModelProto") -> None:
-    """Remove declared sizes: those of the first data set need not be those of the next."""
+    """Remove declared sizes, which are those of the first data set."""
     del model.graph.value_info[:]
     for port in (*model.graph.input, *model.graph.output):
         if port.name != AMPLITUDE and port.type.HasField("tensor_type"):

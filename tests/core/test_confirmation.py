@@ -121,6 +121,14 @@ def test_what_has_one_right_answer_needs_no_confirmation() -> None:
     assert (found.verdict, found.unconfirmed) == (Verdict.MISMATCH, "")
 
 
+def test_a_golden_of_a_model_in_float64_needs_none_either() -> None:
+    cell = facts(None, 90.0, dtype="float64")
+    assert decide(cell, Policy()).unconfirmed == ""
+    narrow = ReferenceCheck(no_float64="it takes too much memory")  # float64 made of float32
+    unknown = msgspec.structs.replace(cell, reference_check=narrow)
+    assert decide(unknown, Policy()).unconfirmed == "there is no answer in float64: it takes too much memory"
+
+
 def test_every_failing_output_has_to_be_near_float64() -> None:
     cell = facts(89.0, 1.0, nearer="ep")
     other = msgspec.structs.replace(cell, outputs=(*cell.outputs, row(90.0, name="z")))

@@ -79,11 +79,18 @@ class Drawing:
     def leave(self) -> tuple[NodeProto, ...]:
         """End a graph, and return what its nodes need before them.
 
-        With a constant as its switch, or a tensor of a graph around it, Dropout would be optimized away by
-        onnxruntime 1.31. No amplitude is NaN, so the switch is true.
+        No amplitude is NaN, so the switch is true. onnxruntime (1.31 and 1.32) optimizes a Dropout away of
+        which one input alone is computed in its graph, whichever that is. So two are: the switch and the
+        ratio, which stay where a known size makes a constant of the third.
         """
         switch = self._switches.pop()
-        return (make_node("Equal", [AMPLITUDE, AMPLITUDE], [switch]),) if switch else ()
+        if not switch:
+            return ()
+        return (
+            make_node("Equal", [AMPLITUDE, AMPLITUDE], [switch]),
+            make_node("Cast", [switch], [f"{switch}.one"], to=_SINGLE),
+            make_node("Mul", [f"{switch}.one", _HALF], [f"{switch}.half"]),
+        )
 
     def complete(self, graph: GraphProto) -> None:
         """Add to a main graph what the nodes of all graphs refer to."""
@@ -196,7 +203,7 @@ class Drawing:
         yield make_node("Constant", [], [f"{noise}.width"], value_float=width / FOUND)
         yield make_node("Mul", [f"{noise}.width", AMPLITUDE], [amplitude])
         switch = self._switches[-1] = self._switches[-1] or f"{noise}.true"
-        yield make_node("Dropout", [scale, _HALF, switch], [f"{noise}.doubled"], seed=seed)
+        yield make_node("Dropout", [scale, f"{switch}.half", switch], [f"{noise}.doubled"], seed=seed)
         yield make_node("Sub", [f"{noise}.doubled", scale], [drawn])
         yield make_node("Mul", [drawn, amplitude], [noise])
 
