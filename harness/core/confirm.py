@@ -47,10 +47,9 @@ def confirm(
     truth = next((one for one in check.references if one.in_float64), None) if check is not None else None
     if truth is not None and not truth.doubt and all(_is_right(found.get(row.name)) for row in failed):
         return Confirmation(cleared=f"right by {truth.name}{_distances(failed, found)}")
+    # The golden of a model in float64 is that answer itself.
     in_float64 = check is not None and not check.no_float64 and truth is None
-    if in_float64 and all(row.dtype == "float64" for row in failed):
-        return Confirmation()  # the model, and so its golden
-    if not rounded:
+    if not rounded or (in_float64 and all(row.dtype == "float64" for row in failed)):
         return Confirmation()
     if truth is None or not found.keys() >= set(rounded):
         why = "the references were not asked" if check is None else check.no_float64
