@@ -1,7 +1,7 @@
 """A target: a place where sessions are made."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -90,14 +90,19 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         """Return coarser precisions in which the provider may compute by its own default.
 
         Empty if the matrix chooses what it computes in, by the axis or by an option. A converted model does
-        not: the provider may compute it as any other.
+        not: the provider may compute it as any other. Nor does an option that chooses a device.
         """
         known = known_provider(self.provider)
         if known is None or cell.axis("precision") not in {AXIS_DEFAULTS["precision"], *IN_MODEL}:
             return ()
-        choosing = {key for mode in known.precision_modes for key in mode.options}
-        choosing |= {option.key for option in known.options if option.changes_numerics}
-        return () if choosing & self.options_at(cell).keys() else known.delivers
+        options = self.options_at(cell)
+        numeric = {option.key for option in known.options if option.changes_numerics}
+        chosen = bool(numeric & options.keys()) or any(
+            _settings(value) & _settings(options.get(key, ""))
+            for mode in known.precision_modes
+            for key, value in mode.options.items()
+        )
+        return () if chosen else known.delivers
 
     @property
     def accuracy(self) -> tuple[Accuracy, ...]:
@@ -218,6 +223,23 @@ def _merged(below: str, above: str) -> str:
     except ValueError:
         return above
     return json.dumps(_over(*tables)) if all(isinstance(table, dict) for table in tables) else above
+
+
+def _settings(text: str) -> set[tuple[str, ...]]:
+    """Return the path of each setting of a JSON object, such as that of ``load_config``; none of others."""
+
+    def paths(table: Any) -> Iterator[tuple[str, ...]]:
+        if not isinstance(table, dict):
+            yield ()
+            return
+        for key, value in table.items():
+            yield from ((key, *rest) for rest in paths(value))
+
+    try:
+        table = json.loads(text)
+    except ValueError:
+        return set()
+    return set(paths(table)) if isinstance(table, dict) else set()
 
 
 def _over(below: Any, above: Any) -> Any:
