@@ -11,7 +11,7 @@ from benchmarks.planted.faults import OTHER, SECOND, Fault
 from benchmarks.planted.honest import Honest, bits_left
 from benchmarks.planted.real import COARSE, PLANTS
 from benchmarks.planted.rows import Row
-from benchmarks.planted.subject import OTHERS, OWN, VISIBLE, Scale, Subject, rebuilt
+from benchmarks.planted.subject import VISIBLE, Scale, Subject, rebuilt
 from harness.engine.outcome import Ran
 
 MARGIN = 0.5
@@ -37,8 +37,8 @@ def _of_fault(subject: Subject, court: Court, fault: Fault, found: list[np.ndarr
     effect, size = scale.effect(found)
     row = _row(subject, court, fault, _answer(subject, fault.run, found), effect, size)
     if fault.name in PLANTS:
-        inputs = OTHERS if fault.run == OTHER else OWN
-        coarse = tuple(one for one in COARSE if subject.scale_at(one, inputs).effect(found)[0] == VISIBLE)
+        scales = {one: subject.scale_at(one, others=fault.run == OTHER) for one in COARSE}
+        coarse = tuple(one for one, coarser in scales.items() if coarser.effect(found)[0] == VISIBLE)
         row = msgspec.structs.replace(row, visible_at=coarse)
     return msgspec.structs.replace(row, allowed=allowed(subject, scale, found, size)) if row.passes else row
 

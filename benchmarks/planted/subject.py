@@ -23,8 +23,6 @@ BENEATH_EACH, BENEATH_RMS = 16.0, 3.0
 LOST = 0.5
 """Rounding that moves an output by more than this part of its size decides it alone: nothing is visible."""
 
-OWN, OTHERS = "own", "others"
-
 VISIBLE, BETWEEN, BENEATH = "visible", "between", "beneath"
 
 
@@ -130,12 +128,12 @@ class Subject:
     @cached_property
     def coarse(self) -> Scale:
         """The scale of a provider that computes in bfloat16."""
-        return self.scale_at("bfloat16", OWN)
+        return self.scale_at("bfloat16")
 
     @cache  # noqa: B019 - a subject lives as long as its model is measured
-    def scale_at(self, precision: str, inputs: str) -> Scale:
-        """Return the scale of a provider that computes in a precision, for its own inputs or the others."""
-        given = self.other if inputs == OTHERS and self.other is not None else self.scale
+    def scale_at(self, precision: str, *, others: bool = False) -> Scale:
+        """Return the scale of a provider that computes in a precision, for the model's inputs or others."""
+        given = self.other if others and self.other is not None else self.scale
         return Scale(self.model, given.inputs, given.honest, precision)
 
     def answer(self, outputs: list[Array]) -> Ran:

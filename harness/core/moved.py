@@ -58,7 +58,8 @@ def moved_of(golden: NamedValues, samples: Sequence[NamedValues]) -> dict[str, M
 def unmoved(golden: Tensor, actual: Tensor, move: Move) -> int:
     """Return how many elements differ that noise does not explain.
 
-    It moves them never, or less far; or it moves fewer at once, however many it could.
+    Noise never moves such an element, or moves it less far. Or no run with noise moves as many at once; then
+    those beyond the most that a run moves count.
     """
     far = _distance(golden, actual)
     beyond = np.count_nonzero((far > 0) & ((move.reach == 0) | (far > move.reach)))

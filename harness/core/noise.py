@@ -14,15 +14,13 @@ from harness.core.flushed import flushed
 from harness.core.metrics import BLOCK, LARGEST, widen
 from harness.core.moved import Moves, unmoved
 from harness.core.output_metrics import Noise, OutputMetrics
-from harness.core.tolerance import UNIT_ROUNDOFF
+from harness.core.tolerance import FLOORS, UNIT_ROUNDOFF
 from harness.core.value import Floats, Tensor
 
 _NAMED = 3.0
 """Multiple of the noise from which on a record names the worst element: any usual limit lies above."""
 
-_ROUNDED_LIKE = {"float32": "float32", "float16": "float16", "bfloat16": "bfloat16", "tf32": "float16"}
-
-PRECISIONS = {name: UNIT_ROUNDOFF[like] for name, like in _ROUNDED_LIKE.items()}
+PRECISIONS = {name: UNIT_ROUNDOFF[FLOORS[name]] for name in ("float32", "float16", "bfloat16", "tf32")}
 """Precision whose noise can be drawn, and that an error may behave like -> unit roundoff.
 
 TF32 rounds like float16, but reaches as far as float32; an error behaves like the first of the two. int8

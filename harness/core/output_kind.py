@@ -24,7 +24,7 @@ class Quantized(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Positions(msgspec.Struct, frozen=True):
-    """An output of positions of which it is not known what they were chosen from, so that no tie is."""
+    """Positions whose values are not known yet, so that nothing tells whether two of them tie."""
 
 
 OutputKind = Chosen | Positions | Unordered | Quantized | Draw

@@ -28,8 +28,8 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         max_limit: The limit of ``max``, likewise.
         like: The precision whose noise is nearest to the error; ``exact`` where there is no error.
         worst: The element with the largest multiple, in words; empty where that is small.
-        unmoved: Of an output of which each element has one right answer: elements that differ although noise
-            moves them never, or less far, or fewer at once. Null for others, and in records of before.
+        unmoved: Elements that differ, and that noise does not explain (``harness.core.moved``), of an output
+            of which each element has one right answer. Null for other outputs, and in records of before.
         size: How much of the output the noise takes, where that is more than half: see ``harness.core.lost``.
             ``rms`` and ``max`` may be 0 then, for want of a measure.
         delivers: The precision that the EP may compute in by its own default, such as ``tf32``; the noise is

@@ -109,16 +109,13 @@ def rule_of(plan: Plan, cell: Cell, case: Case) -> Rule:
     precision = computing_precision(case.facts.float_types, computes)
     converted = precision_axis in IN_MODEL
     policy = policy_of(plan.tolerance(cell), precision, converted=converted)
-    own = computing_precision(case.facts.float_types, IN_MODEL[precision_axis]) if converted else ""
-    if not converted:
-        own = finest_precision(case.facts.float_types, "float32")
-        finest = finest_precision(case.facts.float_types, computes)
-        if computes == "tf32" and own == "float32":
-            finest = computes  # rounds like float16, and reaches further
-        if finest != precision:
-            policy = msgspec.structs.replace(policy, finest=finest)
-    if own != precision:
-        policy = msgspec.structs.replace(policy, own_precision=own)
+    own = _own(case, IN_MODEL[precision_axis] if converted else "")
+    finest = precision if converted else _finest(case, computes)
+    policy = msgspec.structs.replace(
+        policy,
+        own_precision=own if own != precision else "",
+        finest=finest if finest != precision else "",
+    )
     delivers = tuple(one for one in target.delivers(cell) if policy.is_coarser(one))
     wider = (*_coarser(policy, delivers), *_documented(policy, target, case))
     if wider:
@@ -131,6 +128,19 @@ def rule_of(plan: Plan, cell: Cell, case: Case) -> Rule:
         repeat=plan.repeat(cell),
         further=further,
     )
+
+
+def _own(case: Case, converted_to: str) -> str:
+    """Return the precision of a model itself: the finest of its types, of a converted one the coarsest."""
+    types = case.facts.float_types
+    return computing_precision(types, converted_to) if converted_to else finest_precision(types, "float32")
+
+
+def _finest(case: Case, computes: str) -> str:
+    """Return the precision whose rounding makes the noise of a model that is not converted."""
+    finest = finest_precision(case.facts.float_types, computes)
+    # TF32 rounds like float16, and reaches further.
+    return computes if computes == "tf32" and _own(case, "") == "float32" else finest
 
 
 def _coarser(policy: Policy, delivers: tuple[str, ...]) -> Iterator[Wider]:

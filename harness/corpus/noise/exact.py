@@ -34,7 +34,7 @@ class Watch(NamedTuple):
 
     Attributes:
         flag: The name of what they find, true where its result is rounded; empty where none look.
-        before: Those that come before it, for all of its result at once.
+        before: Those that come before it.
         after: Those that come after it, for each element.
     """
 
