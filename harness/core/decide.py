@@ -49,7 +49,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 def decide(facts: Facts, policy: Policy) -> Decision:
     """Decide one cell."""
     judging = judging_of(facts, policy)
-    verdict, reason = next(found for each in RULES if (found := each(judging)) is not None)
+    verdict, reason = _ruled(judging)
     wrong = verdict in WRONG_VALUES or verdict is Verdict.REFERENCE_DISPUTED
     weighed = facts.reference_check if wrong or judging.resolution is not None else None
     adjudication = () if weighed is None else weighed.adjudication
@@ -65,6 +65,16 @@ def decide(facts: Facts, policy: Policy) -> Decision:
         unconfirmed=_unconfirmed(judging) if verdict in WRONG_VALUES else "",
         policy=policy_terms(judging.policy) if facts.ended is None else {},
     )
+
+
+def verdict_of(facts: Facts, policy: Policy) -> Verdict:
+    """Return the verdict alone of ``decide``."""
+    return _ruled(judging_of(facts, policy))[0]
+
+
+def _ruled(judging: Judging) -> tuple[Verdict, str]:
+    """Return what the first rule that applies says: a verdict and its reason."""
+    return next(found for each in RULES if (found := each(judging)) is not None)
 
 
 def _other_rows(facts: Facts, policy: Policy) -> tuple[OutputMetrics, ...]:

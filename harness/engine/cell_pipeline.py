@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from harness.core.cell import Cell
-from harness.core.decide import decide
+from harness.core.decide import decide, verdict_of
 from harness.core.ended import Ended
 from harness.core.errors import UsageError, one_line
 from harness.core.facts import Facts
@@ -36,7 +36,6 @@ from harness.engine.effects import (
 )
 from harness.engine.environments import Environments
 from harness.engine.events import Answered, Event, Finished, NotRun, Warned
-from harness.engine.evidence import rule_of
 from harness.engine.function_step import FunctionStep
 from harness.engine.measure import with_shapes
 from harness.engine.next_step import Judged, NextStep
@@ -243,7 +242,7 @@ class CellPipeline:
 
     def _policy(self, task: CellTask) -> Policy:
         case = self.case(task)
-        return rule_of(self.next_step.plan, task.cell, case).policy if isinstance(case, Case) else Policy()
+        return self.next_step.rule(task.cell, case).policy if isinstance(case, Case) else Policy()
 
     def _finish(self, task: CellTask, facts: Facts, outcome: Outcome | None) -> None:
         """Decide a cell; announce its record, or put it into its queue once more."""
@@ -324,7 +323,7 @@ class CellPipeline:
         self.compared.setdefault(baseline, []).append(waiting)
 
     def _can_tell(self, task: CellTask, facts: Facts, outcome: Ran) -> bool:
-        return can_tell(facts, decide(facts, self._policy(task)).verdict, outcome)
+        return can_tell(facts, verdict_of(facts, self._policy(task)), outcome)
 
     def _compare(self, cell: Cell, outcome: Outcome | NoCase | None) -> None:
         doubt = self.effects.doubt(cell)

@@ -195,7 +195,7 @@ class Engine:
             yield from batch
 
     def batches(self) -> Iterator[list[Event]]:
-        """Yield the same events, all that wait at a time, so that a writer waits for the disk only once."""
+        """Yield the same events, all that wait at a time, so that they are written in one piece."""
         while self._end is None or self._gathered:
             if self._end is None:
                 self._gather()

@@ -6,6 +6,7 @@ import msgspec
 
 from harness.core.cell import Cell
 from harness.core.facts import CPU_PROVIDER, Facts, facts_for_other_inputs
+from harness.core.lru_cache import LruCache
 from harness.core.missing import Need, missing
 from harness.core.precision import AS_IS
 from harness.core.scenario import GENERATE, PLAIN
@@ -31,6 +32,9 @@ from harness.engine.task import HOME, Kind, Question
 from harness.golden.golden import Golden
 from harness.plan.plan import Plan
 
+_RULES = 64
+"""Rules that are kept: a cell needs its rule several times, most often in a row."""
+
 Judged = Ran | Raised | Died | Hung
 """Outcomes whose verdict needs answers of the CPU provider."""
 
@@ -50,12 +54,18 @@ class _Asking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NextStep(msgspec.Struct, frozen=True):
-    """Measures outcomes, and finds what has to be asked first; ``needs`` is what may be asked at all."""
+    """Measures outcomes, and finds what has to be asked first.
+
+    Attributes:
+        needs: What may be asked at all.
+        rules: Those of the cells that were judged last: id of a cell and digest of its case -> rule.
+    """
 
     plan: Plan
     cases: Cases
     references: References
     needs: frozenset[Need] = frozenset(Need)
+    rules: LruCache[tuple[str, str], Rule] = msgspec.field(default_factory=lambda: LruCache(_RULES))
 
     @property
     def _inquiry(self) -> Inquiry:
@@ -68,7 +78,7 @@ class NextStep(msgspec.Struct, frozen=True):
         is the model in the form that the cell runs, ``case`` the same, loaded.
         """
         provider = self.plan.target(cell.target).provider[0]
-        rule = rule_of(self.plan, cell, case)
+        rule = self.rule(cell, case)
         if about.scenario == GENERATE:
             rule = msgspec.structs.replace(rule, generation=self.cases.generation(case))
         evidence = self._goldens(about, case, rule) if isinstance(outcome, Ran) else Evidence()
@@ -126,9 +136,18 @@ class NextStep(msgspec.Struct, frozen=True):
             # After the usual last question no value need be compared again.
             facts = with_unnoticed(facts, evidence) if need is Need.ZEROED else measured(evidence)
 
+    def rule(self, cell: Cell, case: Case) -> Rule:
+        """Return what a cell is measured and judged by; ``case`` is its model in the form that it runs."""
+        key = (cell.id, case.digest)
+        rule = self.rules.get(key)
+        if rule is None:
+            rule = rule_of(self.plan, cell, case)
+            self.rules.put(key, rule, 0)
+        return rule
+
     def goldens(self, about: Question, cell: Cell, case: Case) -> Sequence[NamedValues]:
         """Return the right outputs of each data set of a cell that has been measured; empty if unknown."""
-        evidence = self._goldens(about, case, rule_of(self.plan, cell, case))
+        evidence = self._goldens(about, case, self.rule(cell, case))
         return () if isinstance(evidence, Question) else goldens_of(case, evidence)
 
     def _with_others(self, first: _Asking, known: Evidence, outcome: Ran, facts: Facts) -> Facts | Question:

@@ -3,7 +3,7 @@
 import msgspec
 
 from harness.agent.other_inputs import other_inputs
-from harness.core.decide import decide
+from harness.core.decide import verdict_of
 from harness.core.errors import one_line
 from harness.core.facts import Facts
 from harness.core.other_check import OtherCheck
@@ -75,7 +75,7 @@ def judges_others(facts: Facts, case: Case, policy: Policy) -> bool:
         return False
     if not (placement.ep_nodes or placement.is_unknown or facts.is_cpu):
         return False
-    return decide(facts, policy).verdict.family in {Family.PASSED, Family.UNTESTED}
+    return verdict_of(facts, policy).family in {Family.PASSED, Family.UNTESTED}
 
 
 def differs_for_others(case: Case, right: NamedValues, found: NamedValues) -> bool:

@@ -18,6 +18,7 @@ from harness.core.writing import writing
 from harness.engine.events import PlaceChanged, TargetReady
 from harness.plan.plan import Plan
 from harness.run.artifacts import lost
+from harness.run.durable import DurableFile
 from harness.run.resume import check_same_environment, check_same_plan
 
 RECORDS = "records.jsonl"
@@ -32,7 +33,7 @@ _writing = functools.partial(writing, what="the run folder", hint=_CONTINUE)
 
 
 class RunFolder:
-    """An open run folder. When ``add`` returns, the records are on the disk and survive a crash.
+    """An open run folder. When ``add`` returns, the records survive the end of this process, however it comes.
 
     The folder exists, and has ``added`` records; ``targets`` and ``places`` are what is known of them.
 
@@ -60,7 +61,7 @@ class RunFolder:
             except filelock.Timeout as error:
                 raise UsageError.at(path, "another process is writing this run") from error
             self.replan(plan)
-            self._records = (path / RECORDS).open("ab")
+            self._records = DurableFile(path / RECORDS)
 
     @classmethod
     def create(cls, path: Path, plan: Plan) -> "RunFolder":
@@ -94,7 +95,7 @@ class RunFolder:
             if again:
                 folder._records.close()
                 _remove(path / RECORDS, again)
-                folder._records = (path / RECORDS).open("ab")
+                folder._records = DurableFile(path / RECORDS)
         return folder
 
     def ready(self, event: TargetReady) -> None:
@@ -135,7 +136,7 @@ class RunFolder:
         self._describe()
 
     def add(self, *records: Record) -> tuple[Record, ...]:
-        """Append records, with one wait for the disk.
+        """Append records.
 
         Returns them as written: one that cannot be encoded has lost its verdict.
         """
@@ -143,9 +144,7 @@ class RunFolder:
             return ()
         lines = [self._line(record) for record in records]
         with _writing(self.path):
-            self._records.write(b"".join(line for _, line in lines))
-            self._records.flush()
-            os.fsync(self._records.fileno())
+            self._records.add(b"".join(line for _, line in lines))
         self._added += len(records)
         return tuple(record for record, _ in lines)
 

@@ -137,20 +137,20 @@ def test_what_happened_before_the_engine_broke_comes_first(
             next(batches)
 
 
-def test_records_that_come_together_wait_for_the_disk_once(
+def test_records_are_written_at_once_and_waited_for_at_the_end(
     bench: "Bench", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.models(*(f"{number}_m" for number in range(4)))
     found = tuple(bench.records(bench.run(bench.target("t"))).values())
     folder = RunFolder.create(bench.home / "run", prepare(bench.home / "m.toml")[0])
     synced: list[int] = []
-    monkeypatch.setattr("harness.run.run_folder.os.fsync", synced.append)
+    monkeypatch.setattr("harness.run.durable.SYNC_EVERY_S", 3600.0)
+    monkeypatch.setattr("harness.run.durable.os.fsync", synced.append)
     folder.add(*found[:3])
-    assert len(synced) == 1
     lines = (bench.home / "run" / "records.jsonl").read_bytes().splitlines()
     assert [decode_record(line).cell for line in lines] == [record.cell for record in found[:3]]
     folder.add()
-    assert len(synced) == 1
     folder.add(*found[3:])
-    assert len(synced) == 2
+    assert not synced
     assert folder.finish() is True
+    assert len(synced) == 1
