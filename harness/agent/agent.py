@@ -149,7 +149,8 @@ def _serve(channel: Any, target: Target, capture: Capture, job_id: int, job: dic
         "processor_ms": round((time.process_time() - processor_s) * 1000, 4),
         "rss_mib": resident_mib(),
     }
-    sick = target.sickness() if result["status"] == "error" else ""
+    failed = result["status"] == "error" or "other_error" in result
+    sick = target.sickness() if failed else ""
     if sick:
         after["sick"] = sick
     capture.take()  # what a teardown prints does not belong to the next cell

@@ -173,8 +173,9 @@ export class Job {
       try {
         await this.further();
         result.other = await this.run(other);
-      } catch {
-        // The model may refuse these inputs.
+      } catch (error) {
+        // The model may refuse these inputs; and what the API cannot take is no fault of the provider.
+        if (!(error instanceof Unfeedable)) result.other_error = `${kindOf(error)}: ${textOf(error)}`;
       }
     }
     if (this.job.repeat) await this.#repeat();

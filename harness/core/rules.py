@@ -227,8 +227,10 @@ def nondeterministic(judging: Judging) -> Found | None:
 
 
 def other_inputs(judging: Judging) -> Found | None:
-    """For other inputs in the same session an output fails by the rules that judge the first ones."""
+    """For other inputs in the same session an output fails by the rules of the first, or the EP raises."""
     facts = judging.facts
+    if facts.other_check is not None and facts.other_check.error:
+        return Found(Verdict.ERROR, f"{FOR_OTHER_INPUTS} it raises {facts.other_check.error}")
     if not facts.other:
         return None
     if facts.other_check is None or facts.converted:

@@ -16,14 +16,17 @@ from harness.corpus.revealed import hidden
 from harness.corpus.zeroed import may_be_zeroed
 from harness.engine.agreed import goldens_of, with_agreement
 from harness.engine.cases import Cases
+from harness.engine.early_end import clean_error, tells_no_memory
 from harness.engine.evidence import Evidence, Rule, rule_of
 from harness.engine.inquiry import Answer, Inquiry, broken_of
 from harness.engine.measure import measure, with_generation, with_unnoticed
 from harness.engine.other_inputs import (
+    Goldens,
     differs_for_others,
     judges_others,
     judging_goldens,
     outcome_of_others,
+    with_error_of_others,
     with_others,
 )
 from harness.engine.outcome import Died, Hung, Raised, Ran
@@ -98,7 +101,7 @@ class NextStep(msgspec.Struct, frozen=True):
             return settled
         facts, evidence = settled
         facts = with_agreement(facts, case, outcome, evidence, rule)
-        if isinstance(outcome, Ran) and outcome.other is not None and rule.generation is None:
+        if isinstance(outcome, Ran) and _ran_others(outcome) and rule.generation is None:
             return self._with_others(asking, evidence, outcome, facts)
         return with_generation(facts, case, outcome, evidence, rule)
 
@@ -158,7 +161,7 @@ class NextStep(msgspec.Struct, frozen=True):
         case, rule = first.case, first.rule
         own = self.references.find(first.about.for_golden(), case)
         right = own.other if own is not None else ()
-        if right and not differs_for_others(case, right, outcome.other or ()):
+        if right and not outcome.other_error and not differs_for_others(case, right, outcome.other or ()):
             return facts
         if not judges_others(facts, case, rule.policy):
             return facts
@@ -173,6 +176,9 @@ class NextStep(msgspec.Struct, frozen=True):
         askable = frozenset[Need]() if rule.policy.converted else first.askable - {Need.ZEROED, Need.PLAYED}
         asking = msgspec.structs.replace(first, about=about, case=others, askable=askable)
         goldens = judging_goldens(known, evidence)
+        if outcome.other_error:
+            asked = msgspec.structs.replace(first, about=about, case=others)
+            return self._with_error(asked, facts, clean_error(outcome.other_error, case.model_path), goldens)
 
         def measured(evidence: Evidence) -> Facts:
             found = measure(run, others, evidence, rule, facts.provider)
@@ -180,6 +186,14 @@ class NextStep(msgspec.Struct, frozen=True):
 
         settled = self._settle(asking, evidence, measured, facts_for_other_inputs)
         return settled if isinstance(settled, Question) else settled[0]
+
+    def _with_error(self, others: _Asking, facts: Facts, error: str, goldens: Goldens) -> Facts | Question:
+        """Return facts with the error that the EP raises for other inputs."""
+        undefined = self._inquiry.ask(Need.UNDEFINED, others.about, others.cell, others.case, others.rule)
+        if isinstance(undefined, Question):
+            return undefined
+        excused = "undefined by ONNX" if undefined else "out of memory" if tells_no_memory(error) else ""
+        return with_error_of_others(facts, error, goldens, excused)
 
     def _goldens(self, about: Question, case: Case, rule: Rule) -> Evidence | Question:
         """Return the golden; of a converted model also that of the given model."""
@@ -222,6 +236,10 @@ class NextStep(msgspec.Struct, frozen=True):
         if may_be_zeroed(case) and cell.axis("scenario") == PLAIN:
             needs.add(Need.ZEROED)
         return frozenset(needs)
+
+
+def _ran_others(outcome: Ran) -> bool:
+    return outcome.other is not None or bool(outcome.other_error)
 
 
 def _with(evidence: Evidence, need: Need, answer: Answer) -> Evidence:

@@ -158,6 +158,17 @@ def with_others(
     return msgspec.structs.replace(facts, other=marked, other_check=check)
 
 
+def with_error_of_others(facts: Facts, error: str, goldens: Goldens, excused: str) -> Facts:
+    """Return facts of a cell whose provider raises an error for other inputs.
+
+    It is the provider's own if the CPU provider computes them; ``excused`` is why it is not nevertheless.
+    """
+    excused = excused if goldens.other else "by the CPU EP, too"
+    if excused:
+        return _unchecked(facts, f"refused, {excused}: {error}")
+    return msgspec.structs.replace(facts, other_check=OtherCheck(error=error))
+
+
 def _unchecked(facts: Facts, why: str) -> Facts:
     """Return facts whose output for other inputs was not judged for some reason; unchanged without one."""
     return msgspec.structs.replace(facts, other_check=OtherCheck(unchecked=one_line(why))) if why else facts

@@ -49,6 +49,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         outputs: For each data set the outputs by name.
         other: Outputs for other inputs, which ``harness.agent.other_inputs`` makes; None without such a run.
+        other_error: What the run with other inputs raised; empty if nothing.
         second: Outputs of another run of the first data set, if they differ from the first run's; of
             several those furthest from it.
         providers_changed: The session's providers before and after the run, if they differ.
@@ -63,6 +64,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     placement: Placement
     timings_ms: dict[str, float]
     other: NamedValues | None = None
+    other_error: str = ""
     second: NamedValues | None = None
     providers_changed: str = ""
     printed: str = ""
@@ -253,6 +255,7 @@ def _ran(result: Completed, tensors: Tensors, facts: Observations, asked: Asked 
             for index, values in enumerate(outputs)
         ),
         other=None if result.other is None else _named(names, result.other, tensors),
+        other_error=result.other_error,
         second=None if result.second is None else _named(names, result.second, tensors),
         placement=Placement(**msgspec.structs.asdict(placement)),
         providers_changed="" if before == after else f"{', '.join(before)} became {', '.join(after)}",

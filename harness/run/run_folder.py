@@ -33,7 +33,7 @@ _writing = functools.partial(writing, what="the run folder", hint=_CONTINUE)
 
 
 class RunFolder:
-    """An open run folder. When ``add`` returns, the records survive the end of this process, however it comes.
+    """An open run folder. When ``add`` returns, the records survive the end of this process, even if killed.
 
     The folder exists, and has ``added`` records; ``targets`` and ``places`` are what is known of them.
 
