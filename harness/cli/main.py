@@ -17,8 +17,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: Arguments without the program's name; those of the process by default.
 
     Returns:
-        0 as expected, 1 unexpected verdicts, 2 usage, 3 a required target was unavailable or the run is
-        incomplete, 130 interrupted.
+        0 as expected, 1 unexpected verdicts, 2 usage, 3 a required target was unavailable, the run is
+        incomplete or proves nothing, 130 interrupted.
     """
     commands = parser()
     if not (sys.argv[1:] if argv is None else argv):

@@ -48,7 +48,7 @@ def run(
     chosen = Selection(**selection)
     plan, suites = prepare(matrix)
     plan = chosen.of(plan)
-    tally, durations = Tally(plan), Durations(matrix)
+    tally, durations = Tally(plan, named=chosen.target is not None), Durations(matrix)
     before = None if resume is None else read_run(resume)
     if before is None:
         folder, done = RunFolder.create(out or default_folder(matrix), plan), tuple[Record, ...]()
@@ -69,7 +69,7 @@ def run(
             folder.finish()
     interrupted = interrupted and not tally.complete
     shown.summary(tally)
-    code = tally.exit_code(is_share=chosen.shard is not None)
+    code = tally.exit_code()
     if triage_budget_s is not None and not interrupted:
         _triage(plan.matrix, folder.path, triage_budget_s, shown)
     code = EXIT_INCOMPLETE if with_report and not _report(folder.path, shown) else code
