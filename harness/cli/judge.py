@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from harness.cli.output import notify, print_lines
-from harness.core.decide import decide
+from harness.core.decide import judged_again
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError
 from harness.core.facts import facts_for_other_inputs, facts_of
 from harness.core.later_words import what_is_wrong
@@ -18,7 +18,6 @@ from harness.core.policy import Policy
 from harness.core.policy_terms import policy_text
 from harness.core.record import Record, encode_record
 from harness.core.run_info import RunInfo
-from harness.core.verdict import Family
 from harness.core.writing import writing
 from harness.data_files import data_root
 from harness.plan.expectation import is_expected, open_condition
@@ -65,7 +64,7 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
     if lacks[Need.NOISE] and not any(output.noise for record in data.records for output in record.outputs):
         what = "the policy needs the rounding noise of the models, and no record has it"
         raise UsageError.at(run, what, "run the matrix again: this version records it")
-    _tell(list(open_conditions), data.damaged)
+    _tell([*data.told, *open_conditions], data.damaged)
     info = msgspec.structs.replace(data.info, complete=data.info.complete and not data.damaged)
     if out is not None:
         matrix = msgspec.structs.replace(matrix, tolerance=matrix.tolerance + entries)
@@ -86,7 +85,7 @@ def _expected_anew(record: Record, plan: Plan, info: RunInfo) -> tuple[Record, l
 
 
 def _tell(lines: Sequence[str], damaged: Sequence[Problem]) -> None:
-    """Print lines about conditions, and those of damaged lines that are shown."""
+    """Print lines about the run, and those of damaged lines that are shown."""
     for line in (*lines, *(f"{line}; it is left out" for line in damaged[:_SHOWN])):
         notify(line)
     if len(damaged) > _SHOWN:
@@ -101,26 +100,6 @@ def _missing(record: Record, policy: Policy) -> Need | None:
     if need is None and facts.other_check is not None:
         return missing(facts_for_other_inputs(facts), policy, asked)
     return need
-
-
-def judged_again(record: Record, policy: Policy) -> Record:
-    """Return the record as a run under the policy would have written it."""
-    decision = decide(facts_of(record), policy)
-    verdict = decision.verdict
-    return msgspec.structs.replace(
-        record,
-        verdict=verdict,
-        family=verdict.family,
-        reason=record.reason if verdict is record.verdict else decision.reason,
-        outputs=decision.outputs,
-        again=decision.again,
-        other=decision.other,
-        adjudication=decision.adjudication,
-        approximate=decision.approximate,
-        unconfirmed=decision.unconfirmed,
-        policy=decision.policy,
-        latency=record.latency if verdict.family is Family.PASSED else None,
-    )
 
 
 def _policy_path(policy: str) -> Path:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
+from harness.cli.output import notify
 from harness.cli.progress import Progress, progress
 from harness.cli.selection import Selection
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, HarnessError, one_line
@@ -50,6 +51,8 @@ def run(
     plan = chosen.of(plan)
     tally, durations = Tally(plan, named=chosen.target is not None), Durations(matrix)
     before = None if resume is None else read_run(resume)
+    for line in before.told if before is not None else ():
+        notify(line)
     if before is None:
         folder, done = RunFolder.create(out or default_folder(matrix), plan), tuple[Record, ...]()
     else:

@@ -47,6 +47,8 @@ def triage(
         0 if each failure is explained, 3 if one is not: time ran out, or it did not appear again.
     """
     data = read_run(run)
+    for line in data.told:
+        notify(line)
     folder = out or run / TRIAGE_FOLDER
     if (folder / FAULTS_FILE).exists() and not resume:
         what = "there is a triage in this folder already"

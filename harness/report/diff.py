@@ -119,6 +119,7 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
         new: Name of the new run.
         old_not_run: Planned cells without a result in the old run.
         new_not_run: The same in the new run.
+        new_not_planned: Records of the new run, left out, of cells that its plan does not have.
         required_unavailable: Required targets that are unavailable in the new run.
         compared: Cells with a result in both.
         unchanged: Those of them without a change.
@@ -143,6 +144,7 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[Change, ...]
     unlike: tuple[Unlike, ...]
     measures: dict[Part, int] = {}
+    new_not_planned: int = 0
 
     def of(self, kind: Kind) -> tuple[Change, ...]:
         """Return the changes of one kind."""
@@ -191,6 +193,7 @@ def compare(old: MergedRun, new: MergedRun, *, names: tuple[str, str]) -> Diff:
         new=names[1],
         old_not_run=_not_run(old),
         new_not_run=_not_run(new),
+        new_not_planned=new.foreign,
         required_unavailable=tuple(sorted(unavailable & new.required)),
         compared=compared,
         unchanged=compared - changed,

@@ -54,6 +54,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="Cells with another verdict of another model; by default as `other_measure`."),
     ] = UNSET
     not_run: Annotated[Count, Meta(description="Planned cells of the new run without a result.")] = 0
+    not_planned: Annotated[
+        Count, Meta(description="Records of the new run of cells that its plan does not have.")
+    ] = 0
     required_unavailable: Annotated[
         Count, Meta(description="Required targets that are unavailable in the new run.")
     ] = 0
@@ -81,7 +84,8 @@ class Breach(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         limit: Its key, such as ``regressed`` or ``enter.failed``.
         count: Number of cells; of targets for ``required_unavailable``.
-        changes: These cells; empty for ``not_run``, ``required_unavailable`` and ``min_agreement``.
+        changes: These cells; empty for ``not_run``, ``not_planned``, ``required_unavailable`` and
+            ``min_agreement``.
         cells: Of ``min_agreement``, the cells with what disagrees: ``cell: top-1 the same in 39 of 40``.
         least: Of ``min_agreement``, the limit.
     """
@@ -170,6 +174,9 @@ def _all(diff: Diff, changes: Sequence[Change], limits: Limits) -> Iterator[Brea
     yield _breach(Kind.OTHER_MEASURE.value, limits.other_measure, unlike)
     yield _breach("slower", limits.slower, [change for change in changes if change.slower])
     yield Breach(limit="not_run", count=diff.new_not_run, allowed=limits.not_run, changes=())
+    yield Breach(
+        limit="not_planned", count=diff.new_not_planned, allowed=limits.not_planned, changes=(), what="record"
+    )
     yield Breach(
         limit="required_unavailable",
         count=len(diff.required_unavailable),

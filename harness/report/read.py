@@ -14,6 +14,9 @@ from harness.core.fault import FAULTS_FILE, TRIAGE_FOLDER, Fault, decode_faults
 from harness.core.later_words import what_is_wrong
 from harness.core.record import SCHEMA, Record, decode_record
 from harness.core.run_info import RunInfo
+from harness.report.derived import Derived, is_plan_of
+
+PLAN = "plan.txt"
 
 EDGE_BYTES = 2048
 """Size of the shown beginning, and of the shown end, of captured output, in bytes."""
@@ -32,6 +35,8 @@ class RunData(msgspec.Struct, frozen=True, kw_only=True):
         damaged: Lines of ``records.jsonl`` without a record, by number; a user of the run reports them.
         faults: What triage found out; empty if the run was not triaged.
         damaged_faults: Lines of ``triage/faults.jsonl`` without a fault, by number.
+        foreign: Records of cells that the plan does not have; they are left out.
+        told: Where the records claim something else than what is derived; a user of the run reports it.
     """
 
     folder: Path
@@ -42,6 +47,8 @@ class RunData(msgspec.Struct, frozen=True, kw_only=True):
     damaged: tuple[Problem, ...] = ()
     faults: tuple[Fault, ...] = ()
     damaged_faults: tuple[Problem, ...] = ()
+    foreign: int = 0
+    told: tuple[str, ...] = ()
 
 
 def run_folders(path: Path) -> tuple[Path, ...]:
@@ -67,6 +74,8 @@ def run_folders(path: Path) -> tuple[Path, ...]:
 def read_run(folder: Path, *, compact: bool = False) -> RunData:
     """Read a run folder; a line without a record is left out and listed in ``damaged``.
 
+    Verdict, family, expectation and provider of each record are derived: see ``harness.report.derived``.
+
     Args:
         folder: The run folder.
         compact: Leave out frontiers, which only judging again needs, and share equal parts: 100,000 records
@@ -79,8 +88,14 @@ def read_run(folder: Path, *, compact: bool = False) -> RunData:
     if not folder.is_dir():
         raise UsageError.at(folder, "there is no such run folder", "give the --out of a run")
     info = _read_info(folder / "run.json")
-    planned = _read_plan(folder / "plan.txt", info.plan)
-    records, torn, damaged = _read_records(folder / "records.jsonl", _Compact() if compact else None)
+    planned = _read_plan(folder / PLAN, info.plan)
+    derived = Derived(info, planned)
+    records, torn, damaged = _read_records(folder / "records.jsonl", derived, _Compact() if compact else None)
+    foreign, told = derived.foreign, [*derived.told()]
+    if planned is None and info.complete and not is_plan_of(info, records):
+        info = msgspec.structs.replace(info, complete=False)
+        foreign = max(1, foreign)
+        told.append(f"there is no {PLAN}, and the cells of the records are not those of the plan of run.json")
     faults, damaged_faults = _read_faults(folder)
     return RunData(
         folder=folder,
@@ -91,6 +106,8 @@ def read_run(folder: Path, *, compact: bool = False) -> RunData:
         damaged=tuple(damaged),
         faults=faults,
         damaged_faults=damaged_faults,
+        foreign=foreign,
+        told=tuple(told),
     )
 
 
@@ -142,8 +159,10 @@ def _read_plan(path: Path, digest: str) -> tuple[str, ...] | None:
     return tuple(raw.decode("utf-8", errors="replace").splitlines())
 
 
-def _read_records(path: Path, compact: "_Compact | None") -> tuple[tuple[Record, ...], bool, list[Problem]]:
-    """Return the records, whether the last line is torn, and the lines without a record."""
+def _read_records(
+    path: Path, derived: Derived, compact: "_Compact | None"
+) -> tuple[tuple[Record, ...], bool, list[Problem]]:
+    """Return the derived records, whether the last line is torn, and the lines without a record."""
     records: dict[str, Record] = {}
     problems: list[Problem] = []
     damaged: list[Problem] = []
@@ -165,11 +184,13 @@ def _read_records(path: Path, compact: "_Compact | None") -> tuple[tuple[Record,
                 else:
                     torn = True
                 continue
-            if compact is not None:
-                record = compact.of(record)
             if record.schema != SCHEMA:
                 problems.append(_other_schema(where, record.schema))
-            elif records.setdefault(record.cell, record) != record:
+                continue
+            if (own := derived.of(record)) is None:
+                continue
+            record = own if compact is None else compact.of(own)
+            if records.setdefault(record.cell, record) != record:
                 problems.append(Problem(where=where, what=f"a second, different record of {record.cell!r}"))
     if problems or (damaged and not records):
         problems = problems or damaged

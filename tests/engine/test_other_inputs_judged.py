@@ -8,7 +8,7 @@ import onnx
 import onnx.parser
 import pytest
 
-from harness.cli.judge import judged_again
+from harness.core.decide import judged_again
 from harness.core.policy import Policy
 from harness.core.record import Record
 from harness.core.verdict import Verdict

@@ -27,6 +27,7 @@ from harness.report.publish import FORMATS, publish
 from harness.report.read import RunData, captured_output, read_run
 from harness.report.schemas import report_schema
 from harness.report.view import Report, build_report
+from tests.records import matrix_of, with_facts
 
 MakeRecord = Callable[..., Record]
 MakeRun = Callable[..., RunData]
@@ -56,7 +57,9 @@ def run_folder(record: MakeRecord, write_run: WriteRun) -> Path:
         record("right", target="gpu", verdict=Verdict.UNAVAILABLE, cause="no_device", reason="no GPU"),
         record("half", axes={"precision": "ep:fp16"}, bits=11.0),
     ]
-    return write_run("run", records, missing=["onnx-node/absent[npu]"], required=["gpu"])
+    known = [with_facts(each) for each in records]
+    matrix = matrix_of(known, "matrices/local.toml", required=["gpu"])
+    return write_run("run", known, missing=["onnx-node/absent[npu]"], matrix=matrix)
 
 
 def view(folder: Path) -> Report:
