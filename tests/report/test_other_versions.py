@@ -158,4 +158,4 @@ def test_what_is_no_longer_judged_never_passes_a_gate_in_silence(
     (change,) = diff.changes
     word = {Family.SKIPPED: "no longer tested: skipped as", Family.EXCLUDED: "no longer judged: excluded as"}
     assert (change.kind, change.facts) == (Kind.GONE, (f"{word[verdict.family]} {verdict.value}",))
-    assert [breach.limit for breach in judge(diff, Limits(), lambda _: "").breaches] == ["gone"]
+    assert [breach.limit for breach in judge(diff, Limits(), lambda _: "").breaches] == ["gone", "judged"]
