@@ -5,7 +5,7 @@ verdict. What is stored is never believed; where it differs, that is told.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -130,7 +130,7 @@ class Derived:
                 self._others.setdefault(field, []).append(stored.cell)
 
 
-def is_plan_of(info: RunInfo, records: tuple[Record, ...]) -> bool:
+def is_plan_of(info: RunInfo, records: Sequence[Record]) -> bool:
     """Return whether the records of a complete run have the cells whose digest is in ``run.json``."""
     listing = "".join(f"{cell}\n" for cell in sorted(record.cell for record in records))
     return hashlib.sha256(listing.encode()).hexdigest() == info.plan
