@@ -53,6 +53,10 @@ class UsageError(HarnessError):
         return "\n".join(str(problem) for problem in self.problems)
 
 
+class UncontainedError(BaseException):
+    """An exception while another one was being handled: the state is undefined."""
+
+
 def one_line(text: object, limit: int = 300) -> str:
     """Fold any text into one line of at most ``limit`` characters; ``…`` marks a cut."""
     line = " ".join(str(text).split())
