@@ -30,6 +30,14 @@ class InputError(ModelError):
     """
 
 
+class BoundError(ModelError):
+    """A model may be good, but to read it would take more than the harness allows; see ``OverBoundError``."""
+
+
+class OverBoundError(ValueError):
+    """Something takes more than a documented bound; ``blame`` makes a ``BoundError`` of it."""
+
+
 class NoInputError(ValueError):
     """A kind of input that cannot be fed; ``blame`` makes an ``InputError`` of it."""
 
@@ -68,6 +76,8 @@ def blame(path: Path, kind: type[ModelError] = ModelError) -> Iterator[None]:
         raise
     except NoInputError as error:
         raise InputError(path, str(error)) from error
+    except OverBoundError as error:
+        raise (BoundError if kind is ModelError else kind)(path, str(error)) from error
     except OSError as error:
         raise kind(path, error.strerror or str(error)) from error
     except MemoryError as error:

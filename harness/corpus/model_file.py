@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.corpus.errors import ModelError, read_regular
+from harness.corpus.model_bounds import check_bounds
 from harness.corpus.protos import parse
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def parse_model(content: bytes) -> "onnx.ModelProto":
 
     Raises:
         ValueError: It is no model.
+        OverBoundError: To read it would take more than the harness allows.
     """
     import onnx
 
@@ -54,6 +56,7 @@ def parse_model(content: bytes) -> "onnx.ModelProto":
     # Protobuf reads a good deal of random bytes as a message without any field.
     if not model.HasField("graph"):
         raise ValueError(_other(content) or "not an ONNX model: it has no graph")
+    check_bounds(model)
     return model
 
 

@@ -1,7 +1,8 @@
 """How much one run of a model works: multiply-adds, and bytes that are read and written."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING
 
 from harness.core.value import NamedValues, Tensor, value_bytes
@@ -56,10 +57,11 @@ def work_of(model: "onnx.ModelProto", inputs: NamedValues) -> Work:
 class _Counter:
     def __init__(self, model: "onnx.ModelProto") -> None:
         self.functions = {(one.domain, one.name): one for one in model.functions}
+        self.called: dict[tuple[str, str, int, tuple[Size | None, ...]], tuple[Work, dict[str, Size]]] = {}
+        """What calls with arguments of these sizes have done: functions may call each other without end."""
 
-    def graph(self, graph: "onnx.GraphProto", outside: Mapping[str, Size], depth: int) -> Work:
-        """Return the work of a graph that sees tensors from outside, its inputs among them."""
-        sizes = dict(outside)
+    def graph(self, graph: "onnx.GraphProto", sizes: MutableMapping[str, Size], depth: int) -> Work:
+        """Return the work of a graph; it adds to the sizes of the tensors that it sees, its inputs among them."""
         for weight in graph.initializer:
             sizes.setdefault(weight.name, _of_weight(weight))
         for sparse in graph.sparse_initializer:
@@ -70,7 +72,9 @@ class _Counter:
                 sizes.setdefault(port.name, declared)
         return self.nodes(graph.node, sizes, depth)
 
-    def nodes(self, nodes: "Iterable[onnx.NodeProto]", sizes: dict[str, Size], depth: int) -> Work:
+    def nodes(
+        self, nodes: "Iterable[onnx.NodeProto]", sizes: MutableMapping[str, Size], depth: int
+    ) -> Work:
         """Return the work of nodes in their order; the sizes of their results are added."""
         multiply_adds = nbytes = count = 0.0
         for node in nodes:
@@ -88,13 +92,20 @@ class _Counter:
         return Work(multiply_adds=multiply_adds, nbytes=nbytes, nodes=count)
 
     def inner(
-        self, node: "onnx.NodeProto", given: Sequence[Size | None], sizes: dict[str, Size], depth: int
+        self,
+        node: "onnx.NodeProto",
+        given: Sequence[Size | None],
+        sizes: MutableMapping[str, Size],
+        depth: int,
     ) -> Work:
         """Return the work of a node's bodies, or of the local function that it calls."""
         function = self.functions.get((node.domain, node.op_type))
         if function is not None:
-            named = dict(zip(function.input, (one or UNKNOWN for one in given), strict=False))
-            found = self.nodes(function.node, named, depth - 1)
+            key = (node.domain, node.op_type, depth, tuple(given))
+            if key not in self.called:
+                named = dict(zip(function.input, (one or UNKNOWN for one in given), strict=False))
+                self.called[key] = self.nodes(function.node, named, depth - 1), named
+            found, named = self.called[key]
             for outer, own in zip(node.output, function.output, strict=False):
                 if outer and own in named:
                     sizes[outer] = named[own]
@@ -110,8 +121,11 @@ class _Counter:
 
 
 def _fed(
-    node: "onnx.NodeProto", body: "onnx.GraphProto", given: Sequence[Size | None], sizes: dict[str, Size]
-) -> dict[str, Size]:
+    node: "onnx.NodeProto",
+    body: "onnx.GraphProto",
+    given: Sequence[Size | None],
+    sizes: MutableMapping[str, Size],
+) -> MutableMapping[str, Size]:
     """Return what a body sees: the tensors around it, and what the node feeds it."""
     if node.op_type == "Loop":
         fed: Sequence[Size | None] = (UNKNOWN, UNKNOWN, *given[2:])
@@ -121,7 +135,8 @@ def _fed(
     else:
         fed = ()
     named = zip((port.name for port in body.input), fed, strict=False)
-    return sizes | {name: one._replace(fixed=False) for name, one in named if one is not None}
+    # Not a copy: a graph of many tensors may have as many bodies.
+    return ChainMap({name: one._replace(fixed=False) for name, one in named if one is not None}, sizes)
 
 
 def _slice(one: Size | None) -> Size | None:
@@ -156,7 +171,8 @@ def _constant(node: "onnx.NodeProto") -> Size | None:
         if one.type == one.TENSOR:
             return _of_weight(one.t)
         numbers = (*one.ints, *one.floats) or ((one.i,) if one.type == one.INT else (one.f,))
-        return Size(float(len(numbers)), (len(numbers),), 8.0, fixed=True, values=tuple(map(float, numbers)))
+        values = tuple(map(float, numbers)) if len(numbers) <= _CONSTANT_ELEMENTS else None
+        return Size(float(len(numbers)), (len(numbers),), 8.0, fixed=True, values=values)
     return UNKNOWN
 
 
