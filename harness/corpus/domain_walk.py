@@ -79,7 +79,7 @@ class _Scope:
 
 
 _Fact = tuple[frozenset[_Origin], Shape | None, int]
-"""What is known of a tensor: the graph inputs whose values it holds, its shape, and the ``id`` of its value."""
+"""All that is known of a tensor: graph inputs whose values it holds, its shape, the ``id`` of its value."""
 
 
 class _Walk:
@@ -174,7 +174,6 @@ class _Walk:
         for name in node.output if "Split" in node.op_type else node.output[:1]:
             if origins and name:
                 scope.origins[name] = origins
-
 
     def _as_moved(self, origins: frozenset[_Origin]) -> frozenset[_Origin]:
         found = self._moved.get(origins)

@@ -43,7 +43,7 @@ def check_bounds(model: "onnx.ModelProto") -> None:
         for one in imports.opset_import:
             if not 0 <= one.version <= _LATEST_OPSET:
                 domain = one_line(model_text(one.domain) or "ai.onnx", 60)
-                raise ValueError(f"it imports version {one.version} of {domain}, and there is no such version")
+                raise ValueError(f"it imports version {one.version} of {domain}, which does not exist")
     if model.functions:
         _check_functions(model)
 

@@ -196,7 +196,7 @@ class _Graph:
         return self._behind(self._draws)
 
     def _behind(self, marks_of: "Callable[[onnx.NodeProto], set[str]]") -> dict[str, frozenset[str]]:
-        """Return the few marks of all nodes that a tensor depends on in any way, for each tensor with some."""
+        """Return the few marks of all nodes that a tensor depends on in any way; tensors with none lack."""
         marks = [frozenset(marks_of(node)) for node in self.nodes]
         readers: dict[str, list[int]] = {}
         for at, node in enumerate(self.nodes):

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from harness.core.errors import UsageError, valid_names
+from harness.core.globs import Globs
 from harness.core.model_settings import ModelSettings
 from harness.core.structure import Place, deviations
 from harness.plan.consistency import contradictions
@@ -21,7 +22,7 @@ from harness.plan.runs_entry import (
     runs_request,
 )
 from harness.plan.scenarios import Scenarios
-from harness.plan.selector import Globs, Selector, one_or_more, selector_from
+from harness.plan.selector import Selector, one_or_more, selector_from
 from harness.plan.target import Target, axes_from, target_from
 from harness.plan.tolerance_entry import ToleranceEntry, tolerance_entry
 

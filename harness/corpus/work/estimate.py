@@ -61,7 +61,7 @@ class _Counter:
         """What calls with arguments of these sizes have done: functions may call each other without end."""
 
     def graph(self, graph: "onnx.GraphProto", sizes: MutableMapping[str, Size], depth: int) -> Work:
-        """Return the work of a graph; it adds to the sizes of the tensors that it sees, its inputs among them."""
+        """Return the work of a graph; it adds to the sizes of tensors that it sees, its inputs among them."""
         for weight in graph.initializer:
             sizes.setdefault(weight.name, _of_weight(weight))
         for sparse in graph.sparse_initializer:
@@ -72,9 +72,7 @@ class _Counter:
                 sizes.setdefault(port.name, declared)
         return self.nodes(graph.node, sizes, depth)
 
-    def nodes(
-        self, nodes: "Iterable[onnx.NodeProto]", sizes: MutableMapping[str, Size], depth: int
-    ) -> Work:
+    def nodes(self, nodes: "Iterable[onnx.NodeProto]", sizes: MutableMapping[str, Size], depth: int) -> Work:
         """Return the work of nodes in their order; the sizes of their results are added."""
         multiply_adds = nbytes = count = 0.0
         for node in nodes:
