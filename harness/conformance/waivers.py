@@ -10,6 +10,7 @@ import msgspec
 from harness.conformance.submission import Waiver
 from harness.core.errors import Problem, UsageError, one_line
 from harness.core.globs import glob_matcher, only_stars
+from harness.core.reading import MOST_SETTINGS, read_regular
 from harness.plan.matrix import read_toml
 
 _HEADER = re.compile(r"^[ \t]*\[\[[ \t]*waiver[ \t]*\]\]", re.MULTILINE)
@@ -25,7 +26,7 @@ def load_waivers(path: Path, labels: tuple[str, ...]) -> tuple[Waiver, ...]:
         UsageError: The file cannot be read, or some waiver is wrong; all problems, each with its line.
     """
     table = read_toml(path)
-    text = path.read_text("utf-8-sig")
+    text = read_regular(path, MOST_SETTINGS).decode("utf-8-sig")
     lines = [text.count("\n", 0, found.start()) + 1 for found in _HEADER.finditer(text)]
     entries = table.get("waiver")
     if set(table) != {"waiver"} or not isinstance(entries, list):

@@ -1,6 +1,5 @@
 """Faults of one model or its data, which cost the cells of that model only."""
 
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,18 +52,6 @@ class SettingsError(InputError):
     def shown(self) -> str:
         """The error as a run warns of it; records hold the text of the error, which is one line."""
         return str(self)
-
-
-def read_regular(path: Path) -> bytes:
-    """Return the content of a regular file, links followed. Reading a pipe or a device would never end.
-
-    Raises:
-        ValueError: It is a folder, a pipe, a device or the like.
-        OSError: It cannot be read.
-    """
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise ValueError("not a file")
-    return path.read_bytes()
 
 
 @contextmanager

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.corpus.errors import ModelError, read_regular
+from harness.core.reading import read_regular
+from harness.corpus.errors import ModelError
 from harness.corpus.model_bounds import check_bounds
 from harness.corpus.protos import parse
 
@@ -34,7 +35,7 @@ def read_model_file(path: Path) -> bytes:
     """
     if path.stat().st_size > _MODEL_LIMIT:
         raise ModelError(path, "larger than 2 GiB, which ONNX does not allow; use external data")
-    content = read_regular(path)
+    content = read_regular(path, _MODEL_LIMIT)
     if not content:
         raise ValueError("the file is empty")
     return content

@@ -5,9 +5,11 @@ from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING
 
+from harness.core.reading import size_text
 from harness.core.value import NamedValues, Tensor, value_bytes
 from harness.core.work import Work
 from harness.corpus.element_types import ELEMENT_TYPES
+from harness.corpus.errors import OverBoundError
 from harness.corpus.nodes import bodies
 from harness.corpus.protos import tensor_value
 from harness.corpus.work.size import NOT_KNOWN, UNKNOWN, Size, attribute, counted, known_dims, of_dims
@@ -25,6 +27,12 @@ _TURNS = 16.0
 _CONSTANT_ELEMENTS = 64
 """A constant up to this size may be a shape, axes or factors, and is read."""
 
+MOST_MADE = 4 << 30
+"""Bytes of one tensor that a node makes of nothing, or of little, as a model's constants ask for."""
+
+_MAKING = frozenset({"Constant", "ConstantOfShape", "Expand", "Pad", "Resize", "Tile", "Upsample"})
+"""Operators whose result may be of any size, whatever their inputs are."""
+
 _DEPTH = 8
 """Local functions and bodies inside each other that are followed."""
 
@@ -41,6 +49,9 @@ def work_of(model: "onnx.ModelProto", inputs: NamedValues) -> Work:
     Every operator counts as many multiply-adds as it has results, those with sums as many as they have terms,
     and all its operands and results as bytes. What only a run shows is guessed, always alike: a loop takes
     16 turns.
+
+    Raises:
+        OverBoundError: A node makes a tensor that no test should need.
     """
     outside = {
         name: of_dims(value.array.shape, value.array.itemsize)
@@ -48,10 +59,15 @@ def work_of(model: "onnx.ModelProto", inputs: NamedValues) -> Work:
         else Size(value_bytes(value) / 4)
         for name, value in inputs
     }
+    counter = _Counter(model)
     try:
-        return _Counter(model).graph(model.graph, outside, _DEPTH)
+        work = counter.graph(model.graph, outside, _DEPTH)
     except (*NOT_KNOWN, RecursionError):  # a model that no runtime takes either
-        return Work(nbytes=sum(value_bytes(value) for _, value in inputs), nodes=len(model.graph.node))
+        work = Work(nbytes=sum(value_bytes(value) for _, value in inputs), nodes=len(model.graph.node))
+    if counter.most_made > MOST_MADE:
+        what = f"a tensor of {counter.most_made / (1 << 30):,.0f} GiB that its constants ask for"
+        raise OverBoundError(f"{what}, and the bound of the harness is {size_text(MOST_MADE)}")
+    return work
 
 
 class _Counter:
@@ -59,13 +75,17 @@ class _Counter:
         self.functions = {(one.domain, one.name): one for one in model.functions}
         self.called: dict[tuple[str, str, int, tuple[Size | None, ...]], tuple[Work, dict[str, Size]]] = {}
         """What calls with arguments of these sizes have done: functions may call each other without end."""
+        self.most_made = 0.0
+        """Bytes of the largest tensor that a node makes of little."""
 
     def graph(self, graph: "onnx.GraphProto", sizes: MutableMapping[str, Size], depth: int) -> Work:
         """Return the work of a graph; it adds to the sizes of tensors that it sees, its inputs among them."""
         for weight in graph.initializer:
             sizes.setdefault(weight.name, _of_weight(weight))
         for sparse in graph.sparse_initializer:
-            sizes.setdefault(sparse.values.name, of_dims(sparse.dims))
+            dense = of_dims(sparse.dims, _element_bytes(sparse.values.data_type))
+            self.most_made = max(self.most_made, dense.elements * dense.nbytes)
+            sizes.setdefault(sparse.values.name, dense)
         symbols = _symbols(graph, sizes)
         for port in (*graph.value_info, *graph.output, *graph.input):
             if (declared := _declared(port.type, symbols)) is not None:
@@ -83,6 +103,8 @@ class _Counter:
                 if name and (name not in sizes or (result.values and not index)):
                     sizes[name] = result
             results = [sizes[name] for name in node.output if name]
+            if node.op_type in _MAKING and result.dims is not None:
+                self.most_made = max(self.most_made, result.elements * result.nbytes)
             inner = self.inner(node, given, sizes, depth) if depth else Work()
             multiply_adds += inner.multiply_adds + _multiply_adds(node, given, results)
             nbytes += inner.nbytes + _moved(node, given, results)
@@ -168,6 +190,8 @@ def _constant(node: "onnx.NodeProto") -> Size | None:
     for one in node.attribute:
         if one.type == one.TENSOR:
             return _of_weight(one.t)
+        if one.type == one.SPARSE_TENSOR:
+            return of_dims(one.sparse_tensor.dims, _element_bytes(one.sparse_tensor.values.data_type))
         numbers = (*one.ints, *one.floats) or ((one.i,) if one.type == one.INT else (one.f,))
         values = tuple(map(float, numbers)) if len(numbers) <= _CONSTANT_ELEMENTS else None
         return Size(float(len(numbers)), (len(numbers),), 8.0, fixed=True, values=values)
