@@ -1,12 +1,21 @@
 """Entry point: arguments in, exit code out; every usage error in one or two lines."""
 
+import contextlib
 import importlib
+import os
 import sys
+import tempfile
 from collections.abc import Sequence
 from typing import Any
 
 from harness.cli.arguments.parser import parser
-from harness.core.errors import EXIT_INTERRUPTED, EXIT_USAGE, HarnessError
+from harness.core.errors import (
+    EXIT_INCOMPLETE,
+    EXIT_INTERRUPTED,
+    EXIT_USAGE,
+    HarnessError,
+    UncontainedError,
+)
 from harness.core.text import visible
 
 
@@ -18,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns:
         0 as expected, 1 unexpected verdicts, 2 usage, 3 a required target was unavailable, the run is
-        incomplete or proves nothing, 130 interrupted.
+        incomplete or proves nothing, or an exception of our own ended the command, 130 interrupted.
     """
     commands = parser()
     if not (sys.argv[1:] if argv is None else argv):
@@ -37,6 +46,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of the output (head, less) has ended.
         sys.stderr.close()
         return 0
+    except (Exception, UncontainedError) as error:  # noqa: BLE001 - whatever it is, it is no verdict
+        with contextlib.suppress(Exception):  # such as memory that is still full
+            _tell(error)
+        return EXIT_INCOMPLETE
+
+
+def _tell(error: BaseException) -> None:
+    """Print an exception of our own in two lines; its traceback goes into a file."""
+    from harness.core.own_error import own_error  # numpy, which a command without an error may not need
+
+    found = own_error(error)
+    where = ""
+    with contextlib.suppress(OSError):  # a full disk, which may be what has failed
+        descriptor, path = tempfile.mkstemp(prefix="ep-harness-", suffix=".txt")
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(found.traceback)
+        where = f"\n    with {path}, its traceback"
+    print(visible(f"ep-harness: {found.reason}{where}"), file=sys.stderr)  # noqa: T201 - as above
 
 
 def _call(call: str, arguments: dict[str, Any]) -> int:

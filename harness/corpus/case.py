@@ -40,7 +40,7 @@ __all__ = ["Case", "DataSet", "at_attempt", "load_case"]
 SEED = 0
 """The default seed of generated inputs."""
 
-_FORMAT = 2
+_FORMAT = 3
 """Rises when other facts of a case are kept."""
 
 
@@ -207,6 +207,8 @@ def _read(
     for data_set in data_sets:
         hash_data_set(digest, data_set)
     digest.update(repr(tolerance).encode())
+    with blame(path):
+        work = work_of(proto, data_sets[0].inputs)
     case = Case(
         model_path=path,
         external=files,
@@ -218,7 +220,7 @@ def _read(
         atol=tolerance.atol,
         digest=digest.hexdigest(),
         facts=facts,
-        work=work_of(proto, data_sets[0].inputs),
+        work=work,
         recipe=recipe,
         tasks=settings.tasks,
     )

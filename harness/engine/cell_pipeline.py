@@ -12,9 +12,9 @@ import msgspec
 from harness.core.cell import Cell
 from harness.core.decide import decide, verdict_of
 from harness.core.ended import Ended
-from harness.core.errors import UsageError, one_line
+from harness.core.errors import UncontainedError, UsageError, one_line
 from harness.core.facts import Facts
-from harness.core.own_error import OwnError, UncontainedError, lost_record, own_error
+from harness.core.own_error import OwnError, lost_record, own_error
 from harness.core.policy import Policy
 from harness.core.record import Record
 from harness.core.scenario import GENERATE, SCENARIOS

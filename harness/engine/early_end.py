@@ -12,7 +12,7 @@ from harness.core.facts import Facts
 from harness.core.policy import Policy
 from harness.core.verdict import Cause, Phase
 from harness.corpus.case import Case
-from harness.corpus.errors import InputError, RefusedError
+from harness.corpus.errors import BoundError, InputError, RefusedError
 from harness.corpus.scenario import Inapplicable
 from harness.engine.cases import NoCase, NoInput, why_not
 from harness.engine.outcome import (
@@ -217,6 +217,8 @@ def without_case(found: NoCase) -> Facts:
         return Facts(ended=Ended(how="declared", message=reason))
     if isinstance(found, RefusedError):
         return Facts(phase=Phase.CREATE, no_golden=f"the CPU EP refuses the model: {reason}")
+    if isinstance(found, BoundError):
+        return Facts(phase=Phase.CREATE, no_golden=reason)
     if isinstance(found, InputError):
         return Facts(phase=Phase.CREATE, ended=Ended(how="no_input", message=reason))
     if isinstance(found, NoInput):

@@ -7,6 +7,7 @@ import msgspec
 
 from harness.core.cell import AXIS_DEFAULTS, Cell, parse_cell_id
 from harness.core.errors import UsageError, one_line
+from harness.core.reading import MOST_FILE, read_regular
 from harness.core.writing import writing
 from harness.corpus.fuzz import GENERATOR
 from harness.run.run_folder import PLAN
@@ -59,7 +60,7 @@ def planned_cells(folder: Path) -> tuple[Cell, ...]:
     """
     path = folder / PLAN
     try:
-        ids = path.read_text(encoding="ascii").splitlines()
+        ids = read_regular(path, MOST_FILE).decode("ascii").splitlines()
         parts = [parse_cell_id(one) for one in ids]
     except (OSError, ValueError) as error:
         raise UsageError.at(path, f"cannot be read: {one_line(error)}") from error
@@ -77,7 +78,7 @@ def read_state(folder: Path) -> State:
     """
     path = folder / FILE
     try:
-        state = msgspec.json.decode(path.read_bytes(), type=State)
+        state = msgspec.json.decode(read_regular(path, MOST_FILE), type=State)
     except OSError as error:
         what = f"cannot be read: {error.strerror}"
         raise UsageError.at(path, what, "begin anew, without --resume") from error

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.core.errors import UsageError
+from harness.core.reading import MOST_FILE, read_regular
 from harness.core.writing import writing
 from harness.publication.entry import Entry
 from harness.publication.formats import atom, badge_svg, data_of, shields
@@ -49,7 +50,7 @@ def _old_files(out: Path) -> set[str]:
     if not out.exists():
         return set()
     if (out / _LISTING).is_file():
-        return set((out / _LISTING).read_text("utf-8").splitlines())
+        return set(read_regular(out / _LISTING, MOST_FILE).decode("utf-8").splitlines())
     if any(out.iterdir()):
         what = f"the folder has files but no {_LISTING}: it is no site of this command"
         raise UsageError.at(out, what, "choose another --out")

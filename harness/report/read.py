@@ -5,13 +5,14 @@ import hashlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
 from harness.core.errors import Problem, UsageError
 from harness.core.fault import FAULTS_FILE, TRIAGE_FOLDER, Fault, decode_faults
 from harness.core.later_words import what_is_wrong
+from harness.core.reading import MOST_FILE, MOST_LINE, MOST_RECORDS, open_regular, read_regular, size_text
 from harness.core.record import SCHEMA, Record, decode_record
 from harness.core.run_info import RunInfo
 from harness.report.derived import Derived, is_plan_of
@@ -22,6 +23,13 @@ EDGE_BYTES = 2048
 """Size of the shown beginning, and of the shown end, of captured output, in bytes."""
 
 _SHOWN_PROBLEMS = 5
+
+_MOST_DAMAGED = 10_000
+"""Lines without a record, beyond which a file is no list of records."""
+
+_MOST_PLANNED = 5_000_000
+"""Lines of a plan: the cells of a run."""
+
 _Part = TypeVar("_Part")
 
 
@@ -125,7 +133,7 @@ def captured_output(run_folder: Path, record: Record) -> str:
         if not (path.is_relative_to(root) and path.is_file()):
             return ""
         size = path.stat().st_size
-        with path.open("rb") as file:
+        with open_regular(path, sys.maxsize) as file:
             if size <= 2 * EDGE_BYTES:
                 return _text(file.read(2 * EDGE_BYTES))
             head = file.read(EDGE_BYTES)
@@ -138,7 +146,7 @@ def captured_output(run_folder: Path, record: Record) -> str:
 
 def _read_info(path: Path) -> RunInfo:
     with _reading(path):
-        raw = path.read_bytes()
+        raw = read_regular(path, MOST_FILE)
     try:
         info = msgspec.json.decode(raw, type=RunInfo)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -152,10 +160,12 @@ def _read_plan(path: Path, digest: str) -> tuple[str, ...] | None:
     if not path.exists():
         return None
     with _reading(path):
-        raw = path.read_bytes()
+        raw = read_regular(path, MOST_FILE)
     if hashlib.sha256(raw).hexdigest() != digest:
         hint = "restore it, or remove it: planned cells without a result are then counted, but not named"
         raise UsageError.at(path, "not the plan that run.json names", hint)
+    if raw.count(b"\n") > _MOST_PLANNED:
+        raise UsageError.at(path, f"more than {_MOST_PLANNED:,} lines, the bound of a plan")
     return tuple(raw.decode("utf-8", errors="replace").splitlines())
 
 
@@ -167,10 +177,10 @@ def _read_records(
     problems: list[Problem] = []
     damaged: list[Problem] = []
     torn = False
-    with _reading(path), path.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
+    with _reading(path), open_regular(path, MOST_RECORDS) as lines:
+        for number, line in _filled(lines, path):
+            if len(damaged) > _MOST_DAMAGED:
+                raise UsageError(damaged[0], _more(path, len(damaged) - 1))
             where = f"{path}: line {number}"
             try:
                 record = decode_record(line)
@@ -195,9 +205,29 @@ def _read_records(
     if problems or (damaged and not records):
         problems = problems or damaged
         more = len(problems) - _SHOWN_PROBLEMS
-        rest = [Problem(where=str(path), what=f"{more} more lines are damaged")] if more > 0 else []
+        rest = [_more(path, more)] if more > 0 else []
         raise UsageError(*problems[:_SHOWN_PROBLEMS], *rest)
     return tuple(records.values()), torn, damaged
+
+
+def _filled(lines: BinaryIO, path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines with more than blanks, and their numbers; each only if it is no longer than the bound.
+
+    Raises:
+        UsageError: One is longer.
+    """
+    number = 0
+    while line := lines.readline(MOST_LINE + 1):
+        number += 1
+        if len(line) > MOST_LINE:
+            what = f"longer than {size_text(MOST_LINE)}, the bound of a record"
+            raise UsageError.at(f"{path}: line {number}", what)
+        if line.strip():
+            yield number, line
+
+
+def _more(path: Path, count: int) -> Problem:
+    return Problem(where=str(path), what=f"{count} more lines are damaged")
 
 
 def _read_faults(run_folder: Path) -> tuple[tuple[Fault, ...], tuple[Problem, ...]]:
@@ -208,7 +238,7 @@ def _read_faults(run_folder: Path) -> tuple[tuple[Fault, ...], tuple[Problem, ..
     """
     path = run_folder / TRIAGE_FOLDER / FAULTS_FILE
     try:
-        content = path.read_bytes()
+        content = read_regular(path, MOST_FILE)
     except FileNotFoundError:
         return (), ()
     except OSError as error:

@@ -12,6 +12,7 @@ import filelock
 import msgspec
 
 from harness.core.errors import UsageError
+from harness.core.reading import MOST_RECORDS, open_regular
 from harness.core.record import SCHEMA, Record, decode_record, encode_record
 from harness.core.run_info import PlaceInfo, RunInfo
 from harness.core.writing import writing
@@ -218,7 +219,7 @@ def _mend(records: Path) -> None:
 
 def _remove(records: Path, cells: Collection[str]) -> None:
     fresh = records.with_name("records.jsonl.new")
-    with records.open("rb") as lines, fresh.open("wb") as file:
+    with open_regular(records, MOST_RECORDS) as lines, fresh.open("wb") as file:
         file.writelines(line for line in lines if decode_record(line).cell not in cells)
         file.flush()
         os.fsync(file.fileno())
