@@ -101,6 +101,11 @@ class Connection:
         self.greeting = self._accepted(listener) if listener is not None else self._found(MOST_NOISE)
         return self.greeting
 
+    @property
+    def message_bytes(self) -> int:
+        """Bytes of the latest message."""
+        return self._reader.message_bytes
+
     def messages(self) -> Iterator[Any]:
         """Yield the agent's messages until the end of the stream; errors as ``FrameReader.message``."""
         while True:

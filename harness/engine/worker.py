@@ -255,7 +255,7 @@ class Worker:
         """Send a piece of a model's file; None if it cannot be read. The limit of the phase starts anew."""
         if not self.result and self.phase is Phase.CREATE:
             self.enter(Phase.CREATE)
-        self.process.send(("model", job, name, offset, content))
+        self.process.send_piece(job, name, offset, content)
 
     def count(self, after: After, at: float) -> ProcessState:
         """Count a session; return its number and the memory left. Enough of either retires the worker."""
