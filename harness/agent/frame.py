@@ -71,15 +71,18 @@ def pieces(frames: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class FrameReader:
-    """Reads lines and messages; ``read`` returns up to so many bytes, at least one, and none at the end."""
+    """Reads lines and messages; ``read`` returns up to so many bytes, at least one, and none at the end.
 
-    def __init__(self, read: Callable[[int], bytes]) -> None:
+    ``ahead`` has been read before.
+    """
+
+    def __init__(self, read: Callable[[int], bytes], ahead: bytes = b"") -> None:
         self.mode = ""
         """That of the last message; empty before the first."""
         self.message_bytes = 0
         """Bytes of its JSON and its binary values."""
         self._read = read
-        self._ahead = b""
+        self._ahead = ahead
         """Bytes that have been read; those from ``_at`` on are still to be returned."""
         self._at = 0
 

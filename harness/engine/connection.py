@@ -10,13 +10,13 @@ import json
 import os
 import socket
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from harness.agent.frame import BINARY, LONGEST_LINE, MODES, FrameReader
+from harness.agent.frame import BINARY, MODES, FrameReader
 from harness.agent.hello import GREETING, PROBE, PROTOCOL
 from harness.core.errors import one_line
+from harness.engine.callers import first_with_proof
 from harness.engine.launch import Started
 
 MOST_NOISE = 1 << 20
@@ -24,12 +24,6 @@ MOST_NOISE = 1 << 20
 
 KEPT_NOISE = 16384
 """Bytes of them, the last, that are kept."""
-
-LOOK_S = 0.2
-"""Seconds between two looks whether a process that has not connected yet is still there."""
-
-PROOF_S = 10.0
-"""Seconds in which what has connected must greet, because others wait meanwhile."""
 
 MOST_DECLINES = 1000
 """Things that an agent may decline; there are some dozens to decline."""
@@ -153,23 +147,17 @@ class Connection:
                 return greeting
 
     def _accepted(self, listener: socket.socket) -> Greeting:
-        listener.settimeout(LOOK_S)
-        while True:
-            try:
-                connection, _ = listener.accept()
-            except TimeoutError:
-                if _has_exited(self._popen):
-                    raise EOFError("it ended without connecting") from None
-                continue
-            with contextlib.suppress(EOFError, OSError, ValueError, GreetingError):
-                self._reader = FrameReader(_until(time.monotonic() + PROOF_S, connection))
-                greeting = self._found(LONGEST_LINE)
-                connection.settimeout(None)
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                self._socket = connection
-                listener.close()
-                return greeting
-            connection.close()  # it does not have the token
+        proved = first_with_proof(
+            listener,
+            lambda line: find_greeting(line, self._started.token, self._started.modes),
+            lambda: _has_exited(self._popen),
+        )
+        if proved is None:
+            raise EOFError("it ended without connecting")
+        self._socket = proved.connection
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._reader = FrameReader(self._socket.recv, proved.rest)
+        return proved.greeting
 
     # --- reading and writing ---
 
@@ -230,18 +218,6 @@ def _checked(values: dict[str, Any], token: str, modes: tuple[str, ...]) -> Gree
         mode=str(mode),
         declines={name: one_line(reason) for name, reason in declines.items()},
     )
-
-
-def _until(deadline: float, connection: socket.socket) -> Callable[[int], bytes]:
-    """Return a function that reads from a connection; until it has no time limit, up to a deadline."""
-    connection.settimeout(PROOF_S)
-
-    def read(size: int) -> bytes:
-        if connection.gettimeout() is not None:
-            connection.settimeout(max(0.001, deadline - time.monotonic()))
-        return connection.recv(size)
-
-    return read
 
 
 def _has_exited(popen: "subprocess.Popen[bytes]") -> bool:
