@@ -8,6 +8,7 @@ import contextlib
 import hmac
 import json
 import os
+import select
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -24,6 +25,12 @@ MOST_NOISE = 1 << 20
 
 KEPT_NOISE = 16384
 """Bytes of them, the last, that are kept."""
+
+HERE_MS = 500
+"""Milliseconds without a byte after which it is looked whether the process has ended."""
+
+FAR_MS = 5000
+"""The same of a command that leads elsewhere: its last bytes may be on their way."""
 
 MOST_DECLINES = 1000
 """Things that an agent may decline; there are some dozens to decline."""
@@ -63,6 +70,9 @@ class Connection:
         self._noise_bytes = 0
         self._socket: socket.socket | None = None
         self._reader = FrameReader(self._read_pipe)
+        self._poll: Any = None
+        """Waits for the stream ``_polled``, where the system has that."""
+        self._polled = -1
 
     @property
     def noise(self) -> str:
@@ -150,26 +160,47 @@ class Connection:
         proved = first_with_proof(
             listener,
             lambda line: find_greeting(line, self._started.token, self._started.modes),
-            lambda: _has_exited(self._popen),
+            lambda: has_exited(self._popen),
         )
         if proved is None:
             raise EOFError("it ended without connecting")
         self._socket = proved.connection
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._reader = FrameReader(self._socket.recv, proved.rest)
+        self._reader = FrameReader(self._read_socket, proved.rest)
         return proved.greeting
 
     # --- reading and writing ---
 
     def _read_pipe(self, size: int) -> bytes:
         assert self._popen.stdout is not None  # noqa: S101 - a pipe was asked for
-        data = os.read(self._popen.stdout.fileno(), size)
+        pipe = self._popen.stdout.fileno()
+        data = os.read(pipe, size) if self._goes_on(pipe) else b""
         if self.greeting is None:
             self._noise = (self._noise + data)[-KEPT_NOISE:]
             self._noise_bytes += len(data)
             if self._noise_bytes > MOST_NOISE:
                 raise GreetingError(f"it wrote {MOST_NOISE >> 10} KiB on stdout without an agent's greeting")
         return data
+
+    def _read_socket(self, size: int) -> bytes:
+        assert self._socket is not None  # noqa: S101 - it reads what has connected
+        return self._socket.recv(size) if self._goes_on(self._socket.fileno()) else b""
+
+    def _goes_on(self, stream: int) -> bool:
+        """Wait until there is something to read; return False if the process has ended and nothing comes.
+
+        A process that it has left behind may hold the stream open. Windows cannot wait in this way.
+        """
+        if not hasattr(select, "poll"):
+            return True
+        if self._poll is None or self._polled != stream:
+            self._poll, self._polled = select.poll(), stream
+            self._poll.register(stream, select.POLLIN)
+        patience_ms = FAR_MS if self._started.marker else HERE_MS
+        while not self._poll.poll(patience_ms):
+            if has_exited(self._popen) and not self._poll.poll(0):
+                return False
+        return True
 
     def _write_pipe(self, data: bytes) -> None:
         assert self._popen.stdin is not None  # noqa: S101 - a pipe was asked for
@@ -220,7 +251,7 @@ def _checked(values: dict[str, Any], token: str, modes: tuple[str, ...]) -> Gree
     )
 
 
-def _has_exited(popen: "subprocess.Popen[bytes]") -> bool:
+def has_exited(popen: "subprocess.Popen[bytes]") -> bool:
     """Return whether a process has ended, without reaping it: the number of its group must stay taken."""
     if hasattr(os, "waitid"):
         with contextlib.suppress(ChildProcessError):

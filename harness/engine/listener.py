@@ -184,7 +184,8 @@ class Listener:
         process = worker.count(after, at)
         if isinstance(outcome, Ran):
             timings = {**outcome.timings_ms, "teardown": after.teardown_ms}
-            outcome = msgspec.structs.replace(outcome, timings_ms=timings, process=process)
+            replaced = f"the process was replaced: {one_line(after.sick, 200)}" if after.sick else ""
+            outcome = msgspec.structs.replace(outcome, timings_ms=timings, process=process, teardown=replaced)
         elif isinstance(outcome, Unsupported):
             outcome = msgspec.structs.replace(outcome, process=process)
         elif isinstance(outcome, Raised):

@@ -15,6 +15,7 @@ from typing import Any
 
 from harness.agent.frame import ChangedError, NoFrameError, framed, pieces
 from harness.agent.launcher import exit_cause, sign_of_life
+from harness.agent.orphans import end_orphans
 from harness.agent.work import Work, work_of
 from harness.core.errors import one_line
 from harness.engine.connection import Connection, Greeting, GreetingError
@@ -77,6 +78,8 @@ class AgentProcess:
         """Whether the connection was lost, which is no evidence about the model. Set by ``wait``."""
         self.error = ""
         """What ended the agent, in its own words; empty if it sent none."""
+        self.left: list[str] = []
+        """Names of the processes that it left behind, and that were ended. Set by ``wait``."""
         self._started = started
         self._popen = started.popen
         self._last_printed = ""
@@ -280,6 +283,7 @@ class AgentProcess:
             self.kill()
             code = self._popen.wait()
         self._end_group()
+        self._end_orphans()
         self._last_printed = self.printed()
         shutil.rmtree(self._started.folder, ignore_errors=True)
         _running.discard(self)
@@ -299,6 +303,12 @@ class AgentProcess:
             while has_group(self._popen) and time.monotonic() < deadline:
                 time.sleep(LOOK_S)
         kill_group(self._popen)
+
+    def _end_orphans(self) -> None:
+        """End what it has left in sessions of their own, such as a daemon of the provider."""
+        if self._started.owner:
+            left = end_orphans(self._started.owner)
+            self.left = [] if self._started.has_helpers else left
 
     def _cause(self, code: int) -> str:
         """Return how it ended, from its exit code or from the report of the launcher elsewhere."""

@@ -5,6 +5,9 @@ import time
 from collections import deque
 from typing import Any
 
+import msgspec
+
+from harness.agent.orphans import told
 from harness.core.record import ProcessState
 from harness.core.verdict import Phase
 from harness.engine.configuration import Configuration
@@ -319,11 +322,13 @@ class Worker:
     def wait(self) -> Hung | Died:
         """Return how its process ended."""
         cause = self.process.wait()
+        left = told(self.process.left)
         self.tensors.remove()
-        # A child that outlives a dead process can hold its pipe open, so that only the limit shows its end.
+        # On Windows a child that outlives a dead process can hold its pipe open: only the limit shows the end.
         if self._hung is not None and (os.name != "posix" or cause == "SIGKILL"):
-            return self._hung
-        return Died(phase=self.phase, cause=cause or self.process.error, printed=self.process.printed())
+            return msgspec.structs.replace(self._hung, left=left)
+        printed = self.process.printed()
+        return Died(phase=self.phase, cause=cause or self.process.error, printed=printed, left=left)
 
 
 class Pace:
