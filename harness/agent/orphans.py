@@ -1,7 +1,7 @@
-"""Processes that a process has left behind: what it has started lives on, in whatever session and group.
+"""Processes that a process has left behind: they live on, in whatever session and group.
 
-They are known by a variable that all of them inherit. Linux shows the variables of a user's own processes.
-Other systems do not, and neither does a process that has removed the variable. Python >= 3.9 and nothing else.
+They are known by a variable that all of them inherit. Linux shows the variables of a user's own processes;
+other systems do not. A process that has removed the variable is not found. Python >= 3.9 and nothing else.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _MOST_BYTES = 1 << 20
 
 
 def end_orphans(owner: str, *, grace_s: float = GRACE_S, proc: str = "/proc") -> list[str]:
-    """Kill all processes of an owner that has ended.
+    """Kill all processes of an ended owner; return the names of those that did not end by themselves.
 
-    Returns the names of those that did not end by themselves. Nothing but this process may have the variable by then.
+    Nothing but this process may have the variable by then.
     """
     deadline = time.monotonic() + grace_s
     found = _orphans(owner, proc)

@@ -324,7 +324,7 @@ class Worker:
         cause = self.process.wait()
         left = told(self.process.left)
         self.tensors.remove()
-        # On Windows a child that outlives a dead process can hold its pipe open: only the limit shows the end.
+        # On Windows a child that outlives a dead process can hold its pipe open: the limit shows the end.
         if self._hung is not None and (os.name != "posix" or cause == "SIGKILL"):
             return msgspec.structs.replace(self._hung, left=left)
         printed = self.process.printed()
