@@ -45,10 +45,12 @@ class Page:
                 pass
             return found
 
-    def ask(self, path: str, method: str = "GET", body: bytes = b"", **headers: str) -> tuple[int, bytes]:
+    def ask(
+        self, path: str, method: str = "GET", body: bytes = b"", headers: dict[str, str] = {}
+    ) -> tuple[int, bytes]:
         """Status and body of an answer."""
         lines = {"Host": self.host, "Connection": "close", "Content-Length": str(len(body)), **headers}
-        head = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in lines.items())
+        head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
         found = self.send(f"{method} {path} HTTP/1.0\r\n{head}\r\n".encode() + body, is_whole=True)
         return int(found.split()[1]), found.partition(b"\r\n\r\n")[2]
 
@@ -76,7 +78,7 @@ def test_the_page_gets_its_files(page: Page) -> None:
     assert page.serves()
     assert b"<html" in page.ask(page.path)[1].lower()
     assert page.ask(f"{page.path}dist/ort.mjs")[1].endswith(b"export {};")
-    assert page.ask(f"{page.path}agent/page.mjs", Origin=f"http://{page.host}")[0] == 200
+    assert page.ask(f"{page.path}agent/page.mjs", headers={"Origin": f"http://{page.host}"})[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -115,15 +117,15 @@ def test_without_the_secret_there_is_nothing(page: Page, path: str) -> None:
         {"Origin": "http://evil.example"},
         {"Origin": "null"},
         {"Origin": "https://127.0.0.1"},
-        {"Sec_Fetch_Site": "cross-site"},
-        {"Sec_Fetch_Site": "same-site"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
     ],
 )
 def test_a_page_of_another_origin_gets_nothing_even_with_the_secret(
     page: Page, headers: dict[str, str]
 ) -> None:
     for method in ("GET", "POST"):
-        assert page.ask(f"{page.path}about", method, **headers)[0] == 403
+        assert page.ask(f"{page.path}about", method, headers=headers)[0] == 403
 
 
 @pytest.mark.parametrize(

@@ -117,10 +117,10 @@ def test_limits_are_looked_at_between_messages_that_never_end() -> None:
     inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
     for number in range(3):
         inbox.put(number)
-    taken = []
-    for number in those_waiting(inbox, 1.0):
-        taken.append(number)
-        inbox.put(number)
+    taken: list[Any] = []
+    for each in those_waiting(inbox, 1.0):
+        taken.append(each)
+        inbox.put(each)
     assert taken == [0, 1, 2]
     assert inbox.qsize() == 3
 
