@@ -15,7 +15,7 @@ from harness.corpus.case import Case
 from harness.corpus.errors import ModelError
 from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.further import further_of_cell, further_of_question
-from harness.engine.job import OTHER, PATHS, REPEAT, TENSOR_FOLDERS, Demands, declined, job
+from harness.engine.job import OTHER, PATHS, REPEAT, TENSOR_FOLDERS, Demands, budget, declined, job
 from harness.engine.outcome import Asked, Rejected, Unavailable, Unfeedable, Unsupported
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import Queues, TaskQueue
@@ -191,6 +191,7 @@ class Dispatcher(msgspec.Struct, frozen=True, eq=False):
             by_reference=isinstance(task, QuestionTask) and task.about.kind is not Kind.PLAYED,
             plays="generate" in message,
         )
+        task.budget = budget(message)
         worker.give(task, message)
         return True
 

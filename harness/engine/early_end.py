@@ -79,6 +79,7 @@ def ended(outcome: Outcome, case: Case | None = None) -> Facts:
         case Died():
             phase, how = outcome.phase, "died"
             reason = f"the process died in phase {phase}: {outcome.cause or 'it exited early'}"
+            reason = "; ".join(filter(None, (reason, outcome.left)))
         case Unfeedable():
             phase, how, reason = Phase.RUN, "unfeedable", one_line(outcome.message)
         case Ran():
@@ -100,7 +101,7 @@ def _too_long(outcome: Hung) -> str:
         return f"still at work in phase {phase} at its limit of {limit_s:g} s: {told}; give it more: {higher}"
     reason = f"no end of phase {phase} within {limit_s:g} s; the process was killed"
     long = f", after {outcome.took_s:.3g} s" if outcome.took_s > LONG * limit_s else ""
-    return f"{reason}{long}" + (f"; {told}" if told else "")
+    return "; ".join(filter(None, (f"{reason}{long}", told, outcome.left)))
 
 
 def problem_of(verdict: Unavailable | Rejected) -> str:

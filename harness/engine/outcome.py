@@ -54,7 +54,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
             several those furthest from it.
         providers_changed: The session's providers before and after the run, if they differ.
         timings_ms: ``create``, ``first_run`` and, once known, ``teardown``.
-        teardown: How the process died or hung in teardown, after the result; empty if it did not.
+        teardown: How the process died or hung in teardown, after the result, or why it was replaced then.
         process: The process as it was afterwards; None if it did not outlive the session.
         generated: What the scenario ``generate`` has besides; of declined data sets the outputs are empty.
         graph: The optimized model without its weights, if that was asked for.
@@ -134,11 +134,15 @@ class Unfeedable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Died(msgspec.Struct, frozen=True, kw_only=True):
-    """The process died: ``cause`` is a signal's name or an exit code."""
+    """The process died: ``cause`` is a signal's name or an exit code.
+
+    ``left`` tells which processes it left behind; empty without any.
+    """
 
     phase: Phase
     cause: str
     printed: str = ""
+    left: str = ""
 
 
 class Hung(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,6 +152,7 @@ class Hung(msgspec.Struct, frozen=True, kw_only=True):
         at_work: Whether it still worked, so that it may only be slow.
         told: What it did in the last part of the limit; empty if nobody looked.
         took_s: Seconds of the phase by the clock; a limit grows with the time that other programs took.
+        left: As in ``Died``.
     """
 
     phase: Phase
@@ -156,6 +161,7 @@ class Hung(msgspec.Struct, frozen=True, kw_only=True):
     at_work: bool = False
     told: str = ""
     took_s: float = 0.0
+    left: str = ""
 
 
 class Unavailable(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from typing import Any
 
 from harness.agent.frame import ChangedError, NoFrameError, framed, pieces
 from harness.agent.launcher import exit_cause, sign_of_life
+from harness.agent.orphans import end_orphans
 from harness.agent.work import Work, work_of
 from harness.core.errors import one_line
 from harness.engine.connection import Connection, Greeting, GreetingError
@@ -29,6 +30,7 @@ The object in it makes it unlike anything that a process can send."""
 UNREADABLE = "it sent what cannot be read"
 GARBAGE = "something wrote into the stream of the agent's messages"
 CHANGED = "a message did not arrive as the agent sent it; channel 'line' is for what changes bytes"
+FAILED_TWICE = "it sent `failed`, and went on"
 WENT_ON = "it closed the stream of its messages, and did not end"
 
 CONNECTION_FAILED = 255
@@ -47,11 +49,25 @@ LONGEST_SIGN = 4096
 LOOK_S = 0.02
 """Seconds between two looks whether all processes of a command have ended."""
 
+MOST_WAITING = 512
+"""Messages of an agent that may wait for the engine before the next one is read. One that ends all jobs that
+it holds sends three for each."""
+
+MOST_WAITING_BYTES = 64 << 20
+"""The same in bytes, beside the message that exceeds it."""
+
+MOST_UNSENT_BYTES = 256 << 20
+"""Bytes that may wait until the agent reads them. An agent asks for one piece at a time of each file, and
+holds few jobs where models travel."""
+
 FROM_OUTSIDE = "SIGTERM"
 """How an agent ends that a person or a scheduler stops: no program sends this signal to itself."""
 
 FAILED = "failed"
 """Name of the message of an agent that is broken itself."""
+
+PIECE = "model"
+"""Name of the message to an agent that has a piece of a model's file, or None, at its end."""
 
 
 class AgentProcess:
@@ -62,6 +78,8 @@ class AgentProcess:
         """Whether the connection was lost, which is no evidence about the model. Set by ``wait``."""
         self.error = ""
         """What ended the agent, in its own words; empty if it sent none."""
+        self.left: list[str] = []
+        """Names of the processes that it left behind, and that were ended. Set by ``wait``."""
         self._started = started
         self._popen = started.popen
         self._last_printed = ""
@@ -69,6 +87,12 @@ class AgentProcess:
         self._opened = threading.Event()
         """Set once the agent has greeted, or the stream has ended."""
         self._outgoing: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._asked_bytes = self._sent_bytes = 0
+        """Of pieces of models: queued, by the engine's thread, and written, by the one that sends."""
+        self.taken = 0
+        """Messages that the engine has taken; written by its thread alone."""
+        self._delivered = self._delivered_bytes = 0
+        self._is_killed = False
         self._problem = ""
         self._tells_life = False
         """Whether its launcher has given a sign of life, as it does where it can."""
@@ -116,6 +140,7 @@ class AgentProcess:
         while (messages := self._outgoing.get()) is not ENDED:
             for piece in pieces(framed(message, mode) for message in messages):
                 self._connection.write(piece)
+            self._sent_bytes += sum(len(message[-1] or b"") for message in messages if message[0] == PIECE)
 
     def _receive(self, deliver: Callable[[Any], None]) -> None:
         """Deliver what the agent sends."""
@@ -124,9 +149,13 @@ class AgentProcess:
             self._opened.set()
             for message in self._connection.messages():
                 if isinstance(message, tuple) and message[:1] == (FAILED,):
-                    self.error = one_line(" ".join(map(str, message[1:])))
-                else:
-                    deliver(message)
+                    if self.error:
+                        self._refuse(FAILED_TWICE)
+                        break
+                    self.error = one_line(" ".join(map(str, message[1:]))) or FAILED
+                    continue
+                self._wait_for_room(self._connection.message_bytes)
+                deliver(message)
         except (OSError, EOFError):
             pass  # the process has ended: exit code and output explain more than the stream
         except GreetingError as error:
@@ -141,6 +170,31 @@ class AgentProcess:
         self._outgoing.put(ENDED)
         deliver(ENDED)
 
+    def _wait_for_room(self, nbytes: int) -> None:
+        """Wait until the engine has taken so much that one more message may wait for it.
+
+        So a flood fills the agent's pipe, and not the harness's memory.
+        """
+        while not self._is_killed:
+            waiting = self._delivered - self.taken
+            if waiting <= 0:
+                self._delivered_bytes = 0
+            if waiting < MOST_WAITING and self._delivered_bytes < MOST_WAITING_BYTES:
+                break
+            time.sleep(LOOK_S)
+        self._delivered += 1
+        self._delivered_bytes += nbytes
+
+    @property
+    def reads_too_little(self) -> bool:
+        """Whether the agent asks for more and more pieces of models, and does not read them."""
+        return self._asked_bytes - self._sent_bytes > MOST_UNSENT_BYTES
+
+    def send_piece(self, job: int, name: str, offset: int, content: bytes | None) -> None:
+        """Queue a piece of a model's file; None if it cannot be read."""
+        self._asked_bytes += len(content or b"")
+        self.send((PIECE, job, name, offset, content))
+
     def send(self, *messages: Any) -> None:
         """Queue messages, the agent's configuration first.
 
@@ -154,6 +208,7 @@ class AgentProcess:
 
         A command that leads elsewhere is asked first, and has ``TERMINATE_S`` for that.
         """
+        self._is_killed = True
         # Not poll(), which would reap an ended process and free the number of its group: a child that it
         # left can hold its pipe open.
         if self._popen.returncode is not None:
@@ -228,6 +283,7 @@ class AgentProcess:
             self.kill()
             code = self._popen.wait()
         self._end_group()
+        self._end_orphans()
         self._last_printed = self.printed()
         shutil.rmtree(self._started.folder, ignore_errors=True)
         _running.discard(self)
@@ -247,6 +303,12 @@ class AgentProcess:
             while has_group(self._popen) and time.monotonic() < deadline:
                 time.sleep(LOOK_S)
         kill_group(self._popen)
+
+    def _end_orphans(self) -> None:
+        """End what it has left in sessions of their own, such as a daemon of the provider."""
+        if self._started.owner:
+            left = end_orphans(self._started.owner)
+            self.left = [] if self._started.has_helpers else left
 
     def _cause(self, code: int) -> str:
         """Return how it ended, from its exit code or from the report of the launcher elsewhere."""

@@ -195,6 +195,31 @@ def fork() -> None:
     hang()
 
 
+def leave_daemon(then: Callable[[], None] = lambda: None) -> Callable[[], None]:
+    """Leave a copy of this process, with all its descriptors, in a session of its own; then go on."""
+
+    def leave() -> None:
+        if not os.fork():
+            os.setsid()
+            if os.fork():
+                os._exit(0)
+            hang()
+        os.wait()
+        then()
+
+    return leave
+
+
+def leave_twelve() -> None:
+    """Leave twelve processes in sessions of their own."""
+    for _ in range(12):
+        subprocess.Popen(["sleep", "1000"], start_new_session=True)
+
+
+def lower_limit() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+
 def flood() -> None:
     lines = (b"noise " * 170 + b"\n") * 1000
     for _ in range(FLOOD_BYTES // len(lines)):
@@ -386,6 +411,9 @@ ACTIONS: dict[str, Callable[[], None]] = {
     "useless": say_to_harness("unavailable", "no_device", "gone", "", {}),
     "again": say_to_harness("ready", {}),
     "fork": fork,
+    "daemon": leave_daemon(lambda: os._exit(0)),
+    "twelve": leave_twelve,
+    "limit": lower_limit,
     "flood": flood,
     "say": say,
     "memory": throw(MemoryError()),
