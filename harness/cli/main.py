@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.cli.arguments.parser import parser
+from harness.cli.lasting_output import lasting_output
 from harness.core.errors import EXIT_INTERRUPTED, EXIT_USAGE, HarnessError
 from harness.core.text import visible
 
 
+@lasting_output()
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command.
 
@@ -33,10 +35,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_USAGE
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader of the output (head, less) has ended.
-        sys.stderr.close()
-        return 0
 
 
 def _call(call: str, arguments: dict[str, Any]) -> int:

@@ -128,10 +128,16 @@ def _bare(kind: inspect.Type) -> inspect.Type:
 
 def _bounds(kind: inspect.IntType | inspect.FloatType) -> str:
     if kind.ge is not None and kind.le is not None:
-        return f" from {kind.ge} to {kind.le}"
+        return f" from {kind.ge} to {_plain(kind.le)}"
     if kind.ge is not None:
         return f" of at least {kind.ge}"
-    return f" greater than {kind.gt}" if kind.gt is not None else ""
+    most = "" if kind.le is None else f", at most {_plain(kind.le)}"
+    return f" greater than {kind.gt}{most}" if kind.gt is not None else ""
+
+
+def _plain(number: float) -> str:
+    """Return a bound as a matrix may have it: 604800.0 as 604800."""
+    return f"{number:.15g}" if isinstance(number, float) else str(number)
 
 
 def _choices(kind: inspect.LiteralType | inspect.EnumType) -> tuple[Any, ...]:

@@ -132,9 +132,9 @@ def test_the_largest_integer_of_toml_is_the_limit() -> None:
     target = (
         'schema = 1\nmodels = {suites = ["s"]}\n[[target]]\nname = "t"\nprovider = "CPUExecutionProvider"\n'
     )
-    assert "expected an integer of at least 1, got 9223372036854775808" in message(
+    assert "expected an integer from 1 to 1024, got 9223372036854775808" in message(
         target + f"workers = {1 << 63}"
     )
-    assert "expected a finite number of at least 0" in message(
+    assert "expected a finite number from 0 to 1e+30" in message(
         target + f"[[tolerance]]\nrtol = {'9' * 400}\natol = 0"
     )
