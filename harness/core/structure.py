@@ -155,7 +155,7 @@ def _fits(value: object, kind: inspect.Type) -> bool:
             case inspect.StrType(min_length=shortest, pattern=pattern), str():
                 # Paths, variables and options cannot hold a NUL.
                 long_enough = len(value) >= (shortest or 0) and "\0" not in value
-                if long_enough and (pattern is None or re.search(pattern, value)):
+                if long_enough and (pattern is None or _matches(pattern, value)):
                     return True
             case (inspect.IntType() | inspect.FloatType()) as number, int():
                 if abs(value) < _LARGEST and _within(value, number):
@@ -164,6 +164,12 @@ def _fits(value: object, kind: inspect.Type) -> bool:
                 if math.isfinite(value) and _within(value, number):
                     return True
     return False
+
+
+def _matches(pattern: str, value: str) -> bool:
+    """Return whether a pattern from "^" to "$" matches; in Python "$" also matches before a last newline."""
+    found = re.search(pattern, value)
+    return found is not None and found.end() == len(value)
 
 
 def _options(kind: inspect.Type) -> tuple[inspect.Type, ...]:

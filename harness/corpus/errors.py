@@ -1,5 +1,7 @@
 """Faults of one model or its data, which cost the cells of that model only."""
 
+import errno
+import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,6 +40,13 @@ class RefusedError(ModelError):
     """The CPU provider refuses a model that onnx's checker accepts, so there is nothing to compare with."""
 
 
+class MisnamedError(ModelError):
+    """The name of a model's file is not UTF-8, so that no message and no record can hold it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "the name of the file is not UTF-8: rename it, then it is run")
+
+
 class SettingsError(InputError):
     """Settings do not fit their model; the settings are at fault, not the model."""
 
@@ -52,9 +61,16 @@ def read_regular(path: Path) -> bytes:
 
     Raises:
         ValueError: It is a folder, a pipe, a device or the like.
+        FileNotFoundError: There is none, perhaps because no file may have a name of this length.
         OSError: It cannot be read.
     """
-    if not stat.S_ISREG(path.stat().st_mode):
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:  # of a file beside one whose name is nearly too long
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
+        raise
+    if not stat.S_ISREG(mode):
         raise ValueError("not a file")
     return path.read_bytes()
 

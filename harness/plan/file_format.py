@@ -36,6 +36,15 @@ _Precision = Annotated[
 ]
 
 
+_TargetName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]{1,200}$",
+        description="a unique name of one line, up to 200 characters, which every cell's id has",
+    ),
+]
+
+
 class AxesTable(msgspec.Struct, kw_only=True):
     """The varied dimensions; the product of all lists is taken."""
 
@@ -167,7 +176,7 @@ class RenewAfter(msgspec.Struct, frozen=True, kw_only=True):
 class TargetTable(msgspec.Struct, kw_only=True):
     """A place where sessions are made."""
 
-    name: Annotated[Text, Meta(description="Unique name; part of every cell's id.")]
+    name: _TargetName
     provider: Annotated[
         OneOrMore, Meta(description="Execution provider, or a chain of them with the preferred one first.")
     ]
