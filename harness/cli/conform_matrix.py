@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from harness.catalog.catalog import find_provider
-from harness.cli.matrix_text import toml, write_new
+from harness.cli.matrix_text import toml, write_new_matrix
 from harness.cli.output import notify
 from harness.cli.targets import Request, in_its_place, naming_arguments
 from harness.conformance.profile_matrix import profile_table
@@ -119,5 +119,5 @@ def write_matrix(profile: Profile, wanted: Wanted, folder: Path, without: Sequen
     content, file = matrix_text(profile, wanted, without), folder / "matrix.toml"
     with naming_arguments(file):
         matrix_from(tomllib.loads(content), file)
-    write_new(file, content)
+    write_new_matrix(file, content)
     return file

@@ -1,7 +1,5 @@
 """`ep-harness judge`: judge a finished run again, with other tolerances."""
 
-import os
-import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,7 +16,7 @@ from harness.core.policy import Policy
 from harness.core.policy_terms import policy_text
 from harness.core.record import Record, encode_record
 from harness.core.run_info import RunInfo
-from harness.core.writing import writing
+from harness.core.writing import write_aside, writing
 from harness.data_files import data_root
 from harness.plan.expectation import is_expected, open_condition
 from harness.plan.matrix import Matrix
@@ -125,13 +123,11 @@ def matrix_of(info: RunInfo, run: Path) -> Matrix:
 def _write(out: Path, run: Path, info: RunInfo, records: Sequence[Record]) -> None:
     with writing(out, hint=""):
         out.mkdir(parents=True, exist_ok=True)
-        (out / RECORDS).write_bytes(b"".join(encode_record(record) + b"\n" for record in records))
+        write_aside(out / RECORDS, b"".join(encode_record(record) + b"\n" for record in records))
         if (run / PLAN).is_file():
-            shutil.copyfile(run / PLAN, out / PLAN)
+            write_aside(out / PLAN, (run / PLAN).read_bytes())
         # Last and at once: without this file the folder is not a run.
-        fresh = out / "run.json.new"
-        fresh.write_bytes(msgspec.json.format(msgspec.json.encode(info)) + b"\n")
-        os.replace(fresh, out / "run.json")  # noqa: PTH105 - replaces on Windows too
+        write_aside(out / "run.json", msgspec.json.format(msgspec.json.encode(info)) + b"\n")
 
 
 def _rule(old: Record, new: Record) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.cli.arguments.parser import parser
+from harness.cli.lasting_output import lasting_output
 from harness.core.errors import (
     EXIT_INCOMPLETE,
     EXIT_INTERRUPTED,
@@ -19,6 +20,7 @@ from harness.core.errors import (
 from harness.core.text import visible
 
 
+@lasting_output()
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command.
 
@@ -42,10 +44,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_USAGE
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader of the output (head, less) has ended.
-        sys.stderr.close()
-        return 0
     except (Exception, UncontainedError) as error:  # noqa: BLE001 - whatever it is, it is no verdict
         with contextlib.suppress(Exception):  # such as memory that is still full
             _tell(error)

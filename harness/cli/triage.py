@@ -16,7 +16,7 @@ from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, Usag
 from harness.core.fault import FAULTS_FILE, TRIAGE_FOLDER, Fault
 from harness.core.record import Record
 from harness.core.text import visible
-from harness.core.writing import writing
+from harness.core.writing import write_aside, writing
 from harness.engine.admission import processors
 from harness.engine.prepare import open_suites
 from harness.fuzz.histories import HISTORIES, earlier_of_all
@@ -100,7 +100,7 @@ def _write_expect(path: Path, folder: Path, records: Sequence[Record]) -> None:
     """Write entries for the faults of a triage; they go to the end of a matrix file."""
     lines = tuple(expect_entries(read_faults(folder / FAULTS_FILE), records))
     with writing(path, hint="choose another file"):
-        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        write_aside(path, "".join(f"{line}\n" for line in lines))
     notify(f"expect   {path}: entries: {lines.count('[[expect]]')}")
 
 

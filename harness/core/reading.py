@@ -28,9 +28,16 @@ def open_regular(path: Path, most: int, *, follow: bool = True) -> BinaryIO:
     ``follow`` is whether a link to such a file counts as one.
 
     Raises:
+        FileNotFoundError: There is none, perhaps because no file may have a name of this length.
         OSError: It is anything else, larger, or cannot be read; ``strerror`` says so.
     """
-    _check(path.stat() if follow else path.lstat(), path, most)  # before: opening a device may do something
+    try:
+        state = path.stat() if follow else path.lstat()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:  # of a file beside one whose name is nearly too long
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
+        raise
+    _check(state, path, most)  # before: opening a device may do something
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags | (0 if follow else getattr(os, "O_NOFOLLOW", 0)))
     file = os.fdopen(descriptor, "rb")

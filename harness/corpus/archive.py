@@ -3,6 +3,7 @@
 It is read in memory, never unpacked to disk, so no name inside an archive can do harm.
 """
 
+import os
 import re
 import tarfile
 import zlib
@@ -36,7 +37,8 @@ def read_archive(path: Path) -> dict[str, dict[str, bytes]]:
         ValueError: It is cut short, corrupt or too large.
         OSError: It cannot be read.
     """
-    if not path.is_file():  # checked first, because opening a pipe would wait
+    # Checked first, because opening a pipe would wait. pathlib raises if the name is too long for a file.
+    if not os.path.isfile(path):  # noqa: PTH113
         return {}
     try:
         with path.open("rb") as file:

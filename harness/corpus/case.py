@@ -15,7 +15,7 @@ from harness.corpus.attempts import FIRST, Attempt
 from harness.corpus.data_sets import DataSet, Signature, check_names, hash_data_set, read_data_sets
 from harness.corpus.decoder_names import sizes_by_config
 from harness.corpus.domain_walk import domains_of
-from harness.corpus.errors import InputError, ModelError, SettingsError, blame
+from harness.corpus.errors import InputError, MisnamedError, ModelError, SettingsError, blame
 from harness.corpus.external import external_files
 from harness.corpus.facts import ModelFacts, model_facts
 from harness.corpus.file_state import FileState, cached_state, files_state, model_state
@@ -112,10 +112,13 @@ def load_case(
     settings for this model override those of the model's side file, which override ``dimensions``.
 
     Raises:
+        MisnamedError: Its file has a name that is not UTF-8.
         SettingsError: The settings, the side file or ``genai_config.json`` do not fit the model.
         ModelError: The model, its external data or its test data is missing or broken.
     """
     path = suite.model_path(model)
+    if model in suite.misnamed:
+        raise MisnamedError(path)
     settings = settings or ModelSettings()
     # Before anything is read: a later change gives another state the next time.
     began = time.time_ns()

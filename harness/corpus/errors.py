@@ -45,6 +45,13 @@ class RefusedError(ModelError):
     """The CPU provider refuses a model that onnx's checker accepts, so there is nothing to compare with."""
 
 
+class MisnamedError(ModelError):
+    """The name of a model's file is not UTF-8, so that no message and no record can hold it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "the name of the file is not UTF-8: rename it, then it is run")
+
+
 class SettingsError(InputError):
     """Settings do not fit their model; the settings are at fault, not the model."""
 

@@ -12,7 +12,7 @@ from harness.core.facts import Facts
 from harness.core.policy import Policy
 from harness.core.verdict import Cause, Phase
 from harness.corpus.case import Case
-from harness.corpus.errors import BoundError, InputError, RefusedError
+from harness.corpus.errors import BoundError, InputError, MisnamedError, RefusedError
 from harness.corpus.scenario import Inapplicable
 from harness.engine.cases import NoCase, NoInput, why_not
 from harness.engine.outcome import (
@@ -214,7 +214,7 @@ def _after_signature(text: str, start: int) -> int:
 def without_case(found: NoCase) -> Facts:
     """Return the facts of a cell whose model cannot be run."""
     reason = why_not(found)
-    if isinstance(found, Inapplicable):
+    if isinstance(found, Inapplicable | MisnamedError):
         return Facts(ended=Ended(how="declared", message=reason))
     if isinstance(found, RefusedError):
         return Facts(phase=Phase.CREATE, no_golden=f"the CPU EP refuses the model: {reason}")

@@ -1,6 +1,5 @@
 """`fuzz.json` of a run folder: what a later session needs to go on, and the totals of what was not kept."""
 
-import os
 from pathlib import Path
 
 import msgspec
@@ -8,7 +7,7 @@ import msgspec
 from harness.core.cell import AXIS_DEFAULTS, Cell, parse_cell_id
 from harness.core.errors import UsageError, one_line
 from harness.core.reading import MOST_FILE, read_regular
-from harness.core.writing import writing
+from harness.core.writing import write_aside, writing
 from harness.corpus.fuzz import GENERATOR
 from harness.run.run_folder import PLAN
 
@@ -46,10 +45,8 @@ def write_state(folder: Path, state: State) -> None:
     Raises:
         UsageError: It cannot be written.
     """
-    fresh = folder / f"{FILE}.new"
     with writing(folder / FILE):
-        fresh.write_bytes(msgspec.json.format(msgspec.json.encode(state)) + b"\n")
-        os.replace(fresh, folder / FILE)  # noqa: PTH105 - replaces on Windows too
+        write_aside(folder / FILE, msgspec.json.format(msgspec.json.encode(state)) + b"\n")
 
 
 def planned_cells(folder: Path) -> tuple[Cell, ...]:

@@ -20,6 +20,7 @@ import msgspec
 from harness.core.errors import UsageError, one_line
 from harness.core.reading import MOST_FILE, open_regular, read_regular
 from harness.core.value import NamedValues
+from harness.core.writing import write_aside
 from harness.corpus.case import SEED, Case
 from harness.corpus.data_sets import GENERATED
 from harness.corpus.port import ValueType
@@ -158,7 +159,7 @@ class Recorder:
             models=tuple(sorted(self._models, key=lambda one: one.folder)),
         )
         with _file_errors_of_use(self._folder):
-            (self._folder / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(recording)))
+            write_aside(self._folder / MANIFEST, msgspec.json.format(msgspec.json.encode(recording)))
 
 
 def read_recording(folder: Path) -> Recording:

@@ -1,7 +1,6 @@
 """The run folder: `run.json`, `plan.txt`, `records.jsonl`; one process writes it."""
 
 import contextlib
-import functools
 import os
 import shlex
 from collections.abc import Collection
@@ -15,7 +14,7 @@ from harness.core.errors import UsageError
 from harness.core.reading import MOST_RECORDS, open_regular
 from harness.core.record import SCHEMA, Record, decode_record, encode_record
 from harness.core.run_info import PlaceInfo, RunInfo
-from harness.core.writing import writing
+from harness.core.writing import aside, write_aside, writing
 from harness.engine.events import PlaceChanged, TargetReady
 from harness.plan.plan import Plan
 from harness.run.artifacts import lost
@@ -30,7 +29,7 @@ MOST_TOLD = 20
 """Times that a place was set aside that are kept, the last ones."""
 
 _CONTINUE = "records written so far are kept; free some space, then continue with --resume"
-_writing = functools.partial(writing, what="the run folder", hint=_CONTINUE)
+_AGAIN = "nothing has been recorded; free some space, or choose another --out, and start again"
 
 
 class RunFolder:
@@ -61,8 +60,12 @@ class RunFolder:
                 self._lock.acquire()
             except filelock.Timeout as error:
                 raise UsageError.at(path, "another process is writing this run") from error
-            self.replan(plan)
-            self._records = DurableFile(path / RECORDS)
+            try:
+                self.replan(plan)
+                self._records = DurableFile(path / RECORDS)
+            except BaseException:
+                self._lock.release()
+                raise
 
     @classmethod
     def create(cls, path: Path, plan: Plan) -> "RunFolder":
@@ -74,7 +77,7 @@ class RunFolder:
         if (path / "run.json").exists():
             hint = "choose another folder, or continue: --resume"
             raise UsageError.at(path, "there is a run in this folder already", hint)
-        with _writing(path, hint="choose another folder"):
+        with writing(path, "the run folder", "choose another folder"):
             path.mkdir(parents=True, exist_ok=True)
         return cls(path, plan)
 
@@ -160,7 +163,7 @@ class RunFolder:
         """Go on with another plan, which has all recorded cells: a run that learns what to do next."""
         self._plan = plan
         with _writing(self.path):
-            (self.path / PLAN).write_text(plan.listing(), encoding="ascii", newline="\n")
+            write_aside(self.path / PLAN, plan.listing())
         self._describe()
 
     def finish(self) -> bool:
@@ -194,10 +197,12 @@ class RunFolder:
             places=self._places,
         )
         with _writing(self.path):
-            # Renamed when complete: readers always see a whole file.
-            fresh = self.path / "run.json.new"
-            fresh.write_bytes(msgspec.json.format(msgspec.json.encode(info)) + b"\n")
-            os.replace(fresh, self.path / "run.json")  # noqa: PTH105 - replaces on Windows too
+            write_aside(self.path / "run.json", msgspec.json.format(msgspec.json.encode(info)) + b"\n")
+
+
+def _writing(folder: Path) -> contextlib.AbstractContextManager[None]:
+    """Turn errors of the system into a message: only a folder that describes its run can be resumed."""
+    return writing(folder, "the run folder", _CONTINUE if (folder / "run.json").exists() else _AGAIN)
 
 
 def _mend(records: Path) -> None:
@@ -218,9 +223,7 @@ def _mend(records: Path) -> None:
 
 
 def _remove(records: Path, cells: Collection[str]) -> None:
-    fresh = records.with_name("records.jsonl.new")
-    with open_regular(records, MOST_RECORDS) as lines, fresh.open("wb") as file:
+    with open_regular(records, MOST_RECORDS) as lines, aside(records) as fresh, fresh.open("wb") as file:
         file.writelines(line for line in lines if decode_record(line).cell not in cells)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(fresh, records)  # noqa: PTH105 - replaces on Windows too

@@ -1,8 +1,10 @@
 """Every format has the same numbers, and no text of a model or provider has an effect in any format."""
 
 import csv
+import errno
 import io
 import json
+import os
 import re
 import xml.etree.ElementTree as ET
 from collections import Counter
@@ -338,3 +340,22 @@ def markdown_is_inert(text: str) -> None:
     outside = re.sub(r"<code>[^<`|]*</code>", "", text)
     outside = re.sub(r"`[^`\n|]*`", "", outside)
     assert not re.search(r"[<>@\[\]!`]", outside), outside
+
+
+def test_a_report_that_cannot_be_completed_leaves_the_one_before(
+    record: MakeRecord, write_run: WriteRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk shows in the new file, before it takes the place of the old one."""
+    out = tmp_path / "report"
+    publish([write_run("old", [record("a")])], out, [*FORMATS])
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    new = write_run("new", [record("b")])
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    for name in FORMATS:
+        with pytest.raises(UsageError, match="No space left on device"):
+            publish([new], out, [name])
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
