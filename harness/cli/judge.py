@@ -1,6 +1,5 @@
 """`ep-harness judge`: judge a finished run again, with other tolerances."""
 
-import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -27,6 +26,7 @@ from harness.plan.plan import Plan
 from harness.plan.tolerance_policy import cell_of, load_policy, policy_rule
 from harness.report.figures import plural
 from harness.report.read import read_run
+from harness.run.own_runs import own_info, write_info
 from harness.run.run_folder import PLAN, RECORDS
 
 _SHOWN = 20
@@ -69,7 +69,8 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
     info = msgspec.structs.replace(data.info, complete=data.info.complete and not data.damaged)
     if out is not None:
         matrix = msgspec.structs.replace(matrix, tolerance=matrix.tolerance + entries)
-        _write(out, run, msgspec.structs.replace(info, matrix=msgspec.to_builtins(matrix)), after)
+        info = msgspec.structs.replace(info, matrix=msgspec.to_builtins(matrix))
+        _write(out, run, info, after, is_own=own_info(run) == data.info)
     print_lines(_changes(data.records, after, lacks, out))
     if not info.complete:
         return EXIT_INCOMPLETE
@@ -143,16 +144,15 @@ def matrix_of(info: RunInfo, run: Path) -> Matrix:
         raise UsageError.at(run / "run.json", f"its matrix is invalid: {what_is_wrong(error)}") from error
 
 
-def _write(out: Path, run: Path, info: RunInfo, records: Sequence[Record]) -> None:
+def _write(out: Path, run: Path, info: RunInfo, records: Sequence[Record], *, is_own: bool) -> None:
+    """Write the judged run; that of a run of this user is one of this user again."""
     with writing(out, hint=""):
         out.mkdir(parents=True, exist_ok=True)
         (out / RECORDS).write_bytes(b"".join(encode_record(record) + b"\n" for record in records))
         if (run / PLAN).is_file():
             shutil.copyfile(run / PLAN, out / PLAN)
         # Last and at once: without this file the folder is not a run.
-        fresh = out / "run.json.new"
-        fresh.write_bytes(msgspec.json.format(msgspec.json.encode(info)) + b"\n")
-        os.replace(fresh, out / "run.json")  # noqa: PTH105 - replaces on Windows too
+        write_info(out, msgspec.json.format(msgspec.json.encode(info)) + b"\n", is_own=is_own)
 
 
 def _rule(old: Record, new: Record) -> str:

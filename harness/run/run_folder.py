@@ -1,4 +1,4 @@
-"""The run folder: `run.json`, `plan.txt`, `records.jsonl`; one process writes it."""
+"""The run folder: `run.json` with its `run.mac`, `plan.txt`, `records.jsonl`; one process writes it."""
 
 import contextlib
 import functools
@@ -18,6 +18,7 @@ from harness.core.writing import writing
 from harness.engine.events import PlaceChanged, TargetReady
 from harness.plan.plan import Plan
 from harness.run.artifacts import lost
+from harness.run.own_runs import write_info
 from harness.run.resume import check_same_environment, check_same_plan
 
 RECORDS = "records.jsonl"
@@ -194,10 +195,7 @@ class RunFolder:
             places=self._places,
         )
         with _writing(self.path):
-            # Renamed when complete: readers always see a whole file.
-            fresh = self.path / "run.json.new"
-            fresh.write_bytes(msgspec.json.format(msgspec.json.encode(info)) + b"\n")
-            os.replace(fresh, self.path / "run.json")  # noqa: PTH105 - replaces on Windows too
+            write_info(self.path, msgspec.json.format(msgspec.json.encode(info)) + b"\n")
 
 
 def _mend(records: Path) -> None:
