@@ -24,6 +24,7 @@ from harness.plan.plan import Plan
 from harness.plan.tolerance_policy import cell_of, load_policy, policy_rule
 from harness.report.figures import plural
 from harness.report.read import read_run
+from harness.run.own_runs import own_info, write_info
 from harness.run.run_folder import PLAN, RECORDS
 
 _SHOWN = 20
@@ -66,7 +67,8 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
     info = msgspec.structs.replace(data.info, complete=data.info.complete and not data.damaged)
     if out is not None:
         matrix = msgspec.structs.replace(matrix, tolerance=matrix.tolerance + entries)
-        _write(out, run, msgspec.structs.replace(info, matrix=msgspec.to_builtins(matrix)), after)
+        info = msgspec.structs.replace(info, matrix=msgspec.to_builtins(matrix))
+        _write(out, run, info, after, is_own=own_info(run) == data.info)
     print_lines(_changes(data.records, after, lacks, out))
     if not info.complete:
         return EXIT_INCOMPLETE
@@ -120,14 +122,15 @@ def matrix_of(info: RunInfo, run: Path) -> Matrix:
         raise UsageError.at(run / "run.json", f"its matrix is invalid: {what_is_wrong(error)}") from error
 
 
-def _write(out: Path, run: Path, info: RunInfo, records: Sequence[Record]) -> None:
+def _write(out: Path, run: Path, info: RunInfo, records: Sequence[Record], *, is_own: bool) -> None:
+    """Write the judged run; that of a run of this user is one of this user again."""
     with writing(out, hint=""):
         out.mkdir(parents=True, exist_ok=True)
         write_aside(out / RECORDS, b"".join(encode_record(record) + b"\n" for record in records))
         if (run / PLAN).is_file():
             write_aside(out / PLAN, (run / PLAN).read_bytes())
         # Last and at once: without this file the folder is not a run.
-        write_aside(out / "run.json", msgspec.json.format(msgspec.json.encode(info)) + b"\n")
+        write_info(out, msgspec.json.format(msgspec.json.encode(info)) + b"\n", is_own=is_own)
 
 
 def _rule(old: Record, new: Record) -> str:

@@ -50,7 +50,9 @@ def write_state(folder: Path, state: State) -> None:
 
 
 def planned_cells(folder: Path) -> tuple[Cell, ...]:
-    """Return the cells of the plan in a run folder.
+    """Return the cells of the plan in a run folder, at the axes that fuzzing has.
+
+    A plan with other axes, which only somebody else can have written, then differs from that of ``run.json``.
 
     Raises:
         UsageError: It cannot be read.
@@ -62,8 +64,8 @@ def planned_cells(folder: Path) -> tuple[Cell, ...]:
     except (OSError, ValueError) as error:
         raise UsageError.at(path, f"cannot be read: {one_line(error)}") from error
     return tuple(
-        Cell(suite=suite, model=model, target=target, axes=tuple(sorted((AXIS_DEFAULTS | axes).items())))
-        for suite, model, target, axes in parts
+        Cell(suite=suite, model=model, target=target, axes=tuple(sorted(AXIS_DEFAULTS.items())))
+        for suite, model, target, _ in parts
     )
 
 

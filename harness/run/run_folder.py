@@ -1,4 +1,4 @@
-"""The run folder: `run.json`, `plan.txt`, `records.jsonl`; one process writes it."""
+"""The run folder: `run.json` with its `run.mac`, `plan.txt`, `records.jsonl`; one process writes it."""
 
 import contextlib
 import os
@@ -19,6 +19,7 @@ from harness.engine.events import PlaceChanged, TargetReady
 from harness.plan.plan import Plan
 from harness.run.artifacts import lost
 from harness.run.durable import DurableFile
+from harness.run.own_runs import write_info
 from harness.run.resume import check_same_environment, check_same_plan
 
 RECORDS = "records.jsonl"
@@ -197,7 +198,7 @@ class RunFolder:
             places=self._places,
         )
         with _writing(self.path):
-            write_aside(self.path / "run.json", msgspec.json.format(msgspec.json.encode(info)) + b"\n")
+            write_info(self.path, msgspec.json.format(msgspec.json.encode(info)) + b"\n")
 
 
 def _writing(folder: Path) -> contextlib.AbstractContextManager[None]:
