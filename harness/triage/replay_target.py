@@ -1,12 +1,12 @@
 """The target of a bundle, as far as a stranger may choose what runs on this machine."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from harness.catalog.catalog import find_provider
-from harness.catalog.provider import Provider
-from harness.plan.target import LIBRARY_SUFFIXES, Target, from_here
+from harness.plan.file_names import names_a_file, option_names_a_file
+from harness.plan.target import Target, from_here
 from harness.triage.bundle_files import Bundle
 
 
@@ -35,9 +35,8 @@ def bundled_target(
     """
     told = bundle.manifest.target
     given = dict(options or {})
-    paths = {key for known in _known(bundle) for key in _paths(known)}
     for key, value in told.options.items():
-        if key not in given and (names_a_file(value) or (value and key in paths)):
+        if key not in given and any(option_names_a_file(name, key, value) for name in told.provider):
             what = f"the option {key} is {value!r}, which names a file"
             raise bundle.refused(what, f"give it: --option {key}=VALUE")
     return Target(
@@ -49,11 +48,6 @@ def bundled_target(
         unchecked_options=True,
         env=_env(bundle, environment),
     )
-
-
-def names_a_file(value: str) -> bool:
-    """Whether a value may be a path or a library's name; a JSON object counts if any text in it does."""
-    return "/" in value or "\\" in value or any(suffix in value.lower() for suffix in LIBRARY_SUFFIXES)
 
 
 def _plugin(bundle: Bundle, given: str | None) -> str | None:
@@ -72,7 +66,8 @@ def _plugin(bundle: Bundle, given: str | None) -> str | None:
 
 def _env(bundle: Bundle, environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables to set: those of the catalogue, and others as this user has set them."""
-    allowed = {variable.name for known in _known(bundle) for variable in known.variables}
+    providers = filter(None, map(find_provider, bundle.manifest.target.provider))
+    allowed = {variable.name for known in providers for variable in known.variables}
     env: dict[str, str] = {}
     for name, value in bundle.manifest.target.env.items():
         is_path = names_a_file(value)
@@ -88,16 +83,3 @@ def _env(bundle: Bundle, environment: Mapping[str, str]) -> dict[str, str]:
             hint = f"set {name}={value!r} in the environment of this command, or give --target MATRIX:NAME"
             raise bundle.refused(what, hint)
     return env
-
-
-def _known(bundle: Bundle) -> Iterator[Provider]:
-    """Yield what the catalogue has on the providers of a bundle."""
-    for name in bundle.manifest.target.provider:
-        known = find_provider(name)
-        if known is not None:
-            yield known
-
-
-def _paths(known: Provider) -> Iterator[str]:
-    """Yield the options of a provider that take a path."""
-    yield from (option.key for option in known.options if option.type == "path")
