@@ -58,10 +58,10 @@ def _copies(submissions: Sequence[Compared]) -> Iterator[tuple[int, Finding]]:
     ]
     holders: dict[object, list[int]] = defaultdict(list)
     for index, own in enumerate(measured):
-        for one in own:
-            holders[one].append(index)
+        for each in own:
+            holders[each].append(index)
     for index, one in enumerate(submissions):
-        shared = Counter(other for each in measured[index] for other in holders[each])
+        shared = Counter(other for times in measured[index] for other in holders[times])
         for at, same in sorted(shared.items()):
             other = submissions[at]
             if not other.may_mark(one) or other.files == one.files:
