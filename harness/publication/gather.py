@@ -54,7 +54,9 @@ def gather(
     entries: dict[str, Entry] = {}
     known: dict[str, Profile] = {}
     refused: list[Refused] = []
-    for one in verify(submissions_in(folder), signers=signers, now=now, profiles=profiles):
+    done = verify(submissions_in(folder), signers=signers, now=now, profiles=profiles)
+    # Of two with one statement the signed one counts: a copy without its signature must not take its place.
+    for one in sorted(done, key=lambda each: not each.signer):
         found = _entry(one)
         if isinstance(found, Entry) and one.profile is not None:
             if entries.setdefault(found.id, found).files == found.files:

@@ -92,7 +92,10 @@ def _chosen(kind: inspect.Type, value: Any) -> inspect.Type:
     if not isinstance(kind, inspect.UnionType):
         return kind
     some = [each for each in kind.types if not isinstance(each, inspect.NoneType)]
-    wanted = {dict: (inspect.StructType, inspect.DictType), list: (inspect.VarTupleType, inspect.ListType)}
+    wanted: dict[type, tuple[Any, ...]] = {
+        dict: (inspect.StructType, inspect.DictType),
+        list: (inspect.VarTupleType, inspect.ListType),
+    }
     fitting = [each for each in some if isinstance(each, wanted.get(type(value), ()))]
     return (fitting or some)[0]
 

@@ -233,7 +233,7 @@ class Draft:
             schema=1,
             plan=hashlib.sha256("".join(f"{cell}\n" for cell in sorted(plan)).encode()).hexdigest(),
             cells=len(self.records),
-            matrix=msgspec.to_builtins(self.matrix(profile_matrix(self.profile, "ep", self.provider))),
+            matrix=msgspec.to_builtins(self.matrix(_matrix_of(self.profile, self.provider))),
             targets={
                 "ep": self.fingerprint | {"providers": [self.provider]},
             },
@@ -255,6 +255,17 @@ class Draft:
             files[SSH_SIGNATURE] = ssh_sign(files[ATTESTATION], key)
         self.after(files)
         return files
+
+
+_MATRICES: dict[tuple[str, str], Matrix] = {}
+
+
+def _matrix_of(profile: Profile, provider: str) -> Matrix:
+    """Return the matrix of a profile, made once: that takes longer than a submission."""
+    key = (profile.digest, provider)
+    if key not in _MATRICES:
+        _MATRICES[key] = profile_matrix(profile, "ep", provider)
+    return _MATRICES[key]
 
 
 def with_plugin(matrix: Matrix) -> Matrix:

@@ -73,7 +73,14 @@ def draft() -> Draft:
 
 def cases() -> Iterator[tuple[str, dict[str, bytes]]]:
     """Yield each field of each file, and the files with it changed, attested anew as a forger would."""
-    files = draft().files()
+    made = draft()
+    files = made.files()
+
+    def again(name: str, content: bytes) -> dict[str, bytes]:
+        made.raw = made.after = len
+        setattr(made, "after" if name == ATTESTATION else "raw", lambda new: new.update({name: content}))
+        return made.files()
+
     whole = {STATEMENT: Statement, RUN: RunInfo, ATTESTATION: Attestation}
     for name, form in whole.items():
         for path, value in changes(json.loads(files[name]), form):
@@ -88,13 +95,6 @@ def cases() -> Iterator[tuple[str, dict[str, bytes]]]:
             yield f"record{path[1:]}", again(RECORDS, b"".join(each + b"\n" for each in other))
     yield LOG, again(LOG, b"something else\n")
     yield WAIVERS, again(WAIVERS, files[WAIVERS] + b"# more\n")
-
-
-def again(name: str, content: bytes) -> dict[str, bytes]:
-    made = draft()
-    hook = "after" if name == ATTESTATION else "raw"
-    setattr(made, hook, lambda files: files.update({name: content}))
-    return made.files()
 
 
 def verified(folder: Path, files: list[dict[str, bytes]]) -> tuple[Verification, ...]:

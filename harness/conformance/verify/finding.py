@@ -108,6 +108,8 @@ KINDS: dict[str, Kind] = {
     "too-many-nodes": Kind(Weight.MARKED, "far more nodes were placed than the model can become"),
     "hidden-text": Kind(Weight.MARKED, "a text has control characters or reorders what is read"),
     "copied": Kind(Weight.MARKED, "measured times equal those of another submission"),
+    "look-alike": Kind(Weight.MARKED, "a vendor or product looks like one of another signer, or of nobody"),
+    "other-signer": Kind(Weight.MARKED, "another key signs for this vendor"),
     # --- cases that were run once more ---
     "rerun": Kind(Weight.MARKED, "a case gives another result here, in the environment that is told"),
     "rerun-elsewhere": Kind(Weight.NOTED, "a case gives another result here, in another environment"),

@@ -13,6 +13,7 @@ from harness.conformance.submission import ATTESTATION, RECORDS, RUN, STATEMENT,
 from harness.conformance.verify.against import model_faults, output_faults, shape_faults
 from harness.conformance.verify.cases import case_findings
 from harness.conformance.verify.claims import claim_faults
+from harness.conformance.verify.compared import Compared, compared_findings
 from harness.conformance.verify.decided import verdict_findings
 from harness.conformance.verify.figures import figure_faults
 from harness.conformance.verify.finding import Finding, Weight, finding
@@ -20,7 +21,7 @@ from harness.conformance.verify.frozen import FrozenCase, frozen_cases
 from harness.conformance.verify.opening import open_submission
 from harness.conformance.verify.placed import placement_faults
 from harness.conformance.verify.planned import plan_findings
-from harness.conformance.verify.plausible import copy_findings, plausibility_findings
+from harness.conformance.verify.plausible import plausibility_findings
 from harness.conformance.verify.sealed import digest_findings, seal_of
 from harness.conformance.verify.stated import result_findings, run_findings, time_findings, waiver_findings
 from harness.conformance.verify.strict_json import strict_decode
@@ -110,7 +111,7 @@ def verify(
     now: dt.datetime | None = None,
     profiles: Path | None = None,
 ) -> tuple[Verification, ...]:
-    """Verify submissions, and compare them with each other for copies.
+    """Verify submissions, and compare them with each other for copies and look-alikes.
 
     Args:
         paths: Folders or zips.
@@ -124,10 +125,21 @@ def verify(
     """
     by = _By(signers, now or dt.datetime.now(dt.UTC), profiles or profiles_folder())
     done = [_one(path, by) for path in paths]
-    copies = copy_findings([(one.name, one.files, one.records) for one in done])
+    found = compared_findings([_compared(one) for one in done])
     return tuple(
-        msgspec.structs.replace(one, findings=_bounded([*one.findings, *copies.get(index, ())]))
+        msgspec.structs.replace(one, findings=_bounded([*one.findings, *found.get(index, ())]))
         for index, one in enumerate(done)
+    )
+
+
+def _compared(one: Verification) -> Compared:
+    return Compared(
+        name=one.name,
+        files=one.files,
+        records=one.records,
+        product=None if one.statement is None else one.statement.product,
+        signer=one.signer,
+        refused=one.outcome == Weight.REFUSED,
     )
 
 
