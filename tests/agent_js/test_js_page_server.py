@@ -46,10 +46,15 @@ class Page:
             return found
 
     def ask(
-        self, path: str, method: str = "GET", body: bytes = b"", headers: dict[str, str] = {}
+        self, path: str, method: str = "GET", body: bytes = b"", headers: dict[str, str] | None = None
     ) -> tuple[int, bytes]:
         """Status and body of an answer."""
-        lines = {"Host": self.host, "Connection": "close", "Content-Length": str(len(body)), **headers}
+        lines = {
+            "Host": self.host,
+            "Connection": "close",
+            "Content-Length": str(len(body)),
+            **(headers or {}),
+        }
         head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
         found = self.send(f"{method} {path} HTTP/1.0\r\n{head}\r\n".encode() + body, is_whole=True)
         return int(found.split()[1]), found.partition(b"\r\n\r\n")[2]

@@ -121,6 +121,8 @@ TALK = {
     "gossip_in_run": Want(CRASH, RUN, f"{NO_FORM}: Invalid value 'gossip' - at `$[0][0]`"),
     "ended_in_run": Want(CRASH, RUN, f"{NO_FORM}: Invalid value 'ended' - at `$[0][0]`"),
     "lunch_in_run": Want(CRASH, RUN, f"{NO_FORM}: Invalid enum value 'lunch' - at `$[0][2]`"),
+    "begins_in_run": Want(CRASH, RUN, "it began phase run of one job more often than the job can ask for"),
+    "asks_in_run": Want(CRASH, RUN, "it asked for more pieces of a model than its files have"),
     "stranger_in_run": Want(CRASH, RUN, "it sent a message about a model that it does not run"),
     "early_in_run": Want(CRASH, RUN, "it was done with a model without a result"),
     "useless_in_run": Want(CRASH, RUN, "it started twice"),

@@ -342,6 +342,17 @@ def say_to_harness(kind: str, *rest: Any) -> Callable[[], None]:
     return action
 
 
+def keep_saying(word: str, *rest: Any) -> Callable[[], None]:
+    """Send a message again and again, each of which gives a model more time."""
+
+    def say_for_ever() -> None:
+        while True:
+            say_to_harness(word, *rest)()
+            time.sleep(0.01)
+
+    return say_for_ever
+
+
 def say() -> None:
     os.write(1, b"stdout of the provider\n")
     os.write(2, b"stderr of the provider \xff\x1b[31m\n")
@@ -403,6 +414,8 @@ ACTIONS: dict[str, Callable[[], None]] = {
     "nomessage": lambda: write_whole(b"hello"),
     "hangup": hang_up,
     "gossip": say_to_harness("gossip", ...),
+    "begins": keep_saying("phase", ..., "run"),
+    "asks": say_to_harness("need", ..., "model.onnx", 0),
     "lunch": say_to_harness("phase", ..., "lunch"),
     "ended": say_to_harness("ended"),
     "stranger": say_to_harness("result", 12345, {"status": "ok"}),
