@@ -22,12 +22,12 @@ from harness.engine.prepare import open_suites, prepare
 from harness.fuzz.histories import HISTORIES, earlier_of_all
 from harness.plan.matrix import Matrix
 from harness.plan.target import Runtime, Target
-from harness.plan.tolerance_policy import cell_of
 from harness.report.figures import plural
 from harness.report.read import RunData, read_run
 from harness.run.own_runs import own_info
 from harness.run.run_folder import PLAN
 from harness.triage.expect_entries import expect_entries
+from harness.triage.planned import planned_records
 from harness.triage.triage import Note, Triage, TriageSettings, read_faults
 
 SHOWN_CELLS = 3
@@ -109,8 +109,8 @@ def _of_own_run(data: RunData) -> tuple[Matrix, tuple[Record, ...]]:
 
 
 def _of_cells(data: RunData, cells: Collection[str], where: Path) -> tuple[Record, ...]:
-    """Return the records of planned cells: the axes of others may name libraries to load."""
-    kept = tuple(one for one in data.records if one.cell in cells and cell_of(one).id == one.cell)
+    """Return the records of planned cells, and tell how many others there are."""
+    kept = planned_records(data.records, cells)
     if left := len(data.records) - len(kept):
         notify(f"{plural(left, 'record')} left out: of no cell of {where}")
     return kept
