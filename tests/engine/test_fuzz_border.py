@@ -182,9 +182,7 @@ class Border:
 def fake_process() -> Any:
     """A process that nobody is behind."""
     nothing: Callable[..., None] = lambda *_: None  # noqa: E731
-    return SimpleNamespace(
-        pid=7, send=nothing, send_piece=nothing, kill=nothing, abort=nothing, reads_too_little=False
-    )
+    return SimpleNamespace(pid=7, send=nothing, kill=nothing, abort=nothing)
 
 
 def sent(message: Any) -> Any:
