@@ -16,7 +16,6 @@ import pytest
 
 from harness.agent.frame import LARGEST_BINARY, LARGEST_JSON, MODES, FrameReader, NoFrameError
 from harness.agent.hello import hello
-from harness.corpus.case import Case
 from harness.engine import worker
 from harness.engine.budget import budget_of
 from harness.engine.engine import those_waiting
@@ -69,14 +68,14 @@ def test_each_piece_of_a_model_may_be_requested_twice() -> None:
 
 def test_a_piece_is_read_when_its_turn_comes() -> None:
     """Those that an agent asks for and does not read take no memory."""
-    case: Any = object.__new__(Case)
     with pytest.MonkeyPatch.context() as patch:
         read: list[tuple[str, int]] = []
+        patch.setattr(worker, "Case", SimpleNamespace)
         patch.setattr(worker, "piece", lambda _, *which: read.append(which) or b"content")
         queued: list[Any] = []
         asked = Worker(1, SimpleNamespace(pid=7, send=queued.append))  # type: ignore[arg-type]
         for offset in range(100):
-            asked.send_piece(5, "m.onnx", offset, case)
+            asked.send_piece(5, "m.onnx", offset, SimpleNamespace())
         assert read == []
         assert queued[3]() == ("model", 5, "m.onnx", 3, b"content")
         assert read == [("m.onnx", 3)]
