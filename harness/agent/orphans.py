@@ -31,6 +31,8 @@ def end_orphans(owner: str, *, grace_s: float = GRACE_S, proc: str = "/proc") ->
     """
     deadline = time.monotonic() + grace_s
     found = _orphans(owner, proc)
+    if not found:  # nearly always
+        return []
     while found and time.monotonic() < deadline:
         time.sleep(_LOOK_S)
         found = {pid: name for pid, name in found.items() if _belongs(pid, owner, proc)}
@@ -62,9 +64,13 @@ def _orphans(owner: str, proc: str) -> dict[int, str]:
     """Return process id -> name of what belongs to an owner."""
     found = {}
     with contextlib.suppress(OSError):
-        for entry in os.listdir(proc):
-            if entry.isdigit() and int(entry) != os.getpid() and _belongs(int(entry), owner, proc):
-                found[int(entry)] = _name(entry, proc)
+        for entry in os.scandir(proc):
+            if not entry.name.isdigit() or int(entry.name) == os.getpid():
+                continue
+            with contextlib.suppress(OSError):  # it has ended
+                # Those of others cannot be read, and a machine may have thousands.
+                if entry.stat().st_uid == os.geteuid() and _belongs(int(entry.name), owner, proc):
+                    found[int(entry.name)] = _name(entry.name, proc)
     return found
 
 

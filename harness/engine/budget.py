@@ -90,7 +90,10 @@ def _asked(job: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _pieces(model: Any, piece_bytes: int) -> int:
-    """Return how many pieces the files of a model have, each with one more that may be empty."""
+    """Return how many pieces the files of a model have, each with one more that may be empty.
+
+    Twice: what has arrived may be lost before its turn.
+    """
     if isinstance(model, str):
         return 0
-    return sum(nbytes // piece_bytes + 2 for _, nbytes, _ in model["files"])
+    return _TWICE * sum(nbytes // piece_bytes + 2 for _, nbytes, _ in model["files"])

@@ -8,11 +8,9 @@ import msgspec
 from harness.core.errors import UsageError, one_line
 from harness.core.own_error import own_error
 from harness.core.verdict import Cause, Phase
-from harness.corpus.case import Case
 from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.early_end import problem_of
 from harness.engine.events import Event, Noted, TargetReady, Warned
-from harness.engine.job import piece
 from harness.engine.messages import (
     After,
     Envelope,
@@ -169,8 +167,7 @@ class Listener:
             case PieceNeeded():
                 # An agent elsewhere does not have the model yet.
                 case = next(self.pipeline.case(task) for task in worker.in_flight if id(task) == message.job)
-                content = piece(case, message.name, message.offset) if isinstance(case, Case) else None
-                worker.send_piece(message.job, message.name, message.offset, content)
+                worker.send_piece(message.job, message.name, message.offset, case)
             case JobResult():
                 worker.result = _outcome(worker, message.result)
                 worker.enter(Phase.TEARDOWN, at)
@@ -311,8 +308,6 @@ def _check_job(worker: Worker, message: JobMessage) -> None:
             raise ProtocolError("it asked for a model that it was not given")
         if task.budget is not None:
             task.budget.need()
-        if worker.process.reads_too_little:
-            raise ProtocolError("it asked for pieces of models, and did not read those that it got")
     elif not worker.in_flight or message.job != id(worker.in_flight[0]):
         raise ProtocolError("it sent a message about a model that it does not run")
     elif isinstance(message, JobDone):

@@ -56,18 +56,11 @@ it holds sends three for each."""
 MOST_WAITING_BYTES = 64 << 20
 """The same in bytes, beside the message that exceeds it."""
 
-MOST_UNSENT_BYTES = 256 << 20
-"""Bytes that may wait until the agent reads them. An agent asks for one piece at a time of each file, and
-holds few jobs where models travel."""
-
 FROM_OUTSIDE = "SIGTERM"
 """How an agent ends that a person or a scheduler stops: no program sends this signal to itself."""
 
 FAILED = "failed"
 """Name of the message of an agent that is broken itself."""
-
-PIECE = "model"
-"""Name of the message to an agent that has a piece of a model's file, or None, at its end."""
 
 
 class AgentProcess:
@@ -87,12 +80,10 @@ class AgentProcess:
         self._opened = threading.Event()
         """Set once the agent has greeted, or the stream has ended."""
         self._outgoing: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._asked_bytes = self._sent_bytes = 0
-        """Of pieces of models: queued, by the engine's thread, and written, by the one that sends."""
         self.taken = 0
         """Messages that the engine has taken; written by its thread alone."""
         self._delivered = self._delivered_bytes = 0
-        self._is_killed = False
+        self._is_over = False
         self._problem = ""
         self._tells_life = False
         """Whether its launcher has given a sign of life, as it does where it can."""
@@ -138,9 +129,9 @@ class AgentProcess:
 
     def _send_all(self, mode: str) -> None:
         while (messages := self._outgoing.get()) is not ENDED:
-            for piece in pieces(framed(message, mode) for message in messages):
+            made = (message() if callable(message) else message for message in messages)
+            for piece in pieces(framed(message, mode) for message in made):
                 self._connection.write(piece)
-            self._sent_bytes += sum(len(message[-1] or b"") for message in messages if message[0] == PIECE)
 
     def _receive(self, deliver: Callable[[Any], None]) -> None:
         """Deliver what the agent sends."""
@@ -175,7 +166,7 @@ class AgentProcess:
 
         So a flood fills the agent's pipe, and not the harness's memory.
         """
-        while not self._is_killed:
+        while not self._is_over:
             waiting = self._delivered - self.taken
             if waiting <= 0:
                 self._delivered_bytes = 0
@@ -185,21 +176,12 @@ class AgentProcess:
         self._delivered += 1
         self._delivered_bytes += nbytes
 
-    @property
-    def reads_too_little(self) -> bool:
-        """Whether the agent asks for more and more pieces of models, and does not read them."""
-        return self._asked_bytes - self._sent_bytes > MOST_UNSENT_BYTES
-
-    def send_piece(self, job: int, name: str, offset: int, content: bytes | None) -> None:
-        """Queue a piece of a model's file; None if it cannot be read."""
-        self._asked_bytes += len(content or b"")
-        self.send((PIECE, job, name, offset, content))
-
     def send(self, *messages: Any) -> None:
         """Queue messages, the agent's configuration first.
 
         Never blocks, whatever the process is busy with; a message to an ended process is lost. Several at
-        once cost less: each call wakes the thread that sends, which can take longer than sending.
+        once cost less: each call wakes the thread that sends, which can take longer than sending. A function
+        makes its message when its turn comes, so that a large one takes no memory while others wait.
         """
         self._outgoing.put(messages)
 
@@ -208,7 +190,7 @@ class AgentProcess:
 
         A command that leads elsewhere is asked first, and has ``TERMINATE_S`` for that.
         """
-        self._is_killed = True
+        self._is_over = True
         # Not poll(), which would reap an ended process and free the number of its group: a child that it
         # left can hold its pipe open.
         if self._popen.returncode is not None:
@@ -284,6 +266,7 @@ class AgentProcess:
             code = self._popen.wait()
         self._end_group()
         self._end_orphans()
+        self._is_over = True
         self._last_printed = self.printed()
         shutil.rmtree(self._started.folder, ignore_errors=True)
         _running.discard(self)

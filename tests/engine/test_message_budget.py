@@ -9,17 +9,20 @@ import time
 import tracemalloc
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from harness.agent.frame import LARGEST_BINARY, LARGEST_JSON, MODES, FrameReader, NoFrameError
 from harness.agent.hello import hello
+from harness.engine import worker
 from harness.engine.budget import budget_of
 from harness.engine.engine import those_waiting
 from harness.engine.launch import Started, start_process
 from harness.engine.messages import ProtocolError
 from harness.engine.process import ENDED, MOST_WAITING, MOST_WAITING_BYTES, AgentProcess
+from harness.engine.worker import Worker
 
 PLAIN: dict[str, Any] = {"model": "m.onnx", "data_sets": [[]]}
 REMOTE = {**PLAIN, "model": {"digest": "", "files": [["m.onnx", 250, ""], ["w.bin", 0, ""]]}}
@@ -53,14 +56,31 @@ def test_each_step_of_a_text_is_a_run() -> None:
     assert budget_of(job, 100).phases["run"] >= 2 * (3 * 1001 + 64)
 
 
-def test_each_piece_of_a_model_may_be_requested_once() -> None:
+def test_each_piece_of_a_model_may_be_requested_twice() -> None:
     budget = budget_of(REMOTE, 100)
-    for _ in range(3 + 1 + 1 + 1):
+    for _ in range(2 * (2 + 2 + 2)):
         budget.need()
     with pytest.raises(ProtocolError, match="more pieces of a model than its files have"):
         budget.need()
     with pytest.raises(ProtocolError):
         budget_of(PLAIN, 100).need()  # the model is a path
+
+
+def test_a_piece_is_read_when_its_turn_comes() -> None:
+    """Those that an agent asks for and does not read take no memory."""
+    with pytest.MonkeyPatch.context() as patch:
+        read: list[tuple[str, int]] = []
+        patch.setattr(worker, "Case", SimpleNamespace)
+        patch.setattr(worker, "piece", lambda _, *which: read.append(which) or b"content")
+        queued: list[Any] = []
+        asked = Worker(1, SimpleNamespace(pid=7, send=queued.append))  # type: ignore[arg-type]
+        for offset in range(100):
+            asked.send_piece(5, "m.onnx", offset, SimpleNamespace())
+        assert read == []
+        assert queued[3]() == ("model", 5, "m.onnx", 3, b"content")
+        assert read == [("m.onnx", 3)]
+    asked.send_piece(5, "m.onnx", 0, None)
+    assert queued[-1]() == ("model", 5, "m.onnx", 0, None)
 
 
 AGENT = """
