@@ -13,7 +13,7 @@ from harness.cli.selection import Selection
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, HarnessError, one_line
 from harness.core.own_error import own_error
 from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.verdict import Family
 from harness.corpus.suites import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, Noted, PlaceChanged, TargetReady, Warned
@@ -87,9 +87,9 @@ def _reopened(
 ) -> tuple[RunFolder, tuple[Record, ...]]:
     """Return the folder of an interrupted run, and its records that stay.
 
-    Cells that lost their verdict to an exception of the harness run again.
+    Cells without a verdict run again: a file changed meanwhile, or the harness itself failed.
     """
-    again = {one.cell for one in before.records if one.verdict is Verdict.HARNESS_ERROR}
+    again = {one.cell for one in before.records if one.family is Family.MISSING}
     done = tuple(record for record in before.records if record.cell not in again)
     folder = RunFolder.reopen(before.folder, plan, before.info, len(done), again)
     check_same_models(done, plan, suites, str(before.folder))

@@ -43,6 +43,11 @@ def harness_error(judging: Judging) -> Found | None:
     return _ended(judging, "harness", Verdict.HARNESS_ERROR)
 
 
+def file_changed(judging: Judging) -> Found | None:
+    """A file of the model changed during the run, so that its results belong to no known model."""
+    return _ended(judging, "changed", Verdict.NOT_RUN)
+
+
 def not_tried(judging: Judging) -> Found | None:
     """The target cannot be used here, or the matrix declares that the cell is left out."""
     return _ended(judging, "unavailable", Verdict.UNAVAILABLE) or _ended(
@@ -265,6 +270,7 @@ _OF_VALUES: tuple[Rule, ...] = (disputed_golden, undefined_input, not_by_the_ep,
 
 RULES: tuple[Rule, ...] = (
     harness_error,
+    file_changed,
     not_tried,
     option_rejected,
     invalid_model,

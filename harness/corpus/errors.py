@@ -45,6 +45,13 @@ class RefusedError(ModelError):
     """The CPU provider refuses a model that onnx's checker accepts, so there is nothing to compare with."""
 
 
+class ChangedError(ModelError):
+    """A file of a model, or of its data, changed or vanished while it was used: nothing is known of it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "the file changed during the run; restore it, then continue with --resume")
+
+
 class MisnamedError(ModelError):
     """The name of a model's file is not UTF-8, so that no message and no record can hold it."""
 

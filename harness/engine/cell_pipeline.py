@@ -44,6 +44,10 @@ from harness.engine.outcome import Ending, Made, Outcome, Ran, Rejected, Unavail
 from harness.engine.recorded import Attempt, record_of
 from harness.engine.task import BaselineTask, CellTask, Kind, Question, QuestionTask, Task
 
+_UNTRIED = frozenset({Family.SKIPPED, Family.MISSING})
+_RIGHT = frozenset({Family.PASSED, Family.UNTESTED})
+"""Families of cells with a right answer."""
+
 
 class CellPipeline:
     """Keeps every task from its submission to its record.
@@ -156,7 +160,11 @@ class CellPipeline:
                 baseline = self.effects.serves(task.cell)
                 if baseline is not None and self.effects.is_coming(baseline):
                     self._settle(baseline, None)
-                self._lose_cell(task, own_error(error))
+                changed = self.next_step.cases.look(task.about, fails=True)
+                if changed is None:
+                    self._lose_cell(task, own_error(error))
+                else:
+                    self._finish(task, without_case(changed), None)
 
     def _lose_cell(self, task: CellTask, error: OwnError) -> None:
         cell = task.cell
@@ -190,17 +198,24 @@ class CellPipeline:
 
     def _answer(self, task: QuestionTask, outcome: Ending | NoCase) -> None:
         """Keep an answer, and conclude the cells that have waited for it."""
+        # Before it is kept: an answer about other files must not outlive them.
+        changed = self.next_step.cases.look(task.about, fails=not isinstance(outcome, Ran | Made))
+        if changed is None:
+            self._keep(task, outcome)
+        self.open -= 1
+        for cell_task, its_outcome in self.questions.close(task.about):
+            self.conclude(cell_task, changed or its_outcome)
+
+    def _keep(self, task: QuestionTask, outcome: Ending | NoCase) -> None:
         try:
             keep_answer(task.about, self.case(task), outcome, self.next_step.cases, self.next_step.references)
         except UsageError as error:
             self.announce(Warned(message=str(error)))
-        self.open -= 1
-        for cell_task, its_outcome in self.questions.close(task.about):
-            self.conclude(cell_task, its_outcome)
 
     def _answer_caller(self, task: QuestionTask, outcome: Outcome | NoCase) -> None:
         """Announce an answer that the caller of the engine asked for."""
-        case = self.case(task)
+        changed = self.next_step.cases.look(task.about, fails=not isinstance(outcome, Ran))
+        case = changed or self.case(task)
         if isinstance(outcome, NoCase):
             self._announce_answer(task, problem=why_not(outcome))
         elif not isinstance(case, Case):  # its file has disappeared meanwhile
@@ -248,6 +263,11 @@ class CellPipeline:
         """Decide a cell; announce its record, or put it into its queue once more."""
         # A cell that did not run needs no policy, nor its model read for that.
         decision = decide(facts, self._policy(task) if facts.ended is None else Policy())
+        if decision.verdict.family not in _UNTRIED:
+            fails = decision.verdict.family not in _RIGHT
+            if (changed := self.next_step.cases.look(task.about, fails=fails)) is not None:
+                facts = without_case(changed)
+                decision = decide(facts, Policy())
         # A cell that is tried again has failed, whatever the further try gives.
         untried = decision.verdict in (Verdict.UNAVAILABLE, Verdict.DECLARED) and task.first is None
         case = None if untried else self._shown(task)
@@ -274,10 +294,10 @@ class CellPipeline:
             if is_check:
                 retried = elsewhere.with_try(task, first, record)
             else:
-                tried = () if record.family is Family.SKIPPED else (record.verdict,)
+                tried = () if record.family in _UNTRIED else (record.verdict,)
                 retried = msgspec.structs.replace(first, retries=(*first.retries, *tried))
             finished = msgspec.structs.replace(task.first, record=retried, case=case)
-        if record.family is not Family.SKIPPED and (
+        if record.family not in _UNTRIED and (
             (not is_check and self._needs_retry(finished.record)) or elsewhere.send_on(task, finished.record)
         ):
             # Without model and inputs: many such cells may wait for long.

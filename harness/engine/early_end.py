@@ -12,7 +12,7 @@ from harness.core.facts import Facts
 from harness.core.policy import Policy
 from harness.core.verdict import Cause, Phase
 from harness.corpus.case import Case
-from harness.corpus.errors import BoundError, InputError, MisnamedError, RefusedError
+from harness.corpus.errors import BoundError, ChangedError, InputError, MisnamedError, RefusedError
 from harness.corpus.scenario import Inapplicable
 from harness.engine.cases import NoCase, NoInput, why_not
 from harness.engine.outcome import (
@@ -214,6 +214,8 @@ def _after_signature(text: str, start: int) -> int:
 def without_case(found: NoCase) -> Facts:
     """Return the facts of a cell whose model cannot be run."""
     reason = why_not(found)
+    if isinstance(found, ChangedError):
+        return Facts(ended=Ended(how="changed", message=reason))
     if isinstance(found, Inapplicable | MisnamedError):
         return Facts(ended=Ended(how="declared", message=reason))
     if isinstance(found, RefusedError):

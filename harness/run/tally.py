@@ -130,8 +130,8 @@ class Tally:
 
     @property
     def without_verdict(self) -> int:
-        """Records without a verdict, because of an exception in the harness."""
-        return sum(row.verdicts[Verdict.HARNESS_ERROR] for row in self.rows())
+        """Records without a verdict: a file changed during the run, or the harness itself failed."""
+        return sum(row.families[Family.MISSING] for row in self.rows())
 
     def rows(self) -> tuple[TargetRow, ...]:
         """Return one row for each target, in the order of the plan; ``add`` changes them."""
