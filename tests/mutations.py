@@ -5,13 +5,14 @@ Tests get ``mutated`` as a fixture of that name.
 
 import copy
 import functools
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
-from hypothesis import strategies as st
+if TYPE_CHECKING:
+    from hypothesis import strategies as st
 
 Path = tuple[str | int, ...]
-Draw = Callable[..., Any]
+Choose = Callable[[Sequence[Any]], Any]
 
 
 def _nested(levels: int) -> Any:
@@ -41,33 +42,39 @@ ODD: tuple[Any, ...] = (
 """What stands in the place of something else."""
 
 
-def mutated(valid: Any, most: int = 3) -> st.SearchStrategy[Any]:
+def mutated(valid: Any, most: int = 3) -> "st.SearchStrategy[Any]":
     """Variants of a tree of dicts, lists and leaves: some of its parts replaced, left out, doubled or added.
 
     Args:
         valid: It; stays as it is.
         most: Changes at most.
     """
-    return st.integers(0, most).flatmap(lambda changes: _changed(valid, changes))
+    from hypothesis import strategies as st  # takes half a second, and benchmarks need only what is below
+
+    @st.composite
+    def drawn(draw: Callable[..., Any]) -> Any:
+        changes = draw(st.integers(0, most))
+        return changed(valid, changes, lambda options: draw(st.sampled_from(options)))
+
+    return drawn()
 
 
-@st.composite
-def _changed(draw: Draw, valid: Any, changes: int) -> Any:
+def changed(valid: Any, changes: int, choose: Choose) -> Any:
+    """Return a variant with so many changes; ``choose`` takes one of several things."""
     tree = [copy.deepcopy(valid)]  # so that the tree itself can be replaced
     for _ in range(changes):
-        path = draw(st.sampled_from(list(_paths(tree[0], (0,)))))
-        _change(draw, tree, path)
+        _change(choose, tree, choose(list(_paths(tree[0], (0,)))))
     return tree[0]
 
 
-def _change(draw: Draw, tree: list[Any], path: Path) -> None:
+def _change(choose: Choose, tree: list[Any], path: Path) -> None:
     holder: Any = functools.reduce(lambda inner, key: inner[key], path[:-1], tree)  # type: ignore[index]
     key: Any = path[-1]
     old = holder[key]
     kinds = ["replace"] * 4 + ["leave out", "double"] + ["add"] * isinstance(old, dict | list)
-    match draw(st.sampled_from(kinds)):
+    match choose(kinds):
         case "replace":
-            holder[key] = copy.deepcopy(draw(st.sampled_from(ODD)))
+            holder[key] = copy.deepcopy(choose(ODD))
         case "leave out" if len(path) > 1:
             del holder[key]
         case "double" if isinstance(holder, list) and len(path) > 1:
@@ -75,11 +82,9 @@ def _change(draw: Draw, tree: list[Any], path: Path) -> None:
         case "double":
             holder[key] = [old, copy.deepcopy(old)]
         case "add" if isinstance(old, dict):
-            old[draw(st.sampled_from(("x", "y", "", "schema", "0", "sequence", "data")))] = copy.deepcopy(
-                draw(st.sampled_from(ODD))
-            )
+            old[choose(("x", "y", "", "schema", "0", "sequence", "data"))] = copy.deepcopy(choose(ODD))
         case "add":
-            old.append(copy.deepcopy(draw(st.sampled_from(ODD))))
+            old.append(copy.deepcopy(choose(ODD)))
 
 
 def _paths(tree: Any, here: Path) -> Iterator[Path]:

@@ -214,16 +214,19 @@ def _after_signature(text: str, start: int) -> int:
 def without_case(found: NoCase) -> Facts:
     """Return the facts of a cell whose model cannot be run."""
     reason = why_not(found)
-    if isinstance(found, ChangedError):
-        return Facts(ended=Ended(how="changed", message=reason))
-    if isinstance(found, Inapplicable | MisnamedError):
-        return Facts(ended=Ended(how="declared", message=reason))
-    if isinstance(found, RefusedError):
-        return Facts(phase=Phase.CREATE, no_golden=f"the CPU EP refuses the model: {reason}")
-    if isinstance(found, BoundError):
-        return Facts(phase=Phase.CREATE, no_golden=reason)
-    if isinstance(found, InputError):
-        return Facts(phase=Phase.CREATE, ended=Ended(how="no_input", message=reason))
-    if isinstance(found, NoInput):
-        return Facts(phase=Phase.RUN, ended=Ended(how="no_input", message=reason))
-    return Facts(phase=Phase.CREATE, ended=Ended(how="broken_model", message=reason))
+    match found:
+        case ChangedError():
+            facts = Facts(ended=Ended(how="changed", message=reason))
+        case Inapplicable() | MisnamedError():
+            facts = Facts(ended=Ended(how="declared", message=reason))
+        case RefusedError():
+            facts = Facts(phase=Phase.CREATE, no_golden=f"the CPU EP refuses the model: {reason}")
+        case BoundError():
+            facts = Facts(phase=Phase.CREATE, no_golden=reason)
+        case InputError():
+            facts = Facts(phase=Phase.CREATE, ended=Ended(how="no_input", message=reason))
+        case NoInput():
+            facts = Facts(phase=Phase.RUN, ended=Ended(how="no_input", message=reason))
+        case _:
+            facts = Facts(phase=Phase.CREATE, ended=Ended(how="broken_model", message=reason))
+    return facts

@@ -191,7 +191,7 @@ def test_whoever_holds_the_database_does_not_hold_up_a_run(row_cache: RowCache, 
         for number in range(100):
             row_cache.put(f"name {number}", "state", b"content")
             assert row_cache.get("name", "state") == b"content"
-        assert time.monotonic() - began < 5 * PATIENCE * BUSY_S + 1
+        assert time.monotonic() - began < 80 * BUSY_S  # each of a hundred would wait
         connection.execute("ROLLBACK")
     assert RowCache(path).get("name", "state") == b"content"
 

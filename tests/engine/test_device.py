@@ -360,7 +360,7 @@ def test_runs_take_turns_at_a_device(
         assert [event.record.verdict for event in finished] == [Verdict.PASS]
 
 
-def wait_until(condition: Callable[[], bool], limit_s: float = 30.0) -> None:
+def wait_until(condition: Callable[[], bool], limit_s: float = 60.0) -> None:
     deadline = time.monotonic() + limit_s
     while not condition():
         assert time.monotonic() < deadline

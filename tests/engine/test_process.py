@@ -86,7 +86,7 @@ def test_a_process_outlives_the_thread_that_asked_for_it_and_its_folder_does_not
 
     starter = threading.Thread(target=start)
     starter.start()
-    process = started.get(timeout=10.0)
+    process = started.get(timeout=60.0)
     messages: list[Any] = []
     serving = threading.Thread(target=process.serve, args=(messages.append,), daemon=True)
     serving.start()
@@ -102,7 +102,7 @@ def test_a_process_outlives_the_thread_that_asked_for_it_and_its_folder_does_not
     assert process.wait() == "SIGTERM"
     assert not folder.exists()
     assert process.printed() == "last words"
-    serving.join(5.0)
+    serving.join(60.0)
     assert not serving.is_alive()
 
 
@@ -139,7 +139,7 @@ def test_no_message_passes_for_the_end() -> None:
     assert ENDED != ("ended",)
 
 
-def wait_until(condition: Callable[[], bool], limit_s: float = 10.0) -> None:
+def wait_until(condition: Callable[[], bool], limit_s: float = 60.0) -> None:
     deadline = time.monotonic() + limit_s
     while not condition():
         assert time.monotonic() < deadline

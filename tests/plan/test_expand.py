@@ -189,11 +189,11 @@ def test_a_hundred_thousand_cells_expand_quickly() -> None:
         f'[[expect]]\nmodel = "onnx-node/test_{i}*"\nverdict = "crash"\nreason = "r"\n' for i in range(10, 60)
     )
     models = {"onnx-node": [f"test_{i}" for i in range(20_000)], "models": ["x_expanded"]}
-    start = time.perf_counter()
+    start = time.process_time()
     plan = expand(matrix(lists), models)
-    elapsed_s = time.perf_counter() - start
+    elapsed_s = time.process_time() - start
     assert len(plan.cells) == 100_000
-    # About 0.4 s on two cores; the limit leaves room for busy machines.
+    # About 0.4 s of a processor.
     assert elapsed_s < 3
 
 

@@ -80,8 +80,8 @@ def test_an_interrupt_ends_every_process_soon(
     time.sleep(1)  # processes without work have ended by then
     started = time.monotonic()
     os.killpg(session.pid, signal.SIGINT)  # as a terminal does
-    out, _ = session.communicate(timeout=30)
-    assert time.monotonic() - started < 5
+    out, _ = session.communicate(timeout=60)
+    assert time.monotonic() - started < 20
     assert session.returncode == pytest.ExitCode.INTERRUPTED, out
     wait_for(lambda: not processes(tag), limit_s=2)
     info = json.loads((endless / "run" / "run.json").read_text(encoding="utf-8"))
@@ -120,7 +120,7 @@ def test_what_is_known_at_an_interrupt_is_kept_and_the_rest_can_be_run(
     wait_for(lambda: len(list((endless / "run").glob("artifacts/*/output.txt"))) == 2)
     assert recorded(endless) == 3
     os.kill(session.pid, signal.SIGINT)
-    out, _ = session.communicate(timeout=30)
+    out, _ = session.communicate(timeout=60)
     assert session.returncode == pytest.ExitCode.INTERRUPTED, out
     assert recorded(endless) == 5
     assert "incomplete: 3 of 8 cells have no record" in out

@@ -193,21 +193,16 @@ def test_a_killed_part_of_a_browser_costs_one_cell(
 def test_memory_that_runs_out_in_wasm_is_a_verdict_of_its_own(
     built: Callable[..., Any], records: Callable[..., dict[str, Record]], tmp_path: Path
 ) -> None:
-    # 8 MiB less than the 4 GiB that there are in all: what cannot be had is never filled.
+    # Of 64 MiB in all, in place of 4 GiB that this machine's CPU EP would have to fill as often.
+    limited = {**BROWSER, "flags": [*SOFTWARE_GPU, "--js-flags=--wasm-max-mem-pages=1024"]}
     steps = [
         helper.make_node("Mul", ["x", "a"], ["m"]),
         helper.make_node("Expand", ["m", "shape"], ["e"]),
         helper.make_node("ReduceMax", ["e"], ["y"]),
     ]
-    save(
-        tmp_path,
-        "large",
-        steps,
-        [1],
-        {"a": np.ones(1, np.float32), "shape": np.array([(1 << 30) - (1 << 21)])},
-    )
+    save(tmp_path, "large", steps, [1], {"a": np.ones(1, np.float32), "shape": np.array([1 << 24])})
     save_small(tmp_path)
-    found = records(tmp_path, CPU, built(BROWSER))
+    found = records(tmp_path, CPU, built(limited))
     assert found["large"].verdict is Verdict.OUT_OF_MEMORY, found["large"]
     assert {found[f"small{number}"].verdict for number in range(3)} == {Verdict.PASS}
 
@@ -218,7 +213,7 @@ def test_a_hang_of_wasm_ends_at_the_limit_and_leaves_no_process(
     found = records(lasting, CPU, built(BROWSER), timeouts_s={"run": 0.4})
     assert found["long"].verdict is Verdict.TIMEOUT
     assert found["small0"].verdict is Verdict.PASS
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while mine := [pid for pid in _descendants(os.getpid()) if _is_browser(pid)]:
         assert time.monotonic() < deadline, mine
         time.sleep(0.2)

@@ -2,7 +2,9 @@
 
 A minute or three on two processors; the longest test there is, and the one that the rest is for. The nine
 image classifiers of the matrix are left out: on simulators of accelerators they take longer than all the
-operator tests together, and with them CI comes to its limit of time.
+operator tests together, and with them CI comes to its limit of time. So is most of ``openvino-default``:
+its one option less than ``openvino-f32`` shows where a processor computes products in bfloat16, and nowhere
+else.
 """
 
 import html
@@ -22,14 +24,29 @@ from harness.data_files import data_root
 pytestmark = pytest.mark.real_ep
 
 MATRIX = data_root() / "matrices" / "local.toml"
-SELECTED = (str(MATRIX), "--model", "onnx-node/*")
+SELECTED = ("--model", "onnx-node/*")
+PRODUCTS = """
+[[exclude]]
+target = "openvino-default"
+model  = ["onnx-node/test_[a-d]*", "onnx-node/test_[q-z]*"]   # einsum to pow stay, with gemm, lstm, matmul
+"""
+CELLS = {"openvino-default": 551} | dict.fromkeys(
+    ("cpu", "openvino-f32", "qnn-htp", "webgpu-swiftshader"), 1884
+)
 Rows = list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("local") / "run"
-    command = [sys.executable, "-m", "harness", "run", *SELECTED, "--out", str(out)]
+def matrix(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("local") / "local.toml"
+    path.write_text(MATRIX.read_text("utf-8") + PRODUCTS, encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def run(matrix: str) -> Path:
+    out = Path(matrix).with_name("run")
+    command = [sys.executable, "-m", "harness", "run", matrix, *SELECTED, "--out", str(out)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1200)
     assert done.returncode in {0, 1}, done.stdout + done.stderr
     return out
@@ -56,8 +73,8 @@ def of(rows: Rows, target: str) -> Rows:
     return [row for row in rows if row["target"] == target]
 
 
-def test_records_hold_exactly_the_planned_cells(run: Path, rows: Rows) -> None:
-    listing = [sys.executable, "-m", "harness", "list", *SELECTED]
+def test_records_hold_exactly_the_planned_cells(matrix: str, run: Path, rows: Rows) -> None:
+    listing = [sys.executable, "-m", "harness", "list", matrix, *SELECTED]
     planned = subprocess.run(listing, capture_output=True, text=True, check=True).stdout.split()
     assert Counter(row["cell"] for row in rows) == Counter(planned)
     info = json.loads((run / "run.json").read_text("utf-8"))
@@ -66,15 +83,13 @@ def test_records_hold_exactly_the_planned_cells(run: Path, rows: Rows) -> None:
 
 
 def test_every_operator_test_is_there_on_every_target(rows: Rows) -> None:
-    counts = Counter(row["target"] for row in rows if row["suite"] == "onnx-node")
-    assert len(counts) == 5
-    assert set(counts.values()) == {1884}
+    assert Counter(row["target"] for row in rows if row["suite"] == "onnx-node") == CELLS
 
 
 def test_no_pass_without_a_node_on_the_provider(rows: Rows) -> None:
     passed = [row for row in rows if row["family"] == "passed"]
     targets = {row["target"] for row in rows if row["verdict"] != "unavailable"}
-    assert len(passed) > 800 * len(targets)
+    assert len(passed) > 0.42 * sum(CELLS[target] for target in targets)
     assert [row["cell"] for row in passed if row["placement"]["ep_nodes"] == 0] == []
 
 
@@ -83,7 +98,7 @@ def test_what_the_cpu_computed_is_fallback(rows: Rows, target: str) -> None:
     if all(row["verdict"] == "unavailable" for row in of(rows, target)):
         pytest.skip(of(rows, target)[0]["reason"])
     fallback = [row for row in of(rows, target) if row["verdict"] == "fallback"]
-    assert len(fallback) >= 180
+    assert len(fallback) >= (180 if CELLS[target] == 1884 else 10)
     assert all(row["placement"]["ep_nodes"] == 0 < row["placement"]["cpu_nodes"] for row in fallback)
 
 
@@ -148,7 +163,7 @@ def test_the_table_of_operators_is_what_the_records_say(run: Path) -> None:
             )
             for name in tried.keys() | placed.keys()
         }
-        assert len(recount) > 100
+        assert len(recount) > (100 if CELLS[target] == 1884 else 40)
         assert table_of(site / file) == recount, target
 
 

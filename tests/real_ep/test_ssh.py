@@ -105,7 +105,7 @@ def box(tmp_path_factory: pytest.TempPathFactory, with_suites: Callable[[Path], 
             server.wait(10)
 
 
-def wait_for(come_true: Callable[[], bool], limit_s: float = 10) -> None:
+def wait_for(come_true: Callable[[], bool], limit_s: float = 60) -> None:
     deadline = time.monotonic() + limit_s
     while not come_true():
         assert time.monotonic() < deadline

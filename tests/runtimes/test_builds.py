@@ -111,14 +111,14 @@ def test_an_engine_that_is_closed_builds_no_more(
 ) -> None:
     engine = start_engine(home, matrix(never=packages("hang")))
     running = home / "uv.log.pid"
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not running.is_file():
         assert time.monotonic() < deadline
         time.sleep(0.01)
     started = time.monotonic()
     engine.close()
-    assert time.monotonic() - started < 3
-    deadline = time.monotonic() + 5
+    assert time.monotonic() - started < 30  # a build hangs for a minute
+    deadline = time.monotonic() + 60
     while any(not name.endswith(".lock") for name in os.listdir(home / "cache" / "runtimes")):  # noqa: PTH208
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -138,7 +138,7 @@ def test_any_fault_of_a_build_is_reported(monkeypatch: pytest.MonkeyPatch, fake_
     assert not builds.is_built(runtime)
     assert not builds.is_built(runtime)
     assert builds.busy
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while not ends:
         assert time.monotonic() < deadline
         time.sleep(0.01)

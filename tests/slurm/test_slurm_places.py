@@ -157,7 +157,7 @@ def test_a_node_that_fails_costs_its_places_a_while_and_no_cell(
             slurm.kill_node("n2")
         slurm.revive_node("n2")
     assert len({place for place, _ in run.set_aside()}) == 2
-    assert time.monotonic() - began < 90.0
+    assert time.monotonic() - began < 180.0
 
 
 def test_a_killed_srun_costs_its_place_a_while_and_no_cell(

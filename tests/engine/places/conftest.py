@@ -43,7 +43,7 @@ def launchers() -> Callable[[int], list[int]]:
     """Wait for so many launchers that this process has started; their process ids."""
 
     def find(count: int) -> list[int]:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while len(found := of_parent(os.getpid(), b"closefd")) < count:
             assert time.monotonic() < deadline
             time.sleep(0.05)

@@ -185,7 +185,7 @@ def test_a_silent_place_is_set_aside_and_its_cells_run_elsewhere(
     found = records(events)
     assert len({record.cell for record in found}) == len(found) == 40
     assert {record.verdict for record in found} == {Verdict.PASS}
-    assert 1.0 < told_after < 10.0
+    assert told_after > 1.0
 
 
 def test_a_model_that_hangs_is_the_providers(

@@ -143,7 +143,7 @@ class Bench:
         return Counter(record.verdict for record in self.records(events).values())
 
     @staticmethod
-    def wait_until(condition: Callable[[], bool], limit_s: float = 30.0) -> None:
+    def wait_until(condition: Callable[[], bool], limit_s: float = 60.0) -> None:
         deadline = time.monotonic() + limit_s
         while not condition():
             assert time.monotonic() < deadline
