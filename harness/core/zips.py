@@ -7,8 +7,8 @@ look at them.
 import zipfile
 from typing import Any, BinaryIO
 
-MOST_DIRECTORY = 1 << 20
-"""Bytes of the list of a zip's entries: some 10,000 of them."""
+MOST_DIRECTORY = 4 << 20
+"""Bytes of the list of a zip's entries: some 40,000 of them."""
 
 
 class _Guarded:
