@@ -37,6 +37,6 @@ def open_zip(file: BinaryIO) -> zipfile.ZipFile:
         zipfile.BadZipFile: It is none, or lists too many entries.
     """
     guarded = _Guarded(file)
-    archive = zipfile.ZipFile(guarded)  # type: ignore[arg-type]  # it reads, seeks and tells
+    archive = zipfile.ZipFile(guarded)
     guarded.is_open = True
     return archive
