@@ -54,10 +54,12 @@ TABLE = {
     "engine": floor(BELOW_ENGINE, VALUES | {"onnx", "filelock", "platformdirs"}),
     "studies": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
     "run": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
-    "report": floor("core catalog", VALUES | {"jinja2"}, "networkx"),
+    "report": floor("core catalog plan profiles", VALUES | {"jinja2"}, "networkx"),
     # What a run is, and the trends of runs, are the report's; DuckDB comes with an extra.
     "store": floor(
-        "core catalog corpus report", VALUES | {"jinja2", "onnx", "filelock", "platformdirs"}, "duckdb"
+        "core catalog plan corpus profiles report",
+        VALUES | {"jinja2", "onnx", "filelock", "platformdirs"},
+        "duckdb",
     ),
     "triage": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
     "fuzz": floor(f"{BELOW_ENGINE} engine run triage", VALUES | {"onnx", "filelock", "platformdirs"}),

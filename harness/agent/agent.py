@@ -26,6 +26,7 @@ from harness.agent.inbox import Inbox
 from harness.agent.job_run import JobRun
 from harness.agent.native_stack.start import start_if_asked
 from harness.agent.plain import plain
+from harness.agent.process_limits import ProcessLimits
 from harness.agent.runtime import describe_packages, describe_runtime, diagnose, import_onnxruntime
 from harness.agent.sources import add_later
 from harness.agent.system import PARENT, die_with, elapsed_ms, limit_memory, resident_mib
@@ -78,13 +79,13 @@ def main(channel: Any) -> None:
         return
     capture.take()
     channel.send(sendable(("ready", fingerprint)))
-    inbox = Inbox(channel)
+    inbox, limits = Inbox(channel), ProcessLimits()
     while True:
         try:
             message = inbox.next()
         except EOFError:
             return
-        if message[0] == "stop" or not _serve(channel, target, capture, message[1], message[2]):
+        if message[0] == "stop" or not _serve(channel, target, capture, limits, message[1], message[2]):
             return
         del message  # frees the inputs before the next job needs memory
 
@@ -102,12 +103,14 @@ def _describe_identity(ort: Any, target: Target, *, whole: bool) -> None:
         fingerprint["drivers"] = found
 
 
-def _serve(channel: Any, target: Target, capture: Capture, job_id: int, job: dict[str, Any]) -> bool:
+def _serve(
+    channel: Any, target: Target, capture: Capture, limits: ProcessLimits, job_id: int, job: dict[str, Any]
+) -> bool:
     """Run one job, send the result, and close the session.
 
     Returns:
         Whether this process is fit for another job. Some errors stay: after CUDA's error 700 every later
-        call fails, and the next models would be blamed for it.
+        call fails, and the next models would be blamed for it. So do limits that a model's session lowers.
     """
     began, processor_s = time.perf_counter(), time.process_time()
     result: dict[str, Any] = {"status": "ok", "phase": "create", "timings_ms": {}}
@@ -149,7 +152,8 @@ def _serve(channel: Any, target: Target, capture: Capture, job_id: int, job: dic
         "processor_ms": round((time.process_time() - processor_s) * 1000, 4),
         "rss_mib": resident_mib(),
     }
-    sick = target.sickness() if result["status"] == "error" else ""
+    failed = result["status"] == "error" or "other_error" in result
+    sick = limits.lowered() or (target.sickness() if failed else "")
     if sick:
         after["sick"] = sick
     capture.take()  # what a teardown prints does not belong to the next cell

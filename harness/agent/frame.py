@@ -21,7 +21,8 @@ PIECE_BYTES = 1 << 16  # of several frames in one write: the first must not wait
 LONGEST_LINE = 1 << 16  # bytes of a hello or a greeting
 LINE_CHARACTERS = 4000  # of base64 in line mode: a terminal passes 4095 on
 _LINE_BYTES = LINE_CHARACTERS // 4 * 3
-LARGEST_PART = (1 << 31) - 1  # bytes of JSON, or of binary values
+LARGEST_JSON = 32 << 20  # bytes; Python takes up to 25 times as much for what they say
+LARGEST_BINARY = 5 << 28  # bytes of binary values: the tensors of a message, and a graph without its weights
 _HEADER_BYTES = 64
 _HEADER = re.compile(rb"#([bl]) ([1-9][0-9]{0,9}) (0|[1-9][0-9]{0,9}) ([0-9a-f]{8})\r?")
 
@@ -70,13 +71,18 @@ def pieces(frames: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class FrameReader:
-    """Reads lines and messages; ``read`` returns up to so many bytes, at least one, and none at the end."""
+    """Reads lines and messages; ``read`` returns up to so many bytes, at least one, and none at the end.
 
-    def __init__(self, read: Callable[[int], bytes]) -> None:
+    ``ahead`` has been read before.
+    """
+
+    def __init__(self, read: Callable[[int], bytes], ahead: bytes = b"") -> None:
         self.mode = ""
         """That of the last message; empty before the first."""
+        self.message_bytes = 0
+        """Bytes of its JSON and its binary values."""
         self._read = read
-        self._ahead = b""
+        self._ahead = ahead
         """Bytes that have been read; those from ``_at`` on are still to be returned."""
         self._at = 0
 
@@ -112,8 +118,9 @@ class FrameReader:
             raise NoFrameError("no frame: %r" % header)
         mode, *numbers, check = match.groups()
         text, binary = map(int, numbers)
-        if max(text, binary) > LARGEST_PART:
-            raise NoFrameError("a frame of more than %d bytes" % LARGEST_PART)
+        if text > LARGEST_JSON or binary > LARGEST_BINARY:
+            raise NoFrameError("a frame of %d and %d bytes, which are too many" % (text, binary))
+        self.message_bytes = text + binary
         self.mode = BINARY if mode == b"b" else LINE
         content = self._binary(text + binary) if self.mode == BINARY else self._lines(text + binary)
         if zlib.crc32(content) != int(check, 16):
@@ -128,14 +135,13 @@ class FrameReader:
 
     def _lines(self, size: int) -> bytes:
         left = -(-size // 3) * 4
-        lines = []
+        encoded = bytearray()  # lines may be as short as one character, and each object takes much more
         while left:
             line = self.line(LINE_CHARACTERS + 1).rstrip(b"\r")
             left -= len(line)
             if not line or left < 0:
                 raise ChangedError("a message does not end where it should")
-            lines.append(line)
-        encoded = b"".join(lines)
+            encoded += line
         try:
             content = binascii.a2b_base64(encoded)
         except binascii.Error as error:
@@ -157,10 +163,11 @@ class FrameReader:
 
     def _fetch(self, missing: int) -> None:
         """Read at least so many bytes more."""
-        parts = [self._ahead[self._at :]]
+        ahead = bytearray(self._ahead[self._at :])  # a channel may pass on a few bytes at a time
         while missing > 0:
-            parts.append(self._read(READ_BYTES))
-            if not parts[-1]:
+            part = self._read(READ_BYTES)
+            if not part:
                 raise EOFError("the stream has ended")
-            missing -= len(parts[-1])
-        self._ahead, self._at = b"".join(parts), 0
+            ahead += part
+            missing -= len(part)
+        self._ahead, self._at = bytes(ahead), 0

@@ -4,8 +4,8 @@ Behind ssh or in a container, the harness does not see a process's signal, loses
 crash, and cannot end it by closing the connection. So a second Python runs beside the agent: it reports the
 agent's last output and its end, and ends the agent when the harness goes.
 
-It comes as source through standard input, which the agent inherits, with ``work.py``, and needs Python >= 3.9
-and nothing else.
+It comes as source through standard input, which the agent inherits, with ``work.py`` and ``orphans.py``, and
+needs Python >= 3.9 and nothing else.
 It brings the environment variables and the agent's command, so that no shell reads them and no process list
 shows them.
 """
@@ -23,6 +23,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from harness.agent.orphans import OWNER, end_orphans, told
 from harness.agent.work import work_of
 
 GRACE_S = 5.0
@@ -69,6 +70,9 @@ def launch(marker: str, env: dict[str, str], arguments: list[str], parent: str, 
             # The other end must see the agent's pipe close, so no other process may hold it open.
             os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
             code = watch(child, sign_of_life(marker).encode(), beat_s)
+            left = told(end_orphans(env[OWNER])) if env.get(OWNER) else ""
+            if left:
+                output.write(b"\nep-harness: %s\n" % left.encode())
             output.seek(max(0, output.seek(0, os.SEEK_END) - OUTPUT_LIMIT))
             printed = output.read(OUTPUT_LIMIT)
         report = f"\n{marker} {exit_cause(code)}\n"

@@ -14,7 +14,7 @@ import tempfile
 import time
 from typing import Any
 
-from harness.agent.system import sha256_of
+from harness.agent.system import is_closed_to_others, sha256_of
 
 STORE_LIMIT = 4 << 30  # bytes of stored models
 _STORE_IN_USE_S = 600  # seconds after its last use in which a model is kept: a session may need it
@@ -98,7 +98,10 @@ class ModelStore:
         return ""
 
     def home(self) -> str:
-        """Return the store's folder: in the cache, or else in this process's own folder."""
+        """Return the store's folder: in the cache, or else in this process's own folder.
+
+        What another user can change there could be another model than the one that was checked.
+        """
         if not self.folder:
             caches = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or "~/.cache"
             cache = os.environ.get("EP_HARNESS_CACHE") or os.path.join(caches, "ort-ep-harness")
@@ -106,7 +109,10 @@ class ModelStore:
             try:
                 os.makedirs(self.folder, mode=0o700, exist_ok=True)
                 os.rmdir(tempfile.mkdtemp(dir=self.folder))
+                is_safe = is_closed_to_others(self.folder)
             except OSError:
+                is_safe = False
+            if not is_safe:
                 self.folder = tempfile.mkdtemp(prefix="models-", dir=os.getcwd())
         return self.folder
 

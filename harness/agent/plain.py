@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
+from typing import Any
 
+from harness.agent.errors import UnfeedableError
 from harness.agent.job_run import JobRun
 from harness.agent.other_inputs import other_inputs
 from harness.agent.placement import placement
 from harness.agent.profile import Profile
 from harness.agent.repeat import repeat
-from harness.agent.text import sendable
+from harness.agent.text import clean, sendable
 
 
 def plain(job_run: JobRun) -> None:
@@ -41,15 +42,24 @@ def run_data_sets(job_run: JobRun) -> None:
             if job_run.profile is not None:
                 job_run.profile.end(job_run.session)
     if job.get("other"):
-        with contextlib.suppress(Exception):  # the model may refuse these inputs
-            other = other_inputs(first_feeds)
-            if other is not None:
-                job_run.further()
-                result["other"] = job_run.send(job_run.runner(other))
+        _run_others(job_run, first_feeds)
     if "repeat" in job:
         repeat(job_run, first)
     if job_run.stopwatch is not None:
         job_run.stopwatch.time_plain(job_run)
+
+
+def _run_others(job_run: JobRun, feeds: dict[str, Any]) -> None:
+    """Run other inputs, if some can be made of these; an error is told: the model may refuse them."""
+    try:
+        other = other_inputs(feeds)
+        if other is not None:
+            job_run.further()
+            job_run.result["other"] = job_run.send(job_run.runner(other))
+    except (MemoryError, UnfeedableError):
+        return  # no fault of the provider
+    except Exception as error:  # noqa: BLE001 - any error of the provider; the other runs go on
+        job_run.result["other_error"] = "%s: %s" % (clean(type(error).__name__), clean(error))
 
 
 def conclude(job_run: JobRun) -> None:

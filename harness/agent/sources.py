@@ -5,7 +5,12 @@ from __future__ import annotations
 import os
 import sys
 
-NOT_PART = ("launcher.py", "work.py", "__main__.py")  # files of the folder that are no part of an agent
+NOT_PART = (
+    "launcher.py",
+    "work.py",
+    "orphans.py",
+    "__main__.py",
+)  # files of the folder that are no part of an agent
 LATER = "float64"  # a package that only the harness's own interpreter needs, and reads from its folder then
 
 

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import signal
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -90,6 +91,20 @@ def resident_mib() -> float | None:
     except OSError:  # such as a system without /proc
         return None
     return round(resident / (1 << 20), 2)
+
+
+def is_closed_to_others(folder: str | os.PathLike[str]) -> bool:
+    """Return whether a folder is this user's, no link, and no other user can change or read what is in it.
+
+    Windows keeps temporary folders and caches of users apart, and has no such bits.
+
+    Raises:
+        OSError: There is none.
+    """
+    about = os.lstat(folder)
+    if not stat.S_ISDIR(about.st_mode):
+        return False
+    return os.name != "posix" or (about.st_uid == os.geteuid() and not about.st_mode & 0o077)
 
 
 def new_folder(prefix: str) -> str:

@@ -22,6 +22,7 @@ MAP_ALWAYS_FROM = 64 << 20  # bytes of the smallest file that is mapped beyond t
 MAPPINGS: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
 MOST_LEVELS = 16  # of nested sequences; ONNX's operators make only sequences of tensors and of maps
 INLINE_LIMIT = 1 << 30  # bytes of tensors in one message, which is in memory several times
+TEXT_LIMIT = 24 << 20  # bytes of texts among them: they are in the JSON, of which a frame takes 32 MiB
 _WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _READ_FLAGS = os.O_RDONLY  # only some systems have the others
 for flag in ("O_BINARY", "O_NOFOLLOW", "O_NONBLOCK", "O_TEMPORARY"):
@@ -85,6 +86,7 @@ class TensorFiles:
         self.written: list[str] = []
         self.file_bytes = 0
         self.inline_bytes = 0
+        self.text_bytes = 0
 
     def send(self, value: Any) -> Any:
         """Return a value in wire form, fit for the message: large tensors are written to files.
@@ -100,8 +102,10 @@ class TensorFiles:
             return {"keys": self.send(value["keys"]), "values": self.send(value["values"])}
         data = value["data"]
         if isinstance(data, list) or len(data) < FILE_FROM:
-            # The most that texts can take: four bytes for each character, and quotes.
-            self._count(sum(4 * len(text) + 16 for text in data) if isinstance(data, list) else len(data))
+            if isinstance(data, list):
+                self._count_texts(data)
+            else:
+                self._count(len(data))
             return value
         bulk = data if isinstance(data, Bulk) else Bulk(np.frombuffer(data, np.uint8))
         name = self._write(bulk)
@@ -109,6 +113,15 @@ class TensorFiles:
             return {"dtype": value["dtype"], "shape": value["shape"], "file": name}
         self._count(len(bulk))
         return {**value, "data": bulk.view.tobytes()}
+
+    def _count_texts(self, texts: list[str]) -> None:
+        # The most that they can take: an escape of six bytes for each character, quotes and a comma.
+        nbytes = sum(6 * len(text) + 3 for text in texts)
+        self.text_bytes += nbytes
+        if self.text_bytes > TEXT_LIMIT:
+            limit = "the texts of %s take more than the %d MiB that fit into one message"
+            raise NoRoomError(limit % (self.what, TEXT_LIMIT >> 20))
+        self._count(nbytes)
 
     def _count(self, nbytes: int) -> None:
         self.inline_bytes += nbytes

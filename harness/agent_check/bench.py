@@ -2,7 +2,7 @@
 
 import hashlib
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from harness.agent_check.fault import FaultError, NotDoneError
 from harness.agent_check.models import MODELS, model
 from harness.core.scenario import GENERATE
 from harness.core.value import NamedValues, Tensor, Value, tensor
+from harness.engine.budget import Budget, budget_of
 from harness.engine.connection import Greeting
 from harness.engine.messages import (
     After,
@@ -98,6 +99,8 @@ class Bench:
         """Files of models that travel in pieces."""
         self.needs: list[tuple[str, int]] = []
         """Pieces that the agent has asked for: name and offset."""
+        self.budgets: dict[int, Budget] = {}
+        """Job of this check -> what is left of the messages about it."""
         self._numbers = itertools.count()
         self._ids = itertools.count(1)
         self._open: list[Dialogue] = []
@@ -156,6 +159,7 @@ class Bench:
 
     def end_check(self) -> None:
         """End the processes of one check."""
+        self.budgets.clear()
         while self._open:
             self._open.pop().close()
 
@@ -237,16 +241,21 @@ class Bench:
         self, dialogue: Dialogue, number: int, path: Path, *data_sets: Inputs, **fields: Any
     ) -> None:
         """Send a job to a process."""
-        dialogue.send(("job", number, self.job(path, *data_sets, **fields)))
+        job = self.job(path, *data_sets, **fields)
+        self.budgets[number] = budget_of(job, PIECE_BYTES)
+        dialogue.send(("job", number, job))
 
     def answer(self, dialogue: Dialogue, number: int, data_sets: int = 1, scenario: str = "") -> Answer:
         """Receive all about a job, which must be at work; raise FaultError for another order or form."""
         phases: list[str] = []
+        budget = self.budgets.get(number)
         while isinstance(message := dialogue.receive("a phase or a result"), PhaseEntered | PieceNeeded):
             if isinstance(message, PhaseEntered):
                 _check_job(message.job, number)
                 phases.append(message.phase)
+                _count(budget, lambda left: left.enter(message.phase))
             else:
+                _count(self.budgets.get(message.job), Budget.need)
                 self.give_piece(dialogue, message)
         if not isinstance(message, JobResult):
             raise FaultError("order", f"{_name(message)} came in place of the result")
@@ -280,6 +289,14 @@ class Bench:
 def floats(*values: float) -> Tensor:
     """Return a vector of float32."""
     return tensor(np.array(values, np.float32))
+
+
+def _count(budget: Budget | None, count: Callable[[Budget], None]) -> None:
+    try:
+        if budget is not None:
+            count(budget)
+    except ProtocolError as error:
+        raise FaultError("budget", str(error)) from error
 
 
 def _check_job(found: int, expected: int) -> None:

@@ -11,6 +11,7 @@ Word = Literal[
     "frame",  # something else than frames came
     "form",  # a message of no known form
     "order",  # a message at the wrong time
+    "budget",  # more messages about a job than it asks for
     "environment",
     "value",  # an output is wrong
     "placement",

@@ -6,7 +6,8 @@ const MODES = { binary: '#b', line: '#l' };
 const LINE_CHARACTERS = 4000;
 const HEADER = /^#([bl]) (0|[1-9]\d{0,9}) (0|[1-9]\d{0,9}) ([0-9a-f]{8})\r?$/;
 const HEADER_LIMIT = 64;
-const MOST_BYTES = 2147483647;
+const MOST_JSON = 2 ** 25;
+const MOST_BINARY = 1.25 * 2 ** 30;
 
 /** Return a frame as buffers to be written one after the other. */
 export function frame(mode, json, parts) {
@@ -44,7 +45,7 @@ export class FrameReader {
       const parsed = HEADER.exec(line);
       if (!parsed) throw new Error(`not the header of a frame: ${JSON.stringify(line)}`);
       const [json, binary] = [Number(parsed[2]), Number(parsed[3])];
-      if (json > MOST_BYTES || binary > MOST_BYTES) throw new Error('a frame that is too long');
+      if (json > MOST_JSON || binary > MOST_BINARY) throw new Error('a frame that is too long');
       this.#header = { line: parsed[1] === 'l', json, binary, crc: parseInt(parsed[4], 16) };
       this.#lines = [];
     }

@@ -2,6 +2,7 @@
 
 import { Unfeedable, Unsupported, kindOf, sendable, textOf } from './errors.mjs';
 import { PROGRESS_MS, elapsed } from './figures.mjs';
+import { tooMuch } from './limits.mjs';
 import { operators } from './onnx.mjs';
 import { couldForge, placedGroups, placementOf } from './placement.mjs';
 import { Tally } from './repeat.mjs';
@@ -71,6 +72,7 @@ export class Job {
         await this.runDataSets();
       }
       this.#conclude();
+      this.#fit();
     } catch (error) {
       await this.#fail(error);
     }
@@ -173,8 +175,9 @@ export class Job {
       try {
         await this.further();
         result.other = await this.run(other);
-      } catch {
-        // The model may refuse these inputs.
+      } catch (error) {
+        // The model may refuse these inputs; and what the API cannot take is no fault of the provider.
+        if (!(error instanceof Unfeedable)) result.other_error = `${kindOf(error)}: ${textOf(error)}`;
       }
     }
     if (this.job.repeat) await this.#repeat();
@@ -222,6 +225,15 @@ export class Job {
     // The API does not list a session's providers. A provider that was left out would have no node in the log.
     this.result.providers = this.target.chain;
     this.result.providers_after = this.target.chain;
+  }
+
+  /** Refuse to send what no message can hold. */
+  #fit() {
+    const { outputs, other, second } = this.result;
+    const problem = tooMuch([outputs, other, second]);
+    if (!problem) return;
+    for (const key of ['outputs', 'other', 'second']) delete this.result[key];
+    throw new Unfeedable(problem);
   }
 
   async #fail(error) {

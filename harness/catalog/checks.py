@@ -24,9 +24,10 @@ def contradictions(provider: Provider, file: str) -> Iterator[Problem]:
     yield from _repeated_options(provider, file)
     for option in provider.options:
         yield from _in_option(option, provider, Place(file, f"option[{option.key}]"))
-    for name, count in Counter(mode.name for mode in provider.precision_modes).items():
-        if count > 1:
-            yield Place(file, f"precision[{name}].name").problem(f"{count} modes have this name")
+    for kind, named in (("variable", provider.variables), ("precision", provider.precision_modes)):
+        for name, count in Counter(one.name for one in named).items():
+            if count > 1:
+                yield Place(file, f"{kind}[{name}].name").problem(f"{count} entries have this name")
     for mode in provider.precision_modes:
         yield from _in_precision(mode, provider, Place(file, f"precision[{mode.name}]"))
     yield from _in_probes(provider, file)

@@ -37,6 +37,20 @@ class VersionRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     source: Sources
 
 
+class Variable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An environment variable that somebody else's file may set: whatever its value is, it loads no code.
+
+    Attributes:
+        name: Its name; the EP, or a library that it computes with, reads it.
+        meaning: One line.
+        source: Documents, or sources that read it.
+    """
+
+    name: Annotated[str, msgspec.Meta(pattern="^[A-Z][A-Z0-9_]*$")]
+    meaning: Text
+    source: Sources
+
+
 class Probe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Another way to make sessions, if an EP computes nothing with its defaults.
 
@@ -115,6 +129,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         also_booleans: Other spellings of booleans, besides these two and their capitalised and lower-case
             forms.
         options: Every provider option.
+        variables: Environment variables that a bundle may set, and no others.
         precision_modes: Every way to choose the arithmetic.
         operators: Documented operator support; None without a list.
         accuracy: Errors, larger than rounding, that its documents allow.
@@ -150,6 +165,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     options: Annotated[tuple[Option, ...], msgspec.Meta(description="[[option]]")] = msgspec.field(
         default=(), name="option"
     )
+    variables: tuple[Variable, ...] = msgspec.field(default=(), name="variable")
     precision_modes: tuple[PrecisionMode, ...] = msgspec.field(default=(), name="precision")
     operators: OperatorSupport | None = None
     accuracy: tuple[Accuracy, ...] = ()

@@ -48,6 +48,17 @@ def _section(provider: Provider) -> Iterator[str]:
         yield from ("", f"### Options of {_plain(provider.name)}", "")
         columns = ("option", "takes", "default", "meaning", "notes", "sources")
         yield from _table(columns, (_option_row(option, sources) for option in provider.options))
+    if provider.variables:
+        yield from ("", f"### Variables of {_plain(provider.name)}", "")
+        yield from (
+            "[Bundles](bundle.md#without-running-anything-of-it) may set these environment variables.",
+            "",
+        )
+        variables = (
+            (_code(one.name), _plain(one.meaning), _numbers(one.source, sources))
+            for one in provider.variables
+        )
+        yield from _table(("variable", "meaning", "sources"), variables)
     if provider.precision_modes:
         yield from ("", f"### Precision modes of {_plain(provider.name)}", "")
         columns = ("mode", "computes in", "chosen by", "meaning", "needs", "sources")
@@ -185,6 +196,7 @@ def _sources(provider: Provider) -> list[str]:
     """Return every source of the file once, those of the provider itself first."""
     lists = [provider.source]
     lists += [option.source for option in provider.options]
+    lists += [variable.source for variable in provider.variables]
     lists += [mode.source for mode in provider.precision_modes]
     lists += [one.source for one in provider.accuracy]
     lists += [rule.source for rule in provider.versions]

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from harness.cli.init import examine_here
-from harness.cli.matrix_text import matrix_of, write_new
+from harness.cli.matrix_text import matrix_of, write_new_matrix
 from harness.cli.output import notify
 from harness.cli.run import default_folder, run
 from harness.cli.selection import Selection
@@ -53,7 +53,7 @@ def check(
         opened = open_suites(matrix)
     plan = expand(matrix, {suite: each.models() for suite, each in opened.items()})
     Selection(model=model).of(plan)  # refuses a glob that matches nothing, before anything is written
-    write_new(file, content)
+    write_new_matrix(file, content)
     return run(file, out=run_folder, resume=None, with_report=with_report, model=model)
 
 

@@ -33,6 +33,7 @@ from harness.core.errors import (
     UsageError,
     valid_names,
 )
+from harness.core.reading import MOST_SETTINGS, read_regular
 from harness.core.record import decode_record
 from harness.core.run_info import RunInfo
 from harness.profiles.profile import Profile, load_profile
@@ -107,7 +108,7 @@ def _claim(asked: Asked, profile: Profile) -> Claim:
     waivers = content = None
     if asked.waivers is not None:
         waivers = load_waivers(asked.waivers, tuple(case_label(case) for case in profile.cases))
-        content = asked.waivers.read_text("utf-8-sig").encode()
+        content = read_regular(asked.waivers, MOST_SETTINGS).decode("utf-8-sig").encode()
     return Claim(
         profile=profile,
         features=frozenset(asked.claims),

@@ -1,6 +1,5 @@
 """The matrix that `ep-harness conform` runs: one profile on one target, with nothing to choose."""
 
-import glob
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,16 +8,14 @@ from typing import Any
 import msgspec
 
 from harness.catalog.catalog import find_provider
-from harness.cli.matrix_text import toml, write_new
+from harness.cli.matrix_text import toml, write_new_matrix
 from harness.cli.output import notify
 from harness.cli.targets import Request, in_its_place, naming_arguments
+from harness.conformance.profile_matrix import profile_table
 from harness.core.errors import UsageError, valid_names
-from harness.core.scenario import PLAIN
-from harness.corpus.suites import PROFILE
 from harness.plan.matrix import load_matrix, matrix_from
 from harness.plan.target import Target
 from harness.profiles.profile import Profile
-from harness.profiles.suite import suite_name
 
 _WRITTEN = ("name", "provider", "axes", "required")
 """Keys of a target that are not copied: a profile has its own axes."""
@@ -107,19 +104,14 @@ def matrix_text(profile: Profile, wanted: Wanted, without: Sequence[str] = ()) -
 
     ``without`` are models of the archive that none of these cases is about.
     """
-    lines = [
-        "# Written by `ep-harness conform`. Every key: docs/reference/matrix.md.",
-        "schema = 1",
-        "",
-        "[models]",
-        f"suites = {toml([PROFILE + profile.label])}",
-        *([f"exclude = {_models(profile, without)}"] if without else []),
-        "",
-        *_scenarios(profile),
-        *wanted.lines,
-        "",
-    ]
-    return "\n".join(lines)
+    table = profile_table(profile, without)
+    lines = ["# Written by `ep-harness conform`. Every key: docs/reference/matrix.md.", "schema = 1", ""]
+    for name in ("models", "axes"):
+        if name in table:
+            lines += [f"[{name}]", *(f"{key} = {toml(value)}" for key, value in table[name].items()), ""]
+    for entry in table.get("exclude", ()):
+        lines += ["[[exclude]]", *(f"{key:<8} = {toml(value)}" for key, value in entry.items()), ""]
+    return "\n".join([*lines, *wanted.lines, ""])
 
 
 def write_matrix(profile: Profile, wanted: Wanted, folder: Path, without: Sequence[str] = ()) -> Path:
@@ -127,26 +119,5 @@ def write_matrix(profile: Profile, wanted: Wanted, folder: Path, without: Sequen
     content, file = matrix_text(profile, wanted, without), folder / "matrix.toml"
     with naming_arguments(file):
         matrix_from(tomllib.loads(content), file)
-    write_new(file, content)
+    write_new_matrix(file, content)
     return file
-
-
-def _models(profile: Profile, names: Sequence[str]) -> str:
-    return toml(glob.escape(f"{suite_name(profile)}/{name}") for name in names)
-
-
-def _scenarios(profile: Profile) -> Iterator[str]:
-    """Yield the axis of the scenarios, and the pairs of model and scenario that are no cases."""
-    keys = {case.key for case in profile.cases}
-    models = sorted({model for model, _ in keys})
-    scenarios = sorted({scenario for _, scenario in keys}, key=lambda each: (each != PLAIN, each))
-    if scenarios == [PLAIN]:
-        return
-    yield from ("[axes]", f"scenario = {toml(scenarios)}", "")
-    for scenario in scenarios:
-        left_out = [model for model in models if (model, scenario) not in keys]
-        if left_out:
-            yield "[[exclude]]"
-            yield f"scenario = {toml(scenario)}"
-            yield f"model    = {_models(profile, left_out)}"
-            yield ""

@@ -20,12 +20,12 @@ from harness.core.errors import (
     UsageError,
     valid_names,
 )
+from harness.core.globs import glob_matcher
 from harness.corpus.forms.make import count_choices, known_operators
 from harness.fuzz.campaign import Campaign, Settings, plan_of
 from harness.fuzz.heaps import share_heaps
 from harness.fuzz.state import planned_cells, read_state
 from harness.plan.matrix import Matrix, load_matrix, matrix_from
-from harness.plan.selector import glob_matcher
 from harness.report.read import read_run
 from harness.run.run_folder import RunFolder
 from harness.studies.ask import matrix_for

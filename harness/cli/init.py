@@ -6,7 +6,7 @@ from harness.cli.matrix_text import matrix_of, target_names
 from harness.cli.output import notify, print_lines
 from harness.core.errors import EXIT_OK, UsageError
 from harness.core.facts import CPU_PROVIDER as CPU
-from harness.core.writing import writing
+from harness.core.writing import write_new, writing
 from harness.studies.doctor import Row, examine
 
 
@@ -16,8 +16,8 @@ def init(out: Path) -> int:
     if out.exists():
         raise UsageError.at(out, "exists already", hint)
     rows = examine_here("init")
-    with writing(out, hint=hint), out.open("x", encoding="utf-8", newline="\n") as file:
-        file.write("\n".join(matrix_of(rows)))
+    with writing(out, hint=hint):
+        write_new(out, "\n".join(matrix_of(rows)).encode())
     names = target_names(row for row in rows if row.computes)
     print_lines(
         [f"wrote    {out}: {len(names)} targets ({', '.join(names)})", f"next     ep-harness run {out}"]

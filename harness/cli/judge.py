@@ -1,7 +1,5 @@
 """`ep-harness judge`: judge a finished run again, with other tolerances."""
 
-import os
-import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from harness.cli.output import notify, print_lines
-from harness.core.decide import decide
+from harness.core.decide import judged_again
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError
 from harness.core.facts import facts_for_other_inputs, facts_of
 from harness.core.later_words import what_is_wrong
@@ -18,8 +16,7 @@ from harness.core.policy import Policy
 from harness.core.policy_terms import policy_text
 from harness.core.record import Record, encode_record
 from harness.core.run_info import RunInfo
-from harness.core.verdict import Family
-from harness.core.writing import writing
+from harness.core.writing import write_aside, writing
 from harness.data_files import data_root
 from harness.plan.expectation import is_expected, open_condition
 from harness.plan.matrix import Matrix
@@ -27,6 +24,7 @@ from harness.plan.plan import Plan
 from harness.plan.tolerance_policy import cell_of, load_policy, policy_rule
 from harness.report.figures import plural
 from harness.report.read import read_run
+from harness.run.own_runs import own_info, write_info
 from harness.run.run_folder import PLAN, RECORDS
 
 _SHOWN = 20
@@ -65,11 +63,12 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
     if lacks[Need.NOISE] and not any(output.noise for record in data.records for output in record.outputs):
         what = "the policy needs the rounding noise of the models, and no record has it"
         raise UsageError.at(run, what, "run the matrix again: this version records it")
-    _tell(list(open_conditions), data.damaged)
+    _tell([*data.told, *open_conditions], data.damaged)
     info = msgspec.structs.replace(data.info, complete=data.info.complete and not data.damaged)
     if out is not None:
         matrix = msgspec.structs.replace(matrix, tolerance=matrix.tolerance + entries)
-        _write(out, run, msgspec.structs.replace(info, matrix=msgspec.to_builtins(matrix)), after)
+        info = msgspec.structs.replace(info, matrix=msgspec.to_builtins(matrix))
+        _write(out, run, info, after, is_own=own_info(run) == data.info)
     print_lines(_changes(data.records, after, lacks, out))
     if not info.complete:
         return EXIT_INCOMPLETE
@@ -86,7 +85,7 @@ def _expected_anew(record: Record, plan: Plan, info: RunInfo) -> tuple[Record, l
 
 
 def _tell(lines: Sequence[str], damaged: Sequence[Problem]) -> None:
-    """Print lines about conditions, and those of damaged lines that are shown."""
+    """Print lines about the run, and those of damaged lines that are shown."""
     for line in (*lines, *(f"{line}; it is left out" for line in damaged[:_SHOWN])):
         notify(line)
     if len(damaged) > _SHOWN:
@@ -101,26 +100,6 @@ def _missing(record: Record, policy: Policy) -> Need | None:
     if need is None and facts.other_check is not None:
         return missing(facts_for_other_inputs(facts), policy, asked)
     return need
-
-
-def judged_again(record: Record, policy: Policy) -> Record:
-    """Return the record as a run under the policy would have written it."""
-    decision = decide(facts_of(record), policy)
-    verdict = decision.verdict
-    return msgspec.structs.replace(
-        record,
-        verdict=verdict,
-        family=verdict.family,
-        reason=record.reason if verdict is record.verdict else decision.reason,
-        outputs=decision.outputs,
-        again=decision.again,
-        other=decision.other,
-        adjudication=decision.adjudication,
-        approximate=decision.approximate,
-        unconfirmed=decision.unconfirmed,
-        policy=decision.policy,
-        latency=record.latency if verdict.family is Family.PASSED else None,
-    )
 
 
 def _policy_path(policy: str) -> Path:
@@ -143,16 +122,15 @@ def matrix_of(info: RunInfo, run: Path) -> Matrix:
         raise UsageError.at(run / "run.json", f"its matrix is invalid: {what_is_wrong(error)}") from error
 
 
-def _write(out: Path, run: Path, info: RunInfo, records: Sequence[Record]) -> None:
+def _write(out: Path, run: Path, info: RunInfo, records: Sequence[Record], *, is_own: bool) -> None:
+    """Write the judged run; that of a run of this user is one of this user again."""
     with writing(out, hint=""):
         out.mkdir(parents=True, exist_ok=True)
-        (out / RECORDS).write_bytes(b"".join(encode_record(record) + b"\n" for record in records))
+        write_aside(out / RECORDS, b"".join(encode_record(record) + b"\n" for record in records))
         if (run / PLAN).is_file():
-            shutil.copyfile(run / PLAN, out / PLAN)
+            write_aside(out / PLAN, (run / PLAN).read_bytes())
         # Last and at once: without this file the folder is not a run.
-        fresh = out / "run.json.new"
-        fresh.write_bytes(msgspec.json.format(msgspec.json.encode(info)) + b"\n")
-        os.replace(fresh, out / "run.json")  # noqa: PTH105 - replaces on Windows too
+        write_info(out, msgspec.json.format(msgspec.json.encode(info)) + b"\n", is_own=is_own)
 
 
 def _rule(old: Record, new: Record) -> str:

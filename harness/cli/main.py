@@ -1,15 +1,26 @@
 """Entry point: arguments in, exit code out; every usage error in one or two lines."""
 
+import contextlib
 import importlib
+import os
 import sys
+import tempfile
 from collections.abc import Sequence
 from typing import Any
 
 from harness.cli.arguments.parser import parser
-from harness.core.errors import EXIT_INTERRUPTED, EXIT_USAGE, HarnessError
+from harness.cli.lasting_output import lasting_output
+from harness.core.errors import (
+    EXIT_INCOMPLETE,
+    EXIT_INTERRUPTED,
+    EXIT_USAGE,
+    HarnessError,
+    UncontainedError,
+)
 from harness.core.text import visible
 
 
+@lasting_output()
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command.
 
@@ -17,8 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: Arguments without the program's name; those of the process by default.
 
     Returns:
-        0 as expected, 1 unexpected verdicts, 2 usage, 3 a required target was unavailable or the run is
-        incomplete, 130 interrupted.
+        0 as expected, 1 unexpected verdicts, 2 usage, 3 a required target was unavailable, the run is
+        incomplete or proves nothing, or an exception of our own ended the command, 130 interrupted.
     """
     commands = parser()
     if not (sys.argv[1:] if argv is None else argv):
@@ -33,10 +44,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_USAGE
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader of the output (head, less) has ended.
-        sys.stderr.close()
-        return 0
+    except (Exception, UncontainedError) as error:  # noqa: BLE001 - whatever it is, it is no verdict
+        with contextlib.suppress(Exception):  # such as memory that is still full
+            _tell(error)
+        return EXIT_INCOMPLETE
+
+
+def _tell(error: BaseException) -> None:
+    """Print an exception of our own in two lines; its traceback goes into a file."""
+    from harness.core.own_error import own_error  # numpy, which a command without an error may not need
+
+    found = own_error(error)
+    where = ""
+    with contextlib.suppress(OSError):  # a full disk, which may be what has failed
+        descriptor, path = tempfile.mkstemp(prefix="ep-harness-", suffix=".txt")
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(found.traceback)
+        where = f"\n    with {path}, its traceback"
+    print(visible(f"ep-harness: {found.reason}{where}"), file=sys.stderr)  # noqa: T201 - as above
 
 
 def _call(call: str, arguments: dict[str, Any]) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from harness.core.errors import UsageError
 from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.text import visible
+from harness.core.writing import write_new
 from harness.studies.doctor import ABSENT, Row
 
 HEAD = """\
@@ -106,12 +107,11 @@ def _comment(text: str) -> list[str]:
     )
 
 
-def write_new(file: Path, content: str) -> None:
+def write_new_matrix(file: Path, content: str) -> None:
     """Write the matrix file of a run folder, which is made if necessary."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("x", encoding="utf-8", newline="\n") as stream:
-            stream.write(content)
+        write_new(file, content.encode())
     except OSError as error:
         taken = isinstance(error, FileExistsError)
         what = "a run or another file is there already" if taken else f"cannot be written: {error.strerror}"

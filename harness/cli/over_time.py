@@ -9,6 +9,7 @@ import msgspec
 from harness.cli.output import notify
 from harness.cli.query import note_unreadable
 from harness.core.errors import UsageError
+from harness.core.reading import MOST_FILE, read_regular
 from harness.core.run_info import ShardInfo
 from harness.report.figures import plural
 from harness.report.history_page import write_history_page
@@ -34,7 +35,7 @@ def is_over_time(runs: Sequence[Path]) -> bool:
     counts: Counter[tuple[object, int]] = Counter()
     for path in runs[0].glob("*/run.json"):
         try:
-            share = msgspec.json.decode(path.read_bytes(), type=_Share)
+            share = msgspec.json.decode(read_regular(path, MOST_FILE), type=_Share)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue  # whoever reads the run reports it
         counts[str(share.matrix.get("path")), share.shard.index if share.shard else 0] += 1

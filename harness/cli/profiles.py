@@ -8,6 +8,7 @@ import msgspec
 from harness.cli.output import print_lines, print_result
 from harness.conformance.level import case_label
 from harness.core.errors import EXIT_OK, UsageError, one_line
+from harness.core.writing import write_new
 from harness.profiles.profile import Profile, load_profile, profile_labels, profiles_folder
 from harness.profiles.suite import checked_files
 
@@ -39,8 +40,7 @@ def export(label: str, *, out: Path) -> int:
     profile = load_profile(label)
     checked_files(profile, archive)
     try:
-        with out.open("xb") as file:
-            file.write(archive.read_bytes())
+        write_new(out, archive.read_bytes())
     except OSError as error:
         taken = isinstance(error, FileExistsError)
         what = "the file exists" if taken else f"cannot be written: {one_line(error.strerror or error)}"

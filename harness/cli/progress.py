@@ -13,7 +13,7 @@ from harness.core.record import Record
 from harness.core.text import visible
 from harness.core.verdict import Family, Verdict
 from harness.engine.events import PlaceChanged, TargetReady
-from harness.run.summary import remarks, table
+from harness.run.summary import no_evidence, remarks, table
 from harness.run.tally import Tally, TargetRow
 
 _SHOWN_UNEXPECTED = 20
@@ -155,15 +155,16 @@ def _conclusion(tally: Tally) -> str:
         return f"INCOMPLETE   {tally.without_verdict:,} of {planned:,} cells have no verdict"
     if tally.unexpected:
         return f"unexpected   {tally.unexpected:,} cells"
-    if tally.says_nothing:
-        return "NO EVIDENCE  no cell says anything about a provider; the report has the reasons"
+    if silent := tally.without_evidence():
+        return f"NO EVIDENCE  {no_evidence(silent)}; the report has the reasons"
     counts = ((excluded, "excluded"), (late, "still at work at their limit"))
-    silent = ", ".join(f"{count:,} {what}" for count, what in counts if count)
-    silent = f"; not judged: {silent}, of {planned:,} cells" if silent else ""
+    unjudged = ", ".join(f"{count:,} {what}" for count, what in counts if count)
+    unjudged = f"; not judged: {unjudged}, of {planned:,} cells" if unjudged else ""
     if untried:
-        rest = "the others are as the matrix expects" if untried < planned else "no provider was tried"
-        return f"not tried    {untried:,} of {planned:,} cells; {rest}{silent}"
-    return f"every verdict is as the matrix expects{silent}"
+        return (
+            f"not tried    {untried:,} of {planned:,} cells; the others are as the matrix expects{unjudged}"
+        )
+    return f"every verdict is as the matrix expects{unjudged}"
 
 
 def _counts(row: TargetRow) -> str:

@@ -12,7 +12,7 @@ import msgspec
 
 from harness.cli.output import notify, print_lines
 from harness.core.errors import EXIT_OK, UsageError
-from harness.core.writing import writing
+from harness.core.writing import aside, writing
 from harness.report.figures import plural
 from harness.report.inert import inert_csv, inert_json, plain
 from harness.run.summary import WIDTH
@@ -66,14 +66,8 @@ def note_unreadable(store: Store) -> None:
 
 
 def _write(text: Iterable[str], out: Path) -> None:
-    fresh = partial_file(out)
-    try:
-        with writing(out, "the file"):
-            with fresh.open("w", encoding="utf-8", newline="") as file:
-                file.writelines(text)
-            fresh.replace(out)
-    finally:
-        fresh.unlink(missing_ok=True)
+    with writing(out, "the file"), aside(out) as fresh, fresh.open("w", encoding="utf-8", newline="") as file:
+        file.writelines(text)
 
 
 def table_lines(answer: Answer) -> Iterator[str]:

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
+from harness.cli.output import notify
 from harness.cli.progress import Progress, progress
 from harness.cli.selection import Selection
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, HarnessError, one_line
 from harness.core.own_error import own_error
 from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.verdict import Family
 from harness.corpus.suites import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, Noted, PlaceChanged, TargetReady, Warned
@@ -48,8 +49,10 @@ def run(
     chosen = Selection(**selection)
     plan, suites = prepare(matrix)
     plan = chosen.of(plan)
-    tally, durations = Tally(plan), Durations(matrix)
+    tally, durations = Tally(plan, named=chosen.target is not None), Durations(matrix)
     before = None if resume is None else read_run(resume)
+    for line in before.told if before is not None else ():
+        notify(line)
     if before is None:
         folder, done = RunFolder.create(out or default_folder(matrix), plan), tuple[Record, ...]()
     else:
@@ -69,7 +72,7 @@ def run(
             folder.finish()
     interrupted = interrupted and not tally.complete
     shown.summary(tally)
-    code = tally.exit_code(is_share=chosen.shard is not None)
+    code = tally.exit_code()
     if triage_budget_s is not None and not interrupted:
         _triage(plan.matrix, folder.path, triage_budget_s, shown)
     code = EXIT_INCOMPLETE if with_report and not _report(folder.path, shown) else code
@@ -84,9 +87,9 @@ def _reopened(
 ) -> tuple[RunFolder, tuple[Record, ...]]:
     """Return the folder of an interrupted run, and its records that stay.
 
-    Cells that lost their verdict to an exception of the harness run again.
+    Cells without a verdict run again: a file changed meanwhile, or the harness itself failed.
     """
-    again = {one.cell for one in before.records if one.verdict is Verdict.HARNESS_ERROR}
+    again = {one.cell for one in before.records if one.family is Family.MISSING}
     done = tuple(record for record in before.records if record.cell not in again)
     folder = RunFolder.reopen(before.folder, plan, before.info, len(done), again)
     check_same_models(done, plan, suites, str(before.folder))

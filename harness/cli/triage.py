@@ -2,7 +2,7 @@
 
 import functools
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TypedDict, Unpack
 
@@ -12,18 +12,22 @@ from rich.markup import escape
 
 from harness.cli.judge import matrix_of
 from harness.cli.output import notify, wrapped
-from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, UsageError
+from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, UsageError, one_line
 from harness.core.fault import FAULTS_FILE, TRIAGE_FOLDER, Fault
 from harness.core.record import Record
 from harness.core.text import visible
-from harness.core.writing import writing
+from harness.core.writing import write_aside, writing
 from harness.engine.admission import processors
-from harness.engine.prepare import open_suites
+from harness.engine.prepare import open_suites, prepare
 from harness.fuzz.histories import HISTORIES, earlier_of_all
 from harness.plan.matrix import Matrix
+from harness.plan.target import Runtime, Target
 from harness.report.figures import plural
-from harness.report.read import read_run
+from harness.report.read import RunData, read_run
+from harness.run.own_runs import own_info
+from harness.run.run_folder import PLAN
 from harness.triage.expect_entries import expect_entries
+from harness.triage.planned import planned_records
 from harness.triage.triage import Note, Triage, TriageSettings, read_faults
 
 SHOWN_CELLS = 3
@@ -39,14 +43,25 @@ class Wanted(TypedDict):
 
 
 def triage(
-    run: Path, *, out: Path | None, resume: bool, write_expect: Path | None, **settings: Unpack[Wanted]
+    run: Path,
+    *,
+    matrix: Path | None,
+    out: Path | None,
+    resume: bool,
+    write_expect: Path | None,
+    **settings: Unpack[Wanted],
 ) -> int:
     """Triage the failing cells of a run, and print each fault.
+
+    Targets are started as ``matrix`` has them. Without it they are those of the run, if this user made it.
 
     Returns:
         0 if each failure is explained, 3 if one is not: time ran out, or it did not appear again.
     """
     data = read_run(run)
+    for line in data.told:
+        notify(line)
+    trusted, records = _of_file(matrix, data) if matrix is not None else _of_own_run(data)
     folder = out or run / TRIAGE_FOLDER
     if (folder / FAULTS_FILE).exists() and not resume:
         what = "there is a triage in this folder already"
@@ -57,16 +72,68 @@ def triage(
         budget_s=settings["budget_s"],
         keep_weights=settings["keep_weights"],
     )
-    code = triage_records(matrix_of(data.info, run), data.records, run, folder, wanted)
+    code = triage_records(trusted, records, run, folder, wanted)
     if write_expect is not None:
-        _write_expect(write_expect, folder, data.records)
+        _write_expect(write_expect, folder, records)
     return code
 
 
+def _of_file(matrix: Path, data: RunData) -> tuple[Matrix, tuple[Record, ...]]:
+    """Return a matrix that the user names, and the records of its cells."""
+    plan, _ = prepare(matrix)
+    records = _of_cells(data, {cell.id for cell in plan.cells}, matrix)
+    if data.records and not records:
+        what = f"none of the cells of {data.folder} is one of this matrix"
+        raise UsageError.at(
+            matrix, what, "its suites, folders, axes and names of targets have to be the same"
+        )
+    return plan.matrix, records
+
+
+def _of_own_run(data: RunData) -> tuple[Matrix, tuple[Record, ...]]:
+    """Return the matrix of a run that this user made here, and the records of its cells.
+
+    Raises:
+        UsageError: It is somebody else's, or was changed.
+    """
+    matrix = matrix_of(data.info, data.folder)
+    if own_info(data.folder) == data.info:
+        return matrix, _of_cells(data, set(data.planned or ()), data.folder / PLAN)
+    told = "; ".join(f"{one_line(one.name, 40)} ({what})" for one in matrix.targets if (what := _starts(one)))
+    what = (
+        "you have not made this run with the cache of this machine, or it was changed since; "
+        f"its targets are not started{told and f': {one_line(told, 200)}'}"
+    )
+    hint = f"name a matrix file of yours that has them: ep-harness triage {data.folder} --matrix MATRIX"
+    raise UsageError.at(data.folder / "run.json", what, hint)
+
+
+def _of_cells(data: RunData, cells: Collection[str], where: Path) -> tuple[Record, ...]:
+    """Return the records of planned cells, and tell how many others there are."""
+    kept = planned_records(data.records, cells)
+    if left := len(data.records) - len(kept):
+        notify(f"{plural(left, 'record')} left out: of no cell of {where}")
+    return kept
+
+
+def _starts(target: Target) -> str:
+    """Return what a target would start or load besides onnxruntime of this Python, for a message."""
+    places = [] if target.places is None else ["places"]
+    plugin = [] if target.plugin is None else [f"plugin {one_line(target.plugin, 60)}"]
+    plain = Runtime()
+    runtime = [
+        name for name in Runtime.__struct_fields__ if getattr(target.runtime, name) != getattr(plain, name)
+    ]
+    env = [f"env {', '.join(target.env)}"] if target.env else []
+    return ", ".join((*runtime, *places, *plugin, *env))
+
+
 def triage_folder(matrix: Matrix, run: Path, budget_s: float) -> None:
-    """Triage the failing cells of a run that has just ended."""
+    """Triage the failing cells of a run that has just ended; a run that it continues may be anybody's."""
     settings = TriageSettings(jobs=processors(), budget_s=budget_s)
-    triage_records(matrix, read_run(run).records, run, run / TRIAGE_FOLDER, settings)
+    data = read_run(run)
+    records = _of_cells(data, set(data.planned or ()), run / PLAN)
+    triage_records(matrix, records, run, run / TRIAGE_FOLDER, settings)
 
 
 def triage_records(
@@ -98,7 +165,7 @@ def _write_expect(path: Path, folder: Path, records: Sequence[Record]) -> None:
     """Write entries for the faults of a triage; they go to the end of a matrix file."""
     lines = tuple(expect_entries(read_faults(folder / FAULTS_FILE), records))
     with writing(path, hint="choose another file"):
-        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        write_aside(path, "".join(f"{line}\n" for line in lines))
     notify(f"expect   {path}: entries: {lines.count('[[expect]]')}")
 
 

@@ -10,7 +10,7 @@ from harness.conformance.verify.opening import submissions_in
 from harness.conformance.verify.text import json_of, lines_of, markdown_of
 from harness.conformance.verify.verify import verify as verify_all
 from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError
-from harness.core.writing import writing
+from harness.core.writing import write_aside, writing
 
 
 def verify(
@@ -39,7 +39,7 @@ def verify(
         done = tuple(rerun(one, share, seed, asked) for one in done)
     if markdown is not None:
         with writing(markdown, hint=""):
-            markdown.write_text(markdown_of(done), encoding="utf-8", newline="\n")
+            write_aside(markdown, markdown_of(done))
     lines = (line for one in done for line in lines_of(one))
     print_result(json_of(done), lines, as_json=as_json)
     return EXIT_OK if all(one.outcome == "verified" for one in done) else EXIT_UNEXPECTED

@@ -19,13 +19,13 @@ def environment_of(provider: str, fingerprint: Mapping[str, Any]) -> Environment
     """Return where a run was: ``fingerprint`` is empty if the process of the target never answered."""
     return Environment(
         provider=provider,
-        provider_options=_texts(fingerprint.get("options")),
+        provider_options=texts(fingerprint.get("options")),
         runtime=next((name for name in ("browser", "node") if name in fingerprint), "python"),
         onnxruntime=_text(fingerprint.get("onnxruntime", "")),
-        libraries=_texts(fingerprint.get("sha256")),
+        libraries=texts(fingerprint.get("sha256")),
         devices=tuple(dict.fromkeys(_devices(provider, fingerprint))),
-        drivers=_texts(fingerprint.get("drivers")),
-        packages=_texts(fingerprint.get("packages")),
+        drivers=texts(fingerprint.get("drivers")),
+        packages=texts(fingerprint.get("packages")),
         platform=_platform(fingerprint),
     )
 
@@ -69,7 +69,8 @@ def _platform(fingerprint: Mapping[str, Any]) -> str:
     return system if machine in system else f"{system} {machine}".strip()
 
 
-def _texts(table: Any) -> dict[str, str]:
+def texts(table: Any) -> dict[str, str]:
+    """Return a table of a fingerprint or matrix as a statement has it: harmless texts, without folders."""
     if not isinstance(table, dict):
         return {}
     return {_text(key): _text(value) for key, value in sorted(table.items())}

@@ -1,6 +1,7 @@
 """Make a submission from a finished run of a profile, and write it."""
 
 import datetime as dt
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -134,10 +135,14 @@ def write_submission(submission: Submission, folder: Path) -> None:
     """
     with writing(folder, "the submission", "choose another folder: --out"):
         folder.mkdir(parents=True)
-        for name, content in submission.files.items():
-            path = folder / name
-            path.parent.mkdir(exist_ok=True)
-            path.write_bytes(content)
+        try:
+            for name, content in submission.files.items():
+                path = folder / name
+                path.parent.mkdir(exist_ok=True)
+                path.write_bytes(content)
+        except OSError:
+            shutil.rmtree(folder, ignore_errors=True)  # half a submission would be in the way of the next try
+            raise
 
 
 def sorted_lines(records: Sequence[Record]) -> list[bytes]:

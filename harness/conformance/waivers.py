@@ -1,12 +1,16 @@
 """Waivers: the owner's words about cases that do not pass, in a TOML file, ``[[waiver]]`` each."""
 
+import functools
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
 from harness.conformance.submission import Waiver
 from harness.core.errors import Problem, UsageError, one_line
+from harness.core.globs import glob_matcher, only_stars
+from harness.core.reading import MOST_SETTINGS, read_regular
 from harness.plan.matrix import read_toml
 
 _HEADER = re.compile(r"^[ \t]*\[\[[ \t]*waiver[ \t]*\]\]", re.MULTILINE)
@@ -22,7 +26,7 @@ def load_waivers(path: Path, labels: tuple[str, ...]) -> tuple[Waiver, ...]:
         UsageError: The file cannot be read, or some waiver is wrong; all problems, each with its line.
     """
     table = read_toml(path)
-    text = path.read_text("utf-8-sig")
+    text = read_regular(path, MOST_SETTINGS).decode("utf-8-sig")
     lines = [text.count("\n", 0, found.start()) + 1 for found in _HEADER.finditer(text)]
     entries = table.get("waiver")
     if set(table) != {"waiver"} or not isinstance(entries, list):
@@ -47,8 +51,12 @@ def load_waivers(path: Path, labels: tuple[str, ...]) -> tuple[Waiver, ...]:
 
 def covers(waiver: Waiver, label: str) -> bool:
     """Return whether a waiver is about the case of this label; ``*`` stands for any characters."""
-    pattern = "".join(".*" if part == "*" else re.escape(part) for part in re.split(r"(\*)", waiver.case))
-    return re.fullmatch(pattern, label) is not None
+    return _matcher(waiver.case)(label)
+
+
+@functools.lru_cache(maxsize=256)
+def _matcher(case: str) -> Callable[[str], bool]:
+    return glob_matcher((only_stars(case),))
 
 
 def _faults(waiver: Waiver, where: str, labels: tuple[str, ...]) -> list[Problem]:

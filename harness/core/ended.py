@@ -8,6 +8,7 @@ How = Literal[
     "unavailable",
     "declared",
     "rejected",
+    "changed",
     "broken_model",
     "no_input",
     "unfeedable",
@@ -26,10 +27,11 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         how: ``unavailable``: the target cannot be used; ``declared``: nothing was tried; ``rejected``: the EP
-            refuses an option; ``broken_model``: the model cannot be read; ``no_input``: no generated input
-            runs; ``unfeedable``: the target's Python API cannot take or give a value; ``unsupported``: the EP
-            has no such scenario; ``raised``: an error; ``died``, ``hung``: the end of the process;
-            ``timed_out``: still at work at its limit; ``harness``: an exception of the harness's own.
+            refuses an option; ``changed``: a file of the model changed meanwhile; ``broken_model``: the model
+            cannot be read; ``no_input``: no generated input runs; ``unfeedable``: the target's Python API
+            cannot take or give a value; ``unsupported``: the EP has no such scenario; ``raised``: an error;
+            ``died``, ``hung``: the end of the process; ``timed_out``: still at work at its limit;
+            ``harness``: an exception of the harness's own.
         message: One line.
         kind: The type of the error, for ``raised``.
         out_of_memory: Whether the error or the printed text reports that memory ran out.

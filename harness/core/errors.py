@@ -5,6 +5,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+_COMPARED = 200
+"""Characters of a wrong name that are compared with valid ones: comparing takes the square of that."""
+
 EXIT_OK = 0
 EXIT_UNEXPECTED = 1
 EXIT_USAGE = 2
@@ -53,6 +56,10 @@ class UsageError(HarnessError):
         return "\n".join(str(problem) for problem in self.problems)
 
 
+class UncontainedError(BaseException):
+    """An exception while another one was being handled: the state is undefined."""
+
+
 def one_line(text: object, limit: int = 300) -> str:
     """Fold any text into one line of at most ``limit`` characters; ``…`` marks a cut."""
     line = " ".join(str(text).split())
@@ -62,6 +69,6 @@ def one_line(text: object, limit: int = 300) -> str:
 def valid_names(got: str, valid: Iterable[str], limit: int = 8) -> str:
     """Return what is valid, with the nearest name first: ``did you mean ...? valid: ...``."""
     names = list(valid)
-    near = difflib.get_close_matches(got, names, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(got[:_COMPARED], names, n=1, cutoff=0.6)
     listed = ", ".join(names[:limit]) + (f", … ({len(names)} in all)" if len(names) > limit else "")
     return (f"did you mean {near[0]!r}? " if near else "") + f"valid: {listed or 'none'}"

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator
+from io import BytesIO
 from typing import Any, Literal
 
 import msgspec
@@ -307,7 +308,7 @@ def decode_faults(content: bytes) -> Iterator[tuple[int, Fault | str]]:
 
     A damaged line costs its fault and no other. Blank lines are left out.
     """
-    for number, line in enumerate(content.splitlines(), start=1):
+    for number, line in enumerate(BytesIO(content), start=1):
         if not line.strip():
             continue
         try:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import msgspec
 
-from harness.core.decide import decide
+from harness.core.decide import verdict_of
 from harness.core.facts import Facts
 from harness.core.judged import judge_row
 from harness.core.judgement import is_rounded, is_within_two_ulp
@@ -85,7 +85,7 @@ class _Known:
     @cached_property
     def verdict(self) -> Verdict:
         """The verdict if nothing more were asked."""
-        return decide(self.facts, self.policy).verdict
+        return verdict_of(self.facts, self.policy)
 
     @cached_property
     def is_in_question(self) -> bool:

@@ -13,7 +13,10 @@ from harness.core.agree_key import tasks_by_output
 from harness.core.errors import Problem
 from harness.core.structure import Place
 
-Size = Annotated[int, Meta(ge=0)]
+MOST_SIZE = (1 << 31) - 1
+"""The largest size of a dimension, and the largest id of a token."""
+
+Size = Annotated[int, Meta(ge=0, le=MOST_SIZE)]
 Name = Annotated[str, Meta(min_length=1)]
 Number = int | float
 Scalar = Number | bool | str

@@ -10,6 +10,7 @@ class OtherCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         unchecked: Why outputs, or all of them, were not judged for other inputs; empty if all were.
+        error: What the EP raised for other inputs, which the CPU EP computes; empty if nothing.
         dispute: Why the golden for other inputs is in doubt whatever the EP gives.
         undefined: Output -> why ONNX leaves its values undefined for other inputs.
         no_spread: Why the noise for other inputs is not known although it was needed.
@@ -18,6 +19,7 @@ class OtherCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     unchecked: str = ""
+    error: str = ""
     dispute: str = ""
     undefined: dict[str, str] = {}
     no_spread: str = ""

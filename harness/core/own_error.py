@@ -13,10 +13,6 @@ from harness.core.verdict import Verdict
 _PACKAGE = Path(__file__).parents[1]
 
 
-class UncontainedError(BaseException):
-    """An exception while another one was being handled: the state is undefined."""
-
-
 class OwnError(NamedTuple):
     """An unexpected exception, with its complete traceback.
 

@@ -1,5 +1,6 @@
 """The policy of a cell as a record keeps it: what tells whether two records were judged by one measure."""
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,7 +21,7 @@ def policy_terms(policy: Policy) -> dict[str, PolicyTerm]:
     The names are those of ``Policy``, whatever fields it has: ``limits.rms``. A list is one text.
     """
     # The remedy is for people, and known only where something was wrong.
-    return dict(_flat("", msgspec.to_builtins(msgspec.structs.replace(policy, remedy=""))))
+    return dict(_terms(msgspec.msgpack.encode(msgspec.structs.replace(policy, remedy=""))))
 
 
 def changed_terms(old: dict[str, PolicyTerm], new: dict[str, PolicyTerm]) -> tuple[str, ...]:
@@ -36,6 +37,12 @@ def changed_terms(old: dict[str, PolicyTerm], new: dict[str, PolicyTerm]) -> tup
 def policy_text(terms: dict[str, PolicyTerm]) -> str:
     """Return the settings in one line; empty if none is known."""
     return ", ".join(f"{name} {_text(value)}" for name, value in terms.items())
+
+
+@functools.lru_cache(maxsize=1024)
+def _terms(policy: bytes) -> tuple[tuple[str, PolicyTerm], ...]:
+    """Return the settings of an encoded policy: a run has thousands of cells and a few policies."""
+    return tuple(_flat("", msgspec.msgpack.decode(policy)))
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, PolicyTerm]]:

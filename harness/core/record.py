@@ -205,7 +205,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         dispute: Why the golden is in doubt whatever the EP gives; empty if it is not.
         undefined: Output -> why ONNX leaves its values undefined for this input.
         providers_changed: The session's providers before and after the run if they differ.
-        teardown: How the process died or hung in teardown, after the result; empty if it did not.
+        teardown: How the process died or hung in teardown, after the result, or why it was replaced then.
         answered: The questions that were asked before the verdict: see ``harness.core.missing.Need``.
         approximate: Which right output has a larger error than the rounding of its model, what the EP
             documents that allows it, and how large it is; empty if none has.

@@ -43,6 +43,11 @@ def harness_error(judging: Judging) -> Found | None:
     return _ended(judging, "harness", Verdict.HARNESS_ERROR)
 
 
+def file_changed(judging: Judging) -> Found | None:
+    """A file of the model changed during the run, so that its results belong to no known model."""
+    return _ended(judging, "changed", Verdict.NOT_RUN)
+
+
 def not_tried(judging: Judging) -> Found | None:
     """The target cannot be used here, or the matrix declares that the cell is left out."""
     return _ended(judging, "unavailable", Verdict.UNAVAILABLE) or _ended(
@@ -227,8 +232,10 @@ def nondeterministic(judging: Judging) -> Found | None:
 
 
 def other_inputs(judging: Judging) -> Found | None:
-    """For other inputs in the same session an output fails by the rules that judge the first ones."""
+    """For other inputs in the same session an output fails by the rules of the first, or the EP raises."""
     facts = judging.facts
+    if facts.other_check is not None and facts.other_check.error:
+        return Found(Verdict.ERROR, f"{FOR_OTHER_INPUTS} it raises {facts.other_check.error}")
     if not facts.other:
         return None
     if facts.other_check is None or facts.converted:
@@ -263,6 +270,7 @@ _OF_VALUES: tuple[Rule, ...] = (disputed_golden, undefined_input, not_by_the_ep,
 
 RULES: tuple[Rule, ...] = (
     harness_error,
+    file_changed,
     not_tried,
     option_rejected,
     invalid_model,

@@ -128,10 +128,16 @@ def _bare(kind: inspect.Type) -> inspect.Type:
 
 def _bounds(kind: inspect.IntType | inspect.FloatType) -> str:
     if kind.ge is not None and kind.le is not None:
-        return f" from {kind.ge} to {kind.le}"
+        return f" from {kind.ge} to {_plain(kind.le)}"
     if kind.ge is not None:
         return f" of at least {kind.ge}"
-    return f" greater than {kind.gt}" if kind.gt is not None else ""
+    most = "" if kind.le is None else f", at most {_plain(kind.le)}"
+    return f" greater than {kind.gt}{most}" if kind.gt is not None else ""
+
+
+def _plain(number: float) -> str:
+    """Return a bound as a matrix may have it: 604800.0 as 604800."""
+    return f"{number:.15g}" if isinstance(number, float) else str(number)
 
 
 def _choices(kind: inspect.LiteralType | inspect.EnumType) -> tuple[Any, ...]:
@@ -149,7 +155,7 @@ def _fits(value: object, kind: inspect.Type) -> bool:
             case inspect.StrType(min_length=shortest, pattern=pattern), str():
                 # Paths, variables and options cannot hold a NUL.
                 long_enough = len(value) >= (shortest or 0) and "\0" not in value
-                if long_enough and (pattern is None or re.search(pattern, value)):
+                if long_enough and (pattern is None or _matches(pattern, value)):
                     return True
             case (inspect.IntType() | inspect.FloatType()) as number, int():
                 if abs(value) < _LARGEST and _within(value, number):
@@ -158,6 +164,12 @@ def _fits(value: object, kind: inspect.Type) -> bool:
                 if math.isfinite(value) and _within(value, number):
                     return True
     return False
+
+
+def _matches(pattern: str, value: str) -> bool:
+    """Return whether a pattern from "^" to "$" matches; in Python "$" also matches before a last newline."""
+    found = re.search(pattern, value)
+    return found is not None and found.end() == len(value)
 
 
 def _options(kind: inspect.Type) -> tuple[inspect.Type, ...]:

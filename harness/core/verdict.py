@@ -101,6 +101,10 @@ WRONG_NUMBERS = frozenset({Verdict.MISMATCH, Verdict.PRECISION_LOSS})
 """Verdicts on finite numbers that are too far from the golden's."""
 
 
+SILENT = frozenset({Family.SKIPPED, Family.EXCLUDED, Family.MISSING})
+"""Families of cells that were not judged."""
+
+
 def says_nothing(verdicts: Collection[Verdict]) -> bool:
     """Return whether cells with these verdicts were tried, and none says anything about a provider."""
     families = {verdict.family for verdict in verdicts}

@@ -1,5 +1,10 @@
-"""What a user is told if the system refuses to write a file."""
+"""How files are written: aside, then renamed, and what a user is told if the system refuses it."""
 
+import contextlib
+import itertools
+import os
+import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,3 +24,72 @@ def writing(out: Path, what: str = "", hint: str = "choose another --out") -> It
     except OSError as error:
         told = f"{what} cannot be written: {one_line(error.strerror or error)}".lstrip()
         raise UsageError.at(out, told, hint) from error
+
+
+_NUMBERS = itertools.count()
+
+
+@contextmanager
+def aside(path: Path) -> Iterator[Path]:
+    """Yield a file to write, beside ``path``, which takes the place of ``path`` when it is complete.
+
+    Readers see the old file or the new one, and so they do after a full disk: without a new file the old one
+    stays as it is. A link keeps its place: what it leads to is replaced. A pipe or a device, such as
+    ``/dev/stdout``, has no content to lose, and is written itself.
+
+    Raises:
+        OSError: One of them cannot be written.
+    """
+    place = Path(os.path.realpath(path))
+    mode = _mode(path)
+    if mode is not None and (not stat.S_ISREG(mode) or str(path).startswith(_OPEN_FILES)):
+        yield path
+        return
+    # Two processes or threads may write the same file. The name is short, however long that of the file is.
+    fresh = place.with_name(f".{os.getpid()}-{next(_NUMBERS)}.new")
+    try:
+        yield fresh
+        if mode is not None:
+            with contextlib.suppress(OSError):  # a file of another user, which may be replaced all the same
+                shutil.copymode(place, fresh)
+        os.replace(fresh, place)  # noqa: PTH105 - replaces on Windows too
+    finally:
+        with contextlib.suppress(OSError):
+            fresh.unlink(missing_ok=True)
+
+
+def write_aside(path: Path, content: bytes | str) -> None:
+    """Write a whole file with ``aside``; text in UTF-8, its line ends as they are.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    with aside(path) as fresh:
+        fresh.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """Write a file that does not exist yet; half of one does not stay.
+
+    Raises:
+        OSError: It exists, or cannot be written.
+    """
+    file = path.open("xb")
+    try:
+        with file:
+            file.write(content)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            path.unlink()
+        raise
+
+
+def _mode(path: Path) -> int | None:
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return None
+
+
+_OPEN_FILES = ("/dev/", "/proc/")
+"""Names of files that a process has open: a new file would not be what is open."""

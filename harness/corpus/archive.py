@@ -3,15 +3,21 @@
 It is read in memory, never unpacked to disk, so no name inside an archive can do harm.
 """
 
+import os
 import re
 import tarfile
 import zlib
 from pathlib import Path
 
+from harness.corpus.data_budget import DataBudget
+
 ARCHIVE_SUFFIX = ".tar.gz"
 
 LIMIT_BYTES = 8 << 30
 """Unpacked size of an archive at most; the model and its weights are part of it."""
+
+MOST_MEMBERS = 10_000
+"""Files in an archive: Python keeps what it knows of each."""
 
 _MEMBER = re.compile(r"(?:^|/)(test_data_set_\d+)/([^/]+)$")
 _GZIP = b"\x1f\x8b"
@@ -31,7 +37,8 @@ def read_archive(path: Path) -> dict[str, dict[str, bytes]]:
         ValueError: It is cut short, corrupt or too large.
         OSError: It cannot be read.
     """
-    if not path.is_file():  # checked first, because opening a pipe would wait
+    # Checked first, because opening a pipe would wait. pathlib raises if the name is too long for a file.
+    if not os.path.isfile(path):  # noqa: PTH113
         return {}
     try:
         with path.open("rb") as file:
@@ -47,13 +54,17 @@ def read_archive(path: Path) -> dict[str, dict[str, bytes]]:
 def _collect(archive: tarfile.TarFile) -> dict[str, dict[str, bytes]]:
     found: dict[str, dict[str, bytes]] = {}
     total = 0
-    for member in archive:
+    budget = DataBudget()
+    for number, member in enumerate(archive):
         total += member.size
         if total > LIMIT_BYTES:
             raise ValueError(f"holds more than {LIMIT_BYTES} bytes")
+        if number >= MOST_MEMBERS:
+            raise ValueError(f"holds more than {MOST_MEMBERS:,} files")
         # macOS adds a "._" file to each file, with none of its content.
         match = _MEMBER.search(member.name)
         if match and member.isreg() and not match[2].startswith("."):
+            budget.take(member.size)
             stream = archive.extractfile(member)
             if stream is not None:
                 found.setdefault(match[1], {})[match[2]] = stream.read()

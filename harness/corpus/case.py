@@ -15,7 +15,7 @@ from harness.corpus.attempts import FIRST, Attempt
 from harness.corpus.data_sets import DataSet, Signature, check_names, hash_data_set, read_data_sets
 from harness.corpus.decoder_names import sizes_by_config
 from harness.corpus.domain_walk import domains_of
-from harness.corpus.errors import InputError, ModelError, SettingsError, blame
+from harness.corpus.errors import ChangedError, InputError, MisnamedError, ModelError, SettingsError, blame
 from harness.corpus.external import external_files
 from harness.corpus.facts import ModelFacts, model_facts
 from harness.corpus.file_state import FileState, cached_state, files_state, model_state
@@ -40,7 +40,7 @@ __all__ = ["Case", "DataSet", "at_attempt", "load_case"]
 SEED = 0
 """The default seed of generated inputs."""
 
-_FORMAT = 2
+_FORMAT = 3
 """Rises when other facts of a case are kept."""
 
 
@@ -55,6 +55,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         data_sets: At least one.
         rtol: Relative tolerance of the expected outputs; no execution provider is judged by it.
         atol: Absolute tolerance of the expected outputs.
+        state: Of the model and its external data before they were read; see ``state_of``.
         digest: SHA-256 in hex over everything that the CPU provider's answer depends on or is compared with:
             the model, its external data, all data sets, and the tolerance of expected outputs.
         work: Of one run with the first data set that was read; an estimate, which data of other sizes and
@@ -74,6 +75,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     rtol: float
     atol: float
     digest: str
+    state: str = ""
     facts: ModelFacts
     work: Work = Work()
     recipe: Recipe | None = None
@@ -112,26 +114,55 @@ def load_case(
     settings for this model override those of the model's side file, which override ``dimensions``.
 
     Raises:
+        ChangedError: A file changes while it is read.
+        MisnamedError: Its file has a name that is not UTF-8.
         SettingsError: The settings, the side file or ``genai_config.json`` do not fit the model.
         ModelError: The model, its external data or its test data is missing or broken.
     """
     path = suite.model_path(model)
+    if model in suite.misnamed:
+        raise MisnamedError(path)
     settings = settings or ModelSettings()
     # Before anything is read: a later change gives another state the next time.
     began = time.time_ns()
-    built_in = suite.kind == "built_in"
-    state = cached_state(path) if built_in else model_state(path, suite.data_folder(model))
-    if suite.cache is None or state is None:
-        return _frozen(_read(suite, model, path, dimensions, seed, settings)[0], suite, model)
-    row_cache = open_row_cache(suite.cache)
+    state = _state(suite, model, path)
+    of_model = files_state([path])
+    row_cache = None if suite.cache is None or state is None else open_row_cache(suite.cache)
     name = repr((_FORMAT, str(path), sorted(dimensions.items()), seed, settings))
-    kept = row_cache.get(name, state.text)
+    kept = None if row_cache is None or state is None else row_cache.get(name, state.text)
     case = None if kept is None else _unpack(kept, path)
     if case is None:
-        case, external = _read(suite, model, path, dimensions, seed, settings)
-        if external and state.settled(began) and external.settled(began) and case.nbytes < LARGEST:
-            row_cache.put(name, state.text, _pack(case, external))
-    return case
+        try:
+            case, external = _read(suite, model, path, dimensions, seed, settings)
+        except ModelError as error:
+            if _state(suite, model, path) != state:
+                raise ChangedError(path) from error
+            raise
+        if _state(suite, model, path) != state:
+            raise ChangedError(path)
+        settled = external and state and state.settled(began) and external.settled(began)
+        if row_cache is not None and external and state and settled and case.nbytes < LARGEST:
+            row_cache.put(name, state.text, _pack(case))
+    case = msgspec.structs.replace(case, state=_both(of_model, case.state))
+    return _frozen(case, suite, model)
+
+
+def state_of(case: Case) -> str:
+    """Return the state of the files of a model now: ``case.state`` if they are as they were when it was read.
+
+    It looks at the status of each, and opens none.
+    """
+    external = files_state(case.external)
+    return _both(files_state([case.model_path]), external.text if external else "missing")
+
+
+def _both(of_model: FileState | None, external: str) -> str:
+    return f"{of_model.text if of_model else 'missing'} {external}"
+
+
+def _state(suite: Suite, model: str, path: Path) -> FileState | None:
+    """Return the state by which what was read of a model is kept; None if it is unknown."""
+    return cached_state(path) if suite.kind == "built_in" else model_state(path, suite.data_folder(model))
 
 
 def _frozen(case: Case, suite: Suite, model: str) -> Case:
@@ -207,6 +238,8 @@ def _read(
     for data_set in data_sets:
         hash_data_set(digest, data_set)
     digest.update(repr(tolerance).encode())
+    with blame(path):
+        work = work_of(proto, data_sets[0].inputs)
     case = Case(
         model_path=path,
         external=files,
@@ -217,8 +250,9 @@ def _read(
         rtol=tolerance.rtol,
         atol=tolerance.atol,
         digest=digest.hexdigest(),
+        state=external.text if external else "missing",
         facts=facts,
-        work=work_of(proto, data_sets[0].inputs),
+        work=work,
         recipe=recipe,
         tasks=settings.tasks,
     )
@@ -237,12 +271,11 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
 
     Attributes:
         files: External data files, relative to the model's folder.
-        state: Their state.
+        state: Their state alone.
         values: Name, inputs and expected outputs of each data set.
     """
 
     files: tuple[str, ...]
-    state: str
     values: tuple[tuple[str, _WireValues, _WireValues], ...]
     ports: tuple[Port, ...]
     outputs: tuple[str, ...]
@@ -250,6 +283,7 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
     rtol: float
     atol: float
     digest: str
+    state: str
     facts: ModelFacts
     work: Work
     recipe: Recipe | None = None
@@ -260,10 +294,9 @@ _decoder = msgspec.msgpack.Decoder(_Kept)
 _SAME = [name for name in Case.__struct_fields__ if name in _Kept.__struct_fields__]
 
 
-def _pack(case: Case, external: FileState) -> bytes:
+def _pack(case: Case) -> bytes:
     kept = _Kept(
         files=tuple(str(file.relative_to(case.model_path.parent)) for file in case.external),
-        state=external.text,
         values=tuple((one.name, _to_wire(one.inputs), _to_wire(one.expected)) for one in case.data_sets),
         **{name: getattr(case, name) for name in _SAME},
     )

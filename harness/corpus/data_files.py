@@ -12,8 +12,10 @@ from typing import Literal
 
 import msgspec
 
+from harness.core.reading import read_regular
 from harness.corpus.archive import data_archive, read_archive
-from harness.corpus.errors import blame, read_regular
+from harness.corpus.data_budget import MOST_BYTES
+from harness.corpus.errors import blame
 
 DATA_SET = re.compile(r"test_data_set_(\d+)")
 """Name of a folder that holds a data set."""
@@ -78,12 +80,14 @@ def _numbered(pattern: re.Pattern[str], entries: Iterable[Path]) -> list[Path]:
 def _from_folder(folder: Path) -> SavedSet:
     with blame(folder):
         paths = sorted(folder.iterdir())
-    files = (_value_file(path, partial(read_regular, path), folder) for path in paths)
+    files = (_value_file(path, partial(read_regular, path, MOST_BYTES), folder) for path in paths)
     return _saved(folder, files, [path.name for path in paths])
 
 
 def _from_file(path: Path) -> SavedSet:
-    file = DataFile(path=path, role="both", index=None, read=partial(read_regular, path), folder=None)
+    file = DataFile(
+        path=path, role="both", index=None, read=partial(read_regular, path, MOST_BYTES), folder=None
+    )
     return SavedSet(name=path.stem, path=path, files=(file,), names=(path.name,))
 
 

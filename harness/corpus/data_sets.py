@@ -9,6 +9,7 @@ import msgspec
 from harness.core.errors import valid_names
 from harness.core.model_settings import ModelSettings
 from harness.core.value import STRING, NamedValues, Tensor, Value, leaves, pack
+from harness.corpus.data_budget import DataBudget
 from harness.corpus.data_files import DataFile, SavedSet, find_data_sets
 from harness.corpus.errors import InputError, ModelError, SettingsError, blame
 from harness.corpus.numpy_files import as_tensor, read_npy, read_npz
@@ -54,7 +55,8 @@ def read_data_sets(path: Path, home: Path, signature: Signature) -> tuple[DataSe
         InputError: The data cannot be read, or does not fit the model.
     """
     try:
-        read = (_read_data_set(saved, signature) for saved in find_data_sets(path, home))
+        budget = DataBudget()
+        read = (_read_data_set(saved, signature, budget) for saved in find_data_sets(path, home))
         return tuple(data_set for data_set in read if data_set is not None)
     except InputError:
         raise
@@ -97,8 +99,8 @@ def _bytes(part: Tensor) -> bytes:
     return repr([str(item) for item in part.array.ravel()]).encode() if part.dtype == STRING else pack(part)
 
 
-def _read_data_set(saved: SavedSet, signature: Signature) -> DataSet | None:
-    inputs = _read_values(saved, "input", signature.ports, signature.declared)
+def _read_data_set(saved: SavedSet, signature: Signature, budget: DataBudget) -> DataSet | None:
+    inputs = _read_values(saved, "input", signature.ports, signature.declared, budget)
     ports = signature.ports
     if ports and not any(file.role in {"input", "both"} for file in saved.files):
         return None
@@ -107,12 +109,16 @@ def _read_data_set(saved: SavedSet, signature: Signature) -> DataSet | None:
         what = f"no data for {len(missing)} of {len(ports)} inputs: {', '.join(map(repr, missing))}"
         raise ModelError(saved.path, f"{what}; there is {', '.join(saved.names) or 'nothing'}")
     known = {port.name: port.type for port in signature.outputs}
-    expected = _read_values(saved, "output", signature.outputs, known)
+    expected = _read_values(saved, "output", signature.outputs, known, budget)
     return DataSet(name=saved.name, inputs=tuple(inputs.items()), expected=tuple(expected.items()))
 
 
 def _read_values(
-    saved: SavedSet, role: str, ports: tuple[Port, ...], declared: Mapping[str, ValueType]
+    saved: SavedSet,
+    role: str,
+    ports: tuple[Port, ...],
+    declared: Mapping[str, ValueType],
+    budget: DataBudget,
 ) -> dict[str, Value]:
     """Return values by name: the name inside the file if the model has it, or else by the file's number."""
     values: dict[str, Value] = {}
@@ -120,7 +126,7 @@ def _read_values(
         if file.role not in {role, "both"}:
             continue
         with blame(file.path):
-            for name, value in _decode(file, role, ports, declared):
+            for name, value in _decode(file, role, ports, declared, budget):
                 if name in values:
                     raise ModelError(file.path, f"a second value for {role} {name!r}")
                 values[name] = value
@@ -128,24 +134,28 @@ def _read_values(
 
 
 def _decode(
-    file: DataFile, role: str, ports: tuple[Port, ...], declared: Mapping[str, ValueType]
+    file: DataFile,
+    role: str,
+    ports: tuple[Port, ...],
+    declared: Mapping[str, ValueType],
+    budget: DataBudget,
 ) -> Iterator[tuple[str, Value]]:
     content = file.read()
     if file.role == "both":
-        for index, array in enumerate(read_npz(content).get(f"{role}s", ())):
+        for index, array in enumerate(read_npz(content, budget).get(f"{role}s", ())):
             port = _port(ports, index, role)
-            yield port.name, as_tensor(array, port.type)
+            yield port.name, as_tensor(array, port.type, budget)
     elif file.index is None:
-        for name, array in read_npz(content).items():
+        for name, array in read_npz(content, budget).items():
             if name not in declared:
                 raise ValueError(f"the model has no {role} {name!r}; {valid_names(name, declared)}")
-            yield name, as_tensor(array, declared[name])
+            yield name, as_tensor(array, declared[name], budget)
     elif file.path.suffix == ".npy":
         port = _port(ports, file.index, role)
-        yield port.name, read_npy(content, port.type)
+        yield port.name, read_npy(content, port.type, budget)
     else:
         port = _port(ports, file.index, role)
-        name, value = decode_named(content, port.type, file.folder)
+        name, value = decode_named(content, port.type, file.folder, budget)
         known = name in declared and declared[name].kind == port.type.kind
         yield name if known else port.name, value
 

@@ -27,7 +27,10 @@ _KEEPS_SHAPE = frozenset({"Cast", "CastLike", "DequantizeLinear", "Dropout", "Id
 """Operators whose first result has the shape of their first input."""
 
 _DEEPEST = 16
-"""Nested bodies and functions that are entered; a broken model may call itself."""
+"""Nested bodies and functions that are entered."""
+
+_MOST_ORIGINS = 64
+"""Graph inputs whose values one tensor may hold; of more of them, no values are followed."""
 
 _BOOL = 9
 
@@ -62,6 +65,10 @@ class _Scope:
         self.shapes: MutableMapping[str, Shape] = ChainMap({}, outer.shapes if outer else {})
         self.constants: MutableMapping[str, onnx.TensorProto] = ChainMap({}, outer.constants if outer else {})
 
+    def fact(self, name: str) -> "_Fact":
+        """Return all that is known of a tensor."""
+        return self.origins.get(name, frozenset()), self.shapes.get(name), id(self.constants.get(name))
+
     def alias(self, name: str, outer: "_Scope", of: str) -> None:
         """Give a name the facts that another scope has by another name."""
         self.origins[name] = outer.origins.get(of, frozenset())
@@ -71,10 +78,18 @@ class _Scope:
             self.constants[name] = outer.constants[of]
 
 
+_Fact = tuple[frozenset[_Origin], Shape | None, int]
+"""All that is known of a tensor: graph inputs whose values it holds, its shape, the ``id`` of its value."""
+
+
 class _Walk:
     def __init__(self, model: "onnx.ModelProto") -> None:
         self.found: dict[str, Domain] = {}
         self._functions = {(one.domain, one.name): one for one in model.functions}
+        self._called: dict[tuple[str, str, int, tuple[_Fact, ...]], _Scope] = {}
+        """What a call with the same facts has found: functions may call each other any number of times."""
+        self._moved: dict[frozenset[_Origin], frozenset[_Origin]] = {}
+        self._taken: set[tuple[frozenset[_Origin], Domain]] = set()
 
     def graph(self, graph: "onnx.GraphProto", scope: _Scope, depth: int) -> None:
         for infos, fed in ((graph.input, depth == 0), (graph.value_info, False)):
@@ -107,10 +122,14 @@ class _Walk:
     ) -> None:
         if depth >= _DEEPEST:
             return
-        inner = _Scope()
-        for name, given in zip(function.input, node.input, strict=False):
-            inner.alias(name, scope, given)
-        self.nodes(function.node, inner, depth + 1)
+        fed = [*zip(function.input, node.input, strict=False)]
+        key = (node.domain, node.op_type, depth, tuple(scope.fact(given) for _, given in fed))
+        inner = self._called.get(key)
+        if inner is None:
+            inner = self._called[key] = _Scope()  # which keeps the constants, so that no other has their id
+            for name, given in fed:
+                inner.alias(name, scope, given)
+            self.nodes(function.node, inner, depth + 1)
         for name, made in zip(node.output, function.output, strict=False):
             if name:
                 scope.alias(name, inner, made)
@@ -123,7 +142,9 @@ class _Walk:
             origins = scope.origins.get(name, frozenset()) if name else frozenset()
             if not origins:
                 continue
-            if (wanted := rule if isinstance(rule, Domain) else rule(use)) is not None:
+            wanted = rule if isinstance(rule, Domain) else rule(use)
+            if wanted is not None and (origins, wanted) not in self._taken:
+                self._taken.add((origins, wanted))
                 for origin in sorted(origins, key=lambda one: (one.name, one.moved)):
                     self._take(origin, wanted)
 
@@ -143,13 +164,23 @@ class _Walk:
             _take_constant(node, scope)
         elif node.input and node.op_type in _KEEPS_SHAPE and node.input[0] in scope.shapes:
             scope.shapes[node.output[0]] = scope.shapes[node.input[0]]
-        held = [scope.origins.get(name, frozenset()) for name in _whose_values(node)]
-        origins = frozenset[_Origin]().union(*held)
+        held = {scope.origins.get(name, frozenset()) for name in _whose_values(node)}
+        # The same set as before where there is only one: chains of nodes are long, and sets may be large.
+        origins = held.pop() if len(held) == 1 else frozenset[_Origin]().union(*held)
+        if len(origins) > _MOST_ORIGINS:
+            return
         if origins and node.op_type not in _KEEPS_SHAPE:
-            origins = frozenset(_Origin(one.name, moved=True) for one in origins)
+            origins = self._as_moved(origins)
         for name in node.output if "Split" in node.op_type else node.output[:1]:
             if origins and name:
                 scope.origins[name] = origins
+
+    def _as_moved(self, origins: frozenset[_Origin]) -> frozenset[_Origin]:
+        found = self._moved.get(origins)
+        if found is None:
+            found = frozenset(_Origin(one.name, moved=True) for one in origins)
+            self._moved[origins] = self._moved[found] = found
+        return found
 
 
 def _take_constant(node: "onnx.NodeProto", scope: _Scope) -> None:

@@ -1,6 +1,5 @@
 """Faults of one model or its data, which cost the cells of that model only."""
 
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,12 +29,34 @@ class InputError(ModelError):
     """
 
 
+class BoundError(ModelError):
+    """A model may be good, but to read it would take more than the harness allows; see ``OverBoundError``."""
+
+
+class OverBoundError(ValueError):
+    """Something takes more than a documented bound; ``blame`` makes a ``BoundError`` of it."""
+
+
 class NoInputError(ValueError):
     """A kind of input that cannot be fed; ``blame`` makes an ``InputError`` of it."""
 
 
 class RefusedError(ModelError):
     """The CPU provider refuses a model that onnx's checker accepts, so there is nothing to compare with."""
+
+
+class ChangedError(ModelError):
+    """A file of a model, or of its data, changed or vanished while it was used: nothing is known of it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "the file changed during the run; restore it, then continue with --resume")
+
+
+class MisnamedError(ModelError):
+    """The name of a model's file is not UTF-8, so that no message and no record can hold it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "the name of the file is not UTF-8: rename it, then it is run")
 
 
 class SettingsError(InputError):
@@ -47,18 +68,6 @@ class SettingsError(InputError):
         return str(self)
 
 
-def read_regular(path: Path) -> bytes:
-    """Return the content of a regular file, links followed. Reading a pipe or a device would never end.
-
-    Raises:
-        ValueError: It is a folder, a pipe, a device or the like.
-        OSError: It cannot be read.
-    """
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise ValueError("not a file")
-    return path.read_bytes()
-
-
 @contextmanager
 def blame(path: Path, kind: type[ModelError] = ModelError) -> Iterator[None]:
     """Turn the errors that broken files cause into a ``ModelError`` that names the file, of a kind."""
@@ -68,6 +77,8 @@ def blame(path: Path, kind: type[ModelError] = ModelError) -> Iterator[None]:
         raise
     except NoInputError as error:
         raise InputError(path, str(error)) from error
+    except OverBoundError as error:
+        raise (BoundError if kind is ModelError else kind)(path, str(error)) from error
     except OSError as error:
         raise kind(path, error.strerror or str(error)) from error
     except MemoryError as error:

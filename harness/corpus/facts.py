@@ -1,7 +1,7 @@
 """The parts of a model that judging its results depends on."""
 
-from collections import Counter
-from collections.abc import Iterable
+from collections import ChainMap, Counter
+from collections.abc import Iterable, MutableMapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -26,6 +26,9 @@ _SHAPE_ARITHMETIC = operators("""
     Split Squeeze Sub Unsqueeze Where
 """)
 """Operators that compute one shape from others, and much else besides."""
+
+_Names = MutableMapping[str, None]
+"""Names in the order in which they were found; a scope sees those around it without a copy of them."""
 
 _SHAPE_CONSTANT_ELEMENTS = 64
 """A constant of rank 0 or 1 up to this size may be part of shape arithmetic; a larger one is data."""
@@ -63,9 +66,9 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
 def model_facts(model: "onnx.ModelProto") -> ModelFacts:
     """Return the facts of a model, loaded with or without its external data."""
     census = _Census()
-    census.graph(model.graph, frozenset(), frozenset())
+    census.graph(model.graph, {}, {})
     for function in model.functions:
-        census.nodes(function.node, set(), set())
+        census.nodes(function.node, {}, {})
     return ModelFacts(
         ir_version=model.ir_version,
         opsets=named_opsets(model),
@@ -89,21 +92,20 @@ class _Census:
         self.shape_ops: set[str] = set()
         self.other_ops: set[str] = set()
 
-    def graph(self, graph: "onnx.GraphProto", shapes: Iterable[str], constants: Iterable[str]) -> None:
-        """Walk one graph; ``shapes`` and ``constants`` are names from outside."""
+    def graph(self, graph: "onnx.GraphProto", shapes: _Names, constants: _Names) -> None:
+        """Walk one graph, and add to both sets of names, which it sees."""
         for info in (*graph.input, *graph.output):
             for tensor in tensors_in(info.type):
                 self._element_type(tensor.elem_type)
-        local = set(constants)
         for weight in graph.initializer:
             self._element_type(weight.data_type)
             if _may_be_shape(weight):
-                local.add(weight.name)
+                constants[weight.name] = None
         for sparse in graph.sparse_initializer:
             self._element_type(sparse.values.data_type)
-        self.nodes(graph.node, set(shapes), local)
+        self.nodes(graph.node, shapes, constants)
 
-    def nodes(self, nodes: "Iterable[onnx.NodeProto]", shapes: set[str], constants: set[str]) -> None:
+    def nodes(self, nodes: "Iterable[onnx.NodeProto]", shapes: _Names, constants: _Names) -> None:
         """Walk the nodes of one scope, and add to both sets of names."""
         for node in nodes:
             self.counts[model_text(node.op_type)] += 1
@@ -117,16 +119,16 @@ class _Census:
                 arithmetic and varying and all(name in shapes for name in varying)
             ):
                 self.shape_ops.add(node.op_type)
-                shapes.update(names)
+                shapes.update(dict.fromkeys(names))
             else:
                 self.other_ops.add(node.op_type)
                 if (arithmetic and not varying) or (own and _is_shape_constant(node)):
-                    constants.update(names)
+                    constants.update(dict.fromkeys(names))
 
-    def _attribute(self, attribute: "onnx.AttributeProto", shapes: set[str], constants: set[str]) -> None:
+    def _attribute(self, attribute: "onnx.AttributeProto", shapes: _Names, constants: _Names) -> None:
         if attribute.type in {attribute.GRAPH, attribute.GRAPHS}:
             for graph in attribute.graphs or [attribute.g]:
-                self.graph(graph, shapes, constants)
+                self.graph(graph, ChainMap({}, shapes), ChainMap({}, constants))
         elif attribute.type == attribute.TENSOR:
             self._element_type(attribute.t.data_type)
         elif attribute.type == attribute.INT and attribute.name in {"to", "dtype", "output_dtype"}:

@@ -8,10 +8,11 @@ import msgspec
 import numpy as np
 
 from harness.core.policy import Policy
+from harness.core.reading import MOST_FILE, read_regular
 from harness.core.spread import Spread
 from harness.core.value import Floats, leaves
 from harness.corpus.data_sets import DataSet
-from harness.corpus.errors import ModelError, blame, read_regular
+from harness.corpus.errors import ModelError, blame
 
 NOISE = "noise"
 """The folder of the noise, beside the model."""
@@ -46,7 +47,7 @@ def _noise_of(folder: Path, number: int, data_set: DataSet) -> Iterator[tuple[st
         if not path.exists():
             continue
         with blame(path):
-            array = np.load(io.BytesIO(read_regular(path)), allow_pickle=False)
+            array = np.load(io.BytesIO(read_regular(path, MOST_FILE)), allow_pickle=False)
         shape = golden and golden.array.shape
         if array.dtype != np.float64 or array.shape != shape or not (array > 0).all():
             raise ModelError(path, f"got {array.dtype}{list(array.shape)}, needs positive float64 of {shape}")

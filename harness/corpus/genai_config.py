@@ -11,8 +11,9 @@ import msgspec
 from msgspec import Meta
 
 from harness.core.errors import Problem, one_line, valid_names
+from harness.core.reading import MOST_SETTINGS, read_regular
 from harness.core.structure import Place, deviations
-from harness.corpus.errors import InputError, SettingsError, blame, read_regular
+from harness.corpus.errors import InputError, SettingsError, blame
 
 CONFIG_NAME = "genai_config.json"
 
@@ -118,7 +119,7 @@ def read_genai_config(folder: Path) -> GenaiConfig | None:
         try:
             if path.stat().st_size > _LARGEST:
                 raise ValueError(f"larger than {_LARGEST >> 20} MiB, which no configuration is")
-            content = read_regular(path)
+            content = read_regular(path, MOST_SETTINGS)
         except FileNotFoundError:
             return None
     try:

@@ -96,8 +96,9 @@ def _draw(dtype: str, shape: tuple[int, ...], random: np.random.Generator, conte
             counted = np.arange(shape[-1] if shape else 1) % (rows or np.iinfo(np.int64).max)
             drawn = np.broadcast_to(counted if shape else counted[0], shape)
         case contents.Pattern(values):
-            count = math.prod(shape)
-            drawn = np.array((*values, *[values[-1]] * count)[:count])
+            first = np.array(values)
+            drawn = np.full(math.prod(shape), first[-1])
+            drawn[: len(first)] = first[: drawn.size]
         case Constant(value):
             drawn = np.full(shape, value)
     return np.asarray(drawn)

@@ -73,6 +73,8 @@ class _Graph:
     def __init__(self, graph: "onnx.GraphProto") -> None:
         self.makers = {name: node for node in graph.node for name in node.output if name}
         self.constants = weight_names(graph)
+        self.known: dict[str, tuple[onnx.NodeProto | None, bool]] = {}
+        """Tensor -> the node behind what moves or stores its values, and whether some of that pools."""
         self.layers = 0
         for node in graph.node:  # in topological order, as ONNX asks for
             given = [name for name in node.input if name]
@@ -83,21 +85,32 @@ class _Graph:
 
     def head(self, output: str) -> Head:
         """Return what computes an output, behind what moves or stores it."""
+        node, pooled = self._source(output)
+        return "" if node is None else self._of(node, pooled=pooled)
+
+    def _source(self, output: str) -> "tuple[onnx.NodeProto | None, bool]":
+        """Return a part of ``known``. All tensors on the way become known: outputs may share a long chain."""
+        way: list[tuple[str, bool]] = []
         name, seen = output, set[str]()  # a broken model may have a loop
-        pooled = False
-        while name in self.makers and name not in seen:
+        found: tuple[onnx.NodeProto | None, bool] = (None, False)
+        while name not in self.known:
+            if name in seen or name not in self.makers:
+                break
             seen.add(name)
             node = self.makers[name]
-            op = node.op_type
-            moving = not domain_of(node) and op in _PASSING | _POOLING
+            moving = not domain_of(node) and node.op_type in _PASSING | _POOLING
             if moving and node.input:
-                pooled |= op in _POOLING
+                way.append((name, node.op_type in _POOLING))
                 name = node.input[0]
             elif layer := self._behind(node):
+                way.append((name, False))
                 name = layer
             else:
-                return self._of(node, pooled=pooled)
-        return ""
+                self.known[name] = found = (node, False)
+        found = self.known.get(name, found)
+        for before, pools in reversed(way):
+            found = self.known[before] = (found[0], found[1] or pools)
+        return found
 
     def _of(self, node: "onnx.NodeProto", *, pooled: bool) -> Head:
         op = node.op_type

@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.corpus.errors import ModelError, read_regular
+from harness.core.reading import read_regular
+from harness.corpus.errors import ModelError
+from harness.corpus.model_bounds import check_bounds
 from harness.corpus.protos import parse
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ def read_model_file(path: Path) -> bytes:
     """
     if path.stat().st_size > _MODEL_LIMIT:
         raise ModelError(path, "larger than 2 GiB, which ONNX does not allow; use external data")
-    content = read_regular(path)
+    content = read_regular(path, _MODEL_LIMIT)
     if not content:
         raise ValueError("the file is empty")
     return content
@@ -44,6 +46,7 @@ def parse_model(content: bytes) -> "onnx.ModelProto":
 
     Raises:
         ValueError: It is no model.
+        OverBoundError: To read it would take more than the harness allows.
     """
     import onnx
 
@@ -54,6 +57,7 @@ def parse_model(content: bytes) -> "onnx.ModelProto":
     # Protobuf reads a good deal of random bytes as a message without any field.
     if not model.HasField("graph"):
         raise ValueError(_other(content) or "not an ONNX model: it has no graph")
+    check_bounds(model)
     return model
 
 

@@ -8,44 +8,51 @@ from contextlib import contextmanager
 import numpy as np
 
 from harness.core.value import DTYPES, Array, Tensor, tensor
+from harness.core.zips import open_zip
+from harness.corpus.data_budget import PART_BYTES, TEXT_BYTES, DataBudget
 from harness.corpus.port import ValueType
 
-LIMIT_BYTES = 4 << 30
-"""Unpacked size of the arrays of one ``.npz`` at most: a few kilobytes can claim any size."""
+_TEXTS = frozenset("SU")
+"""Kinds of arrays of texts, each of which becomes an object."""
 
 
-def read_npy(content: bytes, declared: ValueType) -> Tensor:
+def read_npy(content: bytes, declared: ValueType, budget: DataBudget) -> Tensor:
     """Return the array of a ``.npy`` file; the declared type is that of unnamed bytes, such as bfloat16.
 
     Raises:
-        ValueError: It is no such file, cut short, pickled, or of a type that ONNX does not have.
+        ValueError: It is no such file, cut short, pickled, too large, or of a type that ONNX does not have.
     """
     with _as_value_errors():
-        return as_tensor(np.load(io.BytesIO(content), allow_pickle=False), declared)
+        budget.take(len(content))
+        return as_tensor(np.load(io.BytesIO(content), allow_pickle=False), declared, budget)
 
 
-def read_npz(content: bytes) -> dict[str, Array]:
+def read_npz(content: bytes, budget: DataBudget) -> dict[str, Array]:
     """Return the arrays of a ``.npz`` file by name.
 
     Raises:
-        ValueError: As ``read_npy``, or the arrays would be too large.
+        ValueError: As ``read_npy``.
     """
-    with _as_value_errors(), zipfile.ZipFile(io.BytesIO(content)) as archive:
-        total = sum(member.file_size for member in archive.infolist())
-        if total > LIMIT_BYTES:
-            raise ValueError(f"the arrays would take {total} bytes unpacked, and the limit is {LIMIT_BYTES}")
-        return {
-            name.removesuffix(".npy"): np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
-            for name in archive.namelist()
-        }
+    with _as_value_errors(), open_zip(io.BytesIO(content)) as archive:
+        # No more is unpacked of a member than its entry declares; a few kilobytes can declare any size.
+        budget.take(sum(member.file_size + PART_BYTES for member in archive.infolist()))
+        return {name.removesuffix(".npy"): _member(archive, name) for name in archive.namelist()}
 
 
-def as_tensor(array: Array, declared: ValueType) -> Tensor:
+def _member(archive: zipfile.ZipFile, name: str) -> Array:
+    with archive.open(name) as file:  # read in pieces, so that it is never in memory twice
+        array: Array = np.lib.format.read_array(file, allow_pickle=False)
+        return array
+
+
+def as_tensor(array: Array, declared: ValueType, budget: DataBudget) -> Tensor:
     """Return an array as a tensor.
 
     Raises:
-        ValueError: ONNX does not have its type.
+        ValueError: ONNX does not have its type, or its texts would be too large.
     """
+    if array.dtype.kind in _TEXTS:
+        budget.take(array.size * TEXT_BYTES)
     wanted = DTYPES.get(declared.dtype)
     if array.dtype.kind == "V" and wanted is not None and array.dtype.itemsize == wanted.itemsize:
         # numpy saves types that are not its own as bytes without a name.

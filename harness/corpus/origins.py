@@ -1,6 +1,7 @@
 """The operator that a graph output comes from, where it decides how the output's values are judged."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, get_args
 
 import msgspec
@@ -128,6 +129,10 @@ def origins_of(model: "onnx.ModelProto") -> Origins:
     return Origins(known=known, by_chance=tuple(sorted(by_chance)))
 
 
+_Source = tuple["tuple[onnx.NodeProto, int] | None", bool, bool]
+"""The node behind casts and changes of shape, and whether there are casts, or any of these."""
+
+
 class _Graph:
     """The main graph of a model by its tensors."""
 
@@ -144,6 +149,8 @@ class _Graph:
         self.inputs = self.input_types.keys() - weight_names(model.graph)
         self.has_chance = bool(self.drawing) or any(map(self._draws, model.graph.node))
         self.opset = opsets_of(model).get("", 0)
+        self.nodes = model.graph.node
+        self.known: dict[str, _Source] = {}
 
     def origin(self, output: str) -> Origin | None:
         """Return the origin of an output, if it matters."""
@@ -168,7 +175,11 @@ class _Graph:
 
         An EP runs the latter in integers, too. Weights that are dequantized alone do not make it do so.
         """
-        return any(map(self._is_integer, self._behind(name)))
+        return bool(self._integers.get(name))
+
+    @cached_property
+    def _integers(self) -> dict[str, frozenset[str]]:
+        return self._behind(lambda node: {"integer"} if self._is_integer(node) else set())
 
     def _is_integer(self, node: "onnx.NodeProto") -> bool:
         """Return whether an EP may compute what follows a node in integers."""
@@ -178,35 +189,49 @@ class _Graph:
 
     def chance_behind(self, output: str) -> set[str]:
         """Return the operators with random numbers that an output depends on in any way."""
-        return set().union(*map(self._draws, self._behind(output)))
+        return set(self._chances.get(output, ()))
 
-    def _behind(self, output: str) -> "Iterator[onnx.NodeProto]":
-        """Yield the nodes that a tensor depends on in any way."""
-        seen: set[str] = set()
-        waiting = [output]
-        while waiting:
-            name = waiting.pop()
-            if name in seen or name not in self.makers:
-                continue
-            seen.add(name)
-            node, _ = self.makers[name]
-            yield node
-            waiting += _read(node)
+    @cached_property
+    def _chances(self) -> dict[str, frozenset[str]]:
+        return self._behind(self._draws)
 
-    def _source(self, name: str) -> "tuple[tuple[onnx.NodeProto, int] | None, bool, bool]":
-        """Return the node behind casts and changes of shape, and whether there are casts, or any of these."""
-        cast = moved = False
+    def _behind(self, marks_of: "Callable[[onnx.NodeProto], set[str]]") -> dict[str, frozenset[str]]:
+        """Return the few marks of all nodes that a tensor depends on in any way; tensors with none lack."""
+        marks = [frozenset(marks_of(node)) for node in self.nodes]
+        readers: dict[str, list[int]] = {}
+        for at, node in enumerate(self.nodes):
+            for name in filter(None, _read(node)):
+                readers.setdefault(name, []).append(at)
+        waiting = [at for at, own in enumerate(marks) if own]
+        while waiting:  # a node waits again only if it has got a mark
+            at = waiting.pop()
+            for name in self.nodes[at].output:
+                for reader in readers.get(name, ()):
+                    if not marks[at] <= marks[reader]:
+                        marks[reader] |= marks[at]
+                        waiting.append(reader)
+        return {name: marks[at] for at, node in enumerate(self.nodes) for name in node.output if marks[at]}
+
+    def _source(self, name: str) -> "_Source":
+        """Return the node behind a tensor. All tensors on the way become known: outputs may share a chain."""
+        way: list[tuple[str, bool, bool]] = []
         seen: set[str] = set()  # a broken model may have a loop
-        while name in self.makers and name not in seen:
+        while name not in self.known:
+            if name in seen or name not in self.makers:
+                break
             seen.add(name)
             node, at = self.makers[name]
             own = not domain_of(node) and len(node.input) > 0
             if not own or node.op_type not in _SAME_ORDER | {"Cast"}:
-                return (node, at), cast, moved
-            cast |= node.op_type == "Cast"
-            moved |= node.op_type != "Identity"
+                self.known[name] = (node, at), False, False
+                break
+            way.append((name, node.op_type == "Cast", node.op_type != "Identity"))
             name = node.input[0]
-        return None, cast, moved
+        made, cast, moved = self.known.get(name, (None, False, False))
+        for before, casts, moves in reversed(way):
+            cast, moved = cast or casts, moved or moves
+            self.known[before] = made, cast, moved
+        return made, cast, moved
 
     def _chosen(self, node: "onnx.NodeProto", at: int, *, moved: bool) -> ChosenFrom | UnorderedWith | None:
         axis = int(number_of(node, "axis", -1 if node.op_type == "TopK" else 0))
@@ -230,11 +255,17 @@ class _Graph:
 
     def _positions_of(self, node: "onnx.NodeProto") -> str:
         """Return the graph output with the unchanged positions of a TopK; empty if there is none."""
+        return self._positions.get(node.output[1], "") if len(node.output) > 1 else ""
+
+    @cached_property
+    def _positions(self) -> dict[str, str]:
+        """Second output of a node -> the first graph output with the same elements."""
+        found: dict[str, str] = {}
         for name in self.outputs:
             made, _, moved = self._source(name)
-            if made is not None and made[0] is node and made[1] == 1 and not moved:
-                return model_text(name)
-        return ""
+            if made is not None and made[1] == 1 and not moved:
+                found.setdefault(made[0].output[1], model_text(name))
+        return found
 
     def _quantized(self, node: "onnx.NodeProto", *, moved: bool) -> QuantizedWith | None:
         if number_of(node, "block_size", 0) or any(map(self._is_float, (node.input[0], *node.input[2:]))):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.core.value import BITS, DTYPES, STRING, Map, Sequence, Tensor, Value, pack, unpack, value_bytes
+from harness.corpus.data_budget import PART_BYTES, TEXT_BYTES, DataBudget
 from harness.corpus.element_types import ELEMENT_TYPES, NUMBERS
 from harness.corpus.external import read_external
 from harness.corpus.port import Kind, ValueType
@@ -35,9 +36,17 @@ def decode(data: bytes, declared: ValueType, folder: Path | None = None) -> Valu
     return decode_named(data, declared, folder)[1]
 
 
-def decode_named(data: bytes, declared: ValueType, folder: Path | None = None) -> tuple[str, Value]:
-    """Read as ``decode``; return the name in the serialized value too, which is often empty."""
+def decode_named(
+    data: bytes, declared: ValueType, folder: Path | None = None, budget: DataBudget | None = None
+) -> tuple[str, Value]:
+    """Read as ``decode``; return the name in the serialized value too, which is often empty.
+
+    Raises:
+        ValueError: As ``decode``, or the value would take more than the budget.
+    """
     proto = parse(_message(declared), data)
+    if budget is not None:
+        budget.take(_taken(proto, declared))
     return proto.name, _value(proto, declared, folder)
 
 
@@ -175,6 +184,20 @@ def _value(proto: Any, declared: ValueType, folder: Path | None) -> Value:
         return Sequence(items=tuple(_value(entry, item, folder) for entry in found))
     present = proto.elem_type and proto.HasField(f"{item.kind}_value")
     return _value(getattr(proto, f"{item.kind}_value"), item, folder) if present else None
+
+
+def _taken(proto: Any, declared: ValueType) -> int:
+    """Return the bytes that a value will take, before it is made; of what is damaged, any number."""
+    if declared.kind == "tensor":
+        dtype = ELEMENT_TYPES.get(proto.data_type, "")
+        bits = BITS.get(dtype, 8 * DTYPES[dtype].itemsize if dtype in DTYPES else 8 * TEXT_BYTES)
+        return PART_BYTES + math.prod(map(abs, proto.dims)) * bits // 8
+    if declared.kind == "map":
+        return PART_BYTES * len(proto.values.tensor_values)
+    item = _item(declared)
+    if declared.kind == "sequence":
+        return sum(_taken(entry, item) for entry in getattr(proto, f"{item.kind}_values"))
+    return _taken(getattr(proto, f"{item.kind}_value"), item)
 
 
 def _map_value(proto: "onnx.MapProto", folder: Path | None) -> Map:

@@ -122,7 +122,10 @@ def _sizes_in_shapes(ports: tuple[Port, ...], settings: Mapping[str, InputSettin
 
 
 def _elements(port: Port) -> int:
-    return math.prod(UNKNOWN_SIZE if size is None else size for size in port.type.shape or ())
+    declared = port.type
+    while declared.item is not None:  # a container gets one element
+        declared = declared.item
+    return math.prod(UNKNOWN_SIZE if size is None else size for size in declared.shape or ())
 
 
 def _shaped(port: Port, settings: InputSettings | None, sizes: Mapping[str, int]) -> Port:

@@ -8,8 +8,9 @@ import msgspec
 from harness.core.agree_key import agree_problems
 from harness.core.errors import one_line
 from harness.core.model_settings import ModelSettings, contradicting_inputs
+from harness.core.reading import MOST_SETTINGS, read_regular
 from harness.core.structure import Place, deviations
-from harness.corpus.errors import InputError, SettingsError, blame, read_regular
+from harness.corpus.errors import InputError, SettingsError, blame
 
 
 def side_file(model: Path) -> Path:
@@ -27,7 +28,7 @@ def read_side_file(model: Path) -> ModelSettings:
     path = side_file(model)
     with blame(path, InputError):
         try:
-            content = read_regular(path)
+            content = read_regular(path, MOST_SETTINGS)
         except FileNotFoundError:
             return ModelSettings()
         try:

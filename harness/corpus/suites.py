@@ -15,9 +15,10 @@ import numpy as np
 
 from harness.core.errors import Problem, UsageError, one_line, valid_names
 from harness.core.policy import Policy
+from harness.core.text import visible
 from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.errors import ModelError
-from harness.corpus.walk import find_models
+from harness.corpus.walk import find_models, is_text
 
 FUZZ = "fuzz:"
 """Before the seed and the count of a suite of generated models."""
@@ -51,6 +52,8 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
         root: The folder that holds the models.
         kind: ``built_in``: each folder below the root is a model; ``folder``: each ``.onnx`` file is one.
         names: The models, sorted.
+        misnamed: Those of them whose file has a name that is not UTF-8: names here are spelled out, and the
+            models cannot be run.
         shared: Folders that hold several models, relative to the root with forward slashes.
         cache: Folder that keeps what was read from the models, if anything is kept.
         make: Fills the empty folder of one model, if models are made at their first use.
@@ -62,6 +65,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
     root: Path
     kind: Literal["built_in", "folder"]
     names: tuple[str, ...]
+    misnamed: frozenset[str] = frozenset()
     shared: frozenset[str] = frozenset()
     cache: Path | None = None
     make: Callable[[str, Path], None] | None = None
@@ -139,10 +143,20 @@ def open_folder(path: Path) -> Suite:
     root = path.absolute()
     # "." and ".." have no name of their own; any other path keeps the name that was written.
     name = root.name if root.name not in {"", ".", ".."} else root.resolve().name
-    names = find_models(root)
+    found = find_models(root)
+    misnamed = frozenset(visible(model) for model in found if not is_text(model))
+    names = tuple(sorted({*misnamed, *filter(is_text, found)}))
     crowded = frozenset(parent for parent, models in Counter(map(_parent, names)).items() if models > 1)
     cache = _suites_cache()
-    return Suite(name=name or "root", root=root, kind="folder", names=names, shared=crowded, cache=cache)
+    return Suite(
+        name=name or "root",
+        root=root,
+        kind="folder",
+        names=names,
+        misnamed=misnamed,
+        shared=crowded,
+        cache=cache,
+    )
 
 
 def open_file(path: Path) -> Suite:
@@ -151,6 +165,8 @@ def open_file(path: Path) -> Suite:
     Raises:
         UsageError: Its folder cannot be read.
     """
+    if not is_text(str(path)):
+        raise UsageError.at(ascii(str(path)), "the name of the file is not UTF-8", "rename it")
     root = path.absolute().parent
     try:
         models = [one for one in root.iterdir() if one.suffix.lower() == path.suffix.lower()]

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from harness.corpus.errors import read_regular
+from harness.core.reading import MOST_SETTINGS, read_regular
 
 TOLERANCE_FILE = "data.json"
 """The file of ONNX's own backend tests."""
@@ -38,9 +38,11 @@ def read_tolerance(folder: Path) -> ExpectedTolerance:
         ValueError: A file is no regular one, or a line of ``config.txt`` has no such number.
     """
     if (folder / TOLERANCE_FILE).exists():
-        return msgspec.json.decode(read_regular(folder / TOLERANCE_FILE), type=ExpectedTolerance)
+        return msgspec.json.decode(
+            read_regular(folder / TOLERANCE_FILE, MOST_SETTINGS), type=ExpectedTolerance
+        )
     if (folder / _CONFIG_FILE).exists():
-        return _from_config(read_regular(folder / _CONFIG_FILE).decode(errors="replace"))
+        return _from_config(read_regular(folder / _CONFIG_FILE, MOST_SETTINGS).decode(errors="replace"))
     return ExpectedTolerance()
 
 

@@ -4,7 +4,7 @@ A new rule is one entry of ``RULES``. Only nodes of the graph itself count; bodi
 not.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -65,28 +65,62 @@ def partials_of(model: "onnx.ModelProto") -> tuple[Partial, ...]:
     """Return the nodes of a graph whose operators have no defined result for some values."""
     graph = model.graph
     opset = opsets_of(model).get("", 0)
-    reached = {info.name: frozenset({info.name}) for info in graph.output}
-
-    def reaches(node: "onnx.NodeProto") -> frozenset[str]:
-        return frozenset[str]().union(*(reached.get(name, frozenset()) for name in node.output))
-
-    for node in reversed(graph.node):
-        found = reaches(node)
-        for name in (name for one in all_nodes([node]) for name in one.input):
-            reached[name] = reached.get(name, frozenset()) | found
-    partials = (
+    found = _reaching(graph)
+    if not found:
+        return ()
+    # One bit for each of them: a model may have as many outputs as nodes.
+    own = {at: 1 << place for place, at in enumerate(found)}
+    bits: dict[str, int] = {}
+    for at, node in enumerate(graph.node):
+        reached = own.get(at, 0)
+        for name in _read(node):
+            reached |= bits.get(name, 0)
+        if reached:
+            for name in filter(None, node.output):
+                bits[name] = bits.get(name, 0) | reached
+    reaches: list[set[str]] = [set() for _ in found]
+    for info in graph.output:
+        for index in _places(bits.get(info.name, 0)):
+            reaches[index].add(model_text(info.name))
+    return tuple(
         Partial(
             op=node.op_type,
             inputs=tuple(map(model_text, node.input)),
             axis=int(number_of(node, "axis", 0)),
             to=_target(node),
             opset=opset,
-            reaches=tuple(sorted(map(model_text, reaches(node)))),
+            reaches=tuple(sorted(names)),
         )
-        for node in graph.node
-        if not domain_of(node) and node.op_type in RULES and reaches(node) and _may_be_undefined(node)
+        for node, names in zip((graph.node[at] for at in found), reaches, strict=True)
     )
-    return tuple(partials)[:_MOST]
+
+
+def _reaching(graph: "onnx.GraphProto") -> list[int]:
+    """Return the places of the first nodes that may have an undefined result on which an output depends."""
+    if not any(node.op_type in RULES for node in graph.node):
+        return []  # most tests of operators
+    live = {info.name for info in graph.output}
+    found = []
+    for at, node in zip(range(len(graph.node) - 1, -1, -1), reversed(graph.node), strict=True):
+        if live.isdisjoint(node.output):
+            continue
+        live.update(_read(node))
+        if not domain_of(node) and node.op_type in RULES and _may_be_undefined(node):
+            found.append(at)
+    return found[::-1][:_MOST]
+
+
+def _read(node: "onnx.NodeProto") -> "Iterator[str]":
+    """Yield the tensors that a node and its bodies read."""
+    return (name for one in all_nodes([node]) for name in one.input if name)
+
+
+def _places(bits: int) -> Iterator[int]:
+    """Yield the places of the bits that are set."""
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest
 
 
 def hidden_from(partials: Iterable[Partial], known: Iterable[str]) -> tuple[str, ...]:

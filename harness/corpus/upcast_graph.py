@@ -2,7 +2,8 @@
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections import ChainMap
+from collections.abc import Mapping, MutableMapping
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
@@ -66,14 +67,14 @@ class _Upcast:
         self.folder = folder
         self.numbers = itertools.count()
 
-    def graph(self, graph: onnx.GraphProto, outer: Mapping[str, str]) -> dict[str, str]:
+    def graph(self, graph: onnx.GraphProto, outer: MutableMapping[str, str]) -> MutableMapping[str, str]:
         """Rewrite one scope. Return the types of everything in it by name, before the rewriting.
 
         ``outer`` are those of what it sees from outside.
         """
         if graph.sparse_initializer:
             raise NotInFloat64Error("it has sparse weights")
-        types = {**outer, **declared_types(graph)}
+        types = ChainMap(declared_types(graph), outer)  # no copy: there may be as many bodies as tensors
         for weight in graph.initializer:
             weight.CopyFrom(self.weight(weight))
         del graph.value_info[:]
@@ -91,7 +92,7 @@ class _Upcast:
             value = Tensor(dtype="float64", array=value.array.astype("float64"))
         return tensor_proto(value, weight.name)
 
-    def node(self, node: onnx.NodeProto, types: dict[str, str]) -> list[onnx.NodeProto]:
+    def node(self, node: onnx.NodeProto, types: MutableMapping[str, str]) -> list[onnx.NodeProto]:
         """Return what replaces a node, and add the types of its outputs."""
         domain, schema = domain_of(node), schema_of(node, self.opsets)
         if schema is None:

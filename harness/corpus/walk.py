@@ -12,6 +12,11 @@ from harness.corpus.archive import ARCHIVE_SUFFIX
 _MODEL_SUFFIX = ".onnx"
 
 
+def is_text(name: str) -> bool:
+    """Return whether a file name is Unicode; one that is not has surrogates, which no record could hold."""
+    return not any("\ud800" <= character <= "\udfff" for character in name)
+
+
 def find_models(root: Path) -> tuple[str, ...]:
     """Return the relative paths of all ``.onnx`` files below a folder, with forward slashes, sorted.
 
@@ -20,18 +25,15 @@ def find_models(root: Path) -> tuple[str, ...]:
     at the start are not: macOS keeps a file's attributes there, on disks without a place for them.
 
     Raises:
-        UsageError: No such folder, a part of it cannot be read, a name that is not text, or no model at all.
+        UsageError: No such folder, a part of it cannot be read, its name is not text, or no model at all.
     """
     if not _is_folder(root):
         raise UsageError(_not_a_folder(root))
+    if not is_text(str(root)):
+        raise UsageError.at(ascii(str(root)), "the name of the folder is not UTF-8", "rename it")
     problems: list[Problem] = []
     files = [path for path in _files(root, problems) if not path.rpartition("/")[2].startswith("._")]
     found = [path for path in files if path.lower().endswith(_MODEL_SUFFIX)]
-    for path in found:
-        # A name that is not UTF-8 has surrogates, which no cell id, record or report could hold.
-        if any("\ud800" <= character <= "\udfff" for character in path):
-            what = f"the file name {path!a} is not valid UTF-8"
-            problems.append(Problem(where=str(root), what=what, hint="rename the file"))
     if not found and not problems:
         archives = sum(path.endswith(ARCHIVE_SUFFIX) for path in files)
         hint = "name a folder that holds models, such as resnet/model.onnx"

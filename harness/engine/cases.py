@@ -10,7 +10,7 @@ from harness.core.lru_cache import LruCache, Room
 from harness.core.precision import AS_IS
 from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
 from harness.corpus.case import Case, load_case
-from harness.corpus.errors import ModelError, RefusedError, SettingsError
+from harness.corpus.errors import ChangedError, ModelError, RefusedError, SettingsError
 from harness.corpus.generation import Generation, generation_of
 from harness.corpus.model_check import broken_rule
 from harness.corpus.noisy import noisy_case
@@ -21,6 +21,7 @@ from harness.corpus.shapes import GIVEN
 from harness.corpus.suites import Suite
 from harness.corpus.upcast import composed_case, float64_case
 from harness.corpus.zeroed import zeroed_case
+from harness.engine.files_in_use import FilesInUse
 from harness.engine.other_inputs import with_other_inputs
 from harness.engine.references import References
 from harness.engine.task import Kind, Question
@@ -90,6 +91,7 @@ class Cases:
         self._suites = suites
         self._references = references
         self._warn = warn
+        self.files = FilesInUse(self._from_files)
         self._kept: LruCache[_Form, Found] = LruCache(room.count, room.nbytes)
         self._generations: LruCache[str, Generation] = LruCache(room.count, room.nbytes)
         self._refused: dict[tuple[str, str, str], dict[str, str]] = {}
@@ -120,6 +122,8 @@ class Cases:
         this only while that question is not being asked, because it may change the inputs.
         """
         key = (question.suite, question.model)
+        if self.files.changed(*key) is not None:
+            self._open.pop(key, None)  # nothing is tried any more
         plain = Question(suite=question.suite, model=question.model)
         self.of(plain)
         tried = self._open.get(key)
@@ -171,7 +175,17 @@ class Cases:
             return made
         return found
 
+    def look(self, question: Question, *, fails: bool) -> ChangedError | None:
+        """Look at the files of a question's model again; see ``FilesInUse.look``."""
+        return self.files.look(question.suite, question.model, fails=fails)
+
+    def _from_files(self, suite: str, model: str) -> Case:
+        settings = self._plan.model_settings(suite, model)
+        return load_case(self._suites[suite], model, self._plan.matrix.models.dimensions, settings=settings)
+
     def _find(self, wanted: _Form) -> Found:
+        if (error := self.files.changed(wanted.suite, wanted.model)) is not None:
+            return error
         case = self._kept.get(wanted)
         if case is None:
             try:
@@ -189,9 +203,7 @@ class Cases:
         """Make one form of a simpler one."""
         suite, model, precision, scenario, form, *_ = wanted
         if form == FIRST:
-            dimensions = self._plan.matrix.models.dimensions
-            settings = self._plan.model_settings(suite, model)
-            return load_case(self._suites[suite], model, dimensions, settings=settings)
+            return self.files.load(suite, model)
         if form != Kind.ANSWER:
             case = self._find(wanted._replace(form=Kind.ANSWER, noise_at=""))
             return self._in_form(case, wanted) if isinstance(case, Case) else case

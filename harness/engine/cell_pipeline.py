@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 
 from harness.core.cell import Cell
-from harness.core.decide import decide
+from harness.core.decide import decide, verdict_of
 from harness.core.ended import Ended
-from harness.core.errors import UsageError, one_line
+from harness.core.errors import UncontainedError, UsageError, one_line
 from harness.core.facts import Facts
-from harness.core.own_error import OwnError, UncontainedError, lost_record, own_error
+from harness.core.own_error import OwnError, lost_record, own_error
 from harness.core.policy import Policy
 from harness.core.record import Record
 from harness.core.scenario import GENERATE, SCENARIOS
@@ -36,7 +36,6 @@ from harness.engine.effects import (
 )
 from harness.engine.environments import Environments
 from harness.engine.events import Answered, Event, Finished, NotRun, Warned
-from harness.engine.evidence import rule_of
 from harness.engine.function_step import FunctionStep
 from harness.engine.measure import with_shapes
 from harness.engine.next_step import Judged, NextStep
@@ -44,6 +43,10 @@ from harness.engine.open_questions import OpenQuestions
 from harness.engine.outcome import Ending, Made, Outcome, Ran, Rejected, Unavailable
 from harness.engine.recorded import Attempt, record_of
 from harness.engine.task import BaselineTask, CellTask, Kind, Question, QuestionTask, Task
+
+_UNTRIED = frozenset({Family.SKIPPED, Family.MISSING})
+_RIGHT = frozenset({Family.PASSED, Family.UNTESTED})
+"""Families of cells with a right answer."""
 
 
 class CellPipeline:
@@ -157,7 +160,11 @@ class CellPipeline:
                 baseline = self.effects.serves(task.cell)
                 if baseline is not None and self.effects.is_coming(baseline):
                     self._settle(baseline, None)
-                self._lose_cell(task, own_error(error))
+                changed = self.next_step.cases.look(task.about, fails=True)
+                if changed is None:
+                    self._lose_cell(task, own_error(error))
+                else:
+                    self._finish(task, without_case(changed), None)
 
     def _lose_cell(self, task: CellTask, error: OwnError) -> None:
         cell = task.cell
@@ -191,17 +198,24 @@ class CellPipeline:
 
     def _answer(self, task: QuestionTask, outcome: Ending | NoCase) -> None:
         """Keep an answer, and conclude the cells that have waited for it."""
+        # Before it is kept: an answer about other files must not outlive them.
+        changed = self.next_step.cases.look(task.about, fails=not isinstance(outcome, Ran | Made))
+        if changed is None:
+            self._keep(task, outcome)
+        self.open -= 1
+        for cell_task, its_outcome in self.questions.close(task.about):
+            self.conclude(cell_task, changed or its_outcome)
+
+    def _keep(self, task: QuestionTask, outcome: Ending | NoCase) -> None:
         try:
             keep_answer(task.about, self.case(task), outcome, self.next_step.cases, self.next_step.references)
         except UsageError as error:
             self.announce(Warned(message=str(error)))
-        self.open -= 1
-        for cell_task, its_outcome in self.questions.close(task.about):
-            self.conclude(cell_task, its_outcome)
 
     def _answer_caller(self, task: QuestionTask, outcome: Outcome | NoCase) -> None:
         """Announce an answer that the caller of the engine asked for."""
-        case = self.case(task)
+        changed = self.next_step.cases.look(task.about, fails=not isinstance(outcome, Ran))
+        case = changed or self.case(task)
         if isinstance(outcome, NoCase):
             self._announce_answer(task, problem=why_not(outcome))
         elif not isinstance(case, Case):  # its file has disappeared meanwhile
@@ -243,12 +257,17 @@ class CellPipeline:
 
     def _policy(self, task: CellTask) -> Policy:
         case = self.case(task)
-        return rule_of(self.next_step.plan, task.cell, case).policy if isinstance(case, Case) else Policy()
+        return self.next_step.rule(task.cell, case).policy if isinstance(case, Case) else Policy()
 
     def _finish(self, task: CellTask, facts: Facts, outcome: Outcome | None) -> None:
         """Decide a cell; announce its record, or put it into its queue once more."""
         # A cell that did not run needs no policy, nor its model read for that.
         decision = decide(facts, self._policy(task) if facts.ended is None else Policy())
+        if decision.verdict.family not in _UNTRIED:
+            fails = decision.verdict.family not in _RIGHT
+            if (changed := self.next_step.cases.look(task.about, fails=fails)) is not None:
+                facts = without_case(changed)
+                decision = decide(facts, Policy())
         # A cell that is tried again has failed, whatever the further try gives.
         untried = decision.verdict in (Verdict.UNAVAILABLE, Verdict.DECLARED) and task.first is None
         case = None if untried else self._shown(task)
@@ -275,10 +294,10 @@ class CellPipeline:
             if is_check:
                 retried = elsewhere.with_try(task, first, record)
             else:
-                tried = () if record.family is Family.SKIPPED else (record.verdict,)
+                tried = () if record.family in _UNTRIED else (record.verdict,)
                 retried = msgspec.structs.replace(first, retries=(*first.retries, *tried))
             finished = msgspec.structs.replace(task.first, record=retried, case=case)
-        if record.family is not Family.SKIPPED and (
+        if record.family not in _UNTRIED and (
             (not is_check and self._needs_retry(finished.record)) or elsewhere.send_on(task, finished.record)
         ):
             # Without model and inputs: many such cells may wait for long.
@@ -324,7 +343,7 @@ class CellPipeline:
         self.compared.setdefault(baseline, []).append(waiting)
 
     def _can_tell(self, task: CellTask, facts: Facts, outcome: Ran) -> bool:
-        return can_tell(facts, decide(facts, self._policy(task)).verdict, outcome)
+        return can_tell(facts, verdict_of(facts, self._policy(task)), outcome)
 
     def _compare(self, cell: Cell, outcome: Outcome | NoCase | None) -> None:
         doubt = self.effects.doubt(cell)

@@ -8,15 +8,16 @@ import contextlib
 import hmac
 import json
 import os
+import select
 import socket
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from harness.agent.frame import BINARY, LONGEST_LINE, MODES, FrameReader
+from harness.agent.frame import BINARY, MODES, FrameReader
 from harness.agent.hello import GREETING, PROBE, PROTOCOL
 from harness.core.errors import one_line
+from harness.engine.callers import first_with_proof
 from harness.engine.launch import Started
 
 MOST_NOISE = 1 << 20
@@ -25,11 +26,11 @@ MOST_NOISE = 1 << 20
 KEPT_NOISE = 16384
 """Bytes of them, the last, that are kept."""
 
-LOOK_S = 0.2
-"""Seconds between two looks whether a process that has not connected yet is still there."""
+HERE_MS = 500
+"""Milliseconds without a byte after which it is looked whether the process has ended."""
 
-PROOF_S = 10.0
-"""Seconds in which what has connected must greet, because others wait meanwhile."""
+FAR_MS = 5000
+"""The same of a command that leads elsewhere: its last bytes may be on their way."""
 
 MOST_DECLINES = 1000
 """Things that an agent may decline; there are some dozens to decline."""
@@ -69,6 +70,9 @@ class Connection:
         self._noise_bytes = 0
         self._socket: socket.socket | None = None
         self._reader = FrameReader(self._read_pipe)
+        self._poll: Any = None
+        """Waits for the stream ``_polled``, where the system has that."""
+        self._polled = -1
 
     @property
     def noise(self) -> str:
@@ -100,6 +104,11 @@ class Connection:
         listener = self._started.listener
         self.greeting = self._accepted(listener) if listener is not None else self._found(MOST_NOISE)
         return self.greeting
+
+    @property
+    def message_bytes(self) -> int:
+        """Bytes of the latest message."""
+        return self._reader.message_bytes
 
     def messages(self) -> Iterator[Any]:
         """Yield the agent's messages until the end of the stream; errors as ``FrameReader.message``."""
@@ -148,35 +157,50 @@ class Connection:
                 return greeting
 
     def _accepted(self, listener: socket.socket) -> Greeting:
-        listener.settimeout(LOOK_S)
-        while True:
-            try:
-                connection, _ = listener.accept()
-            except TimeoutError:
-                if _has_exited(self._popen):
-                    raise EOFError("it ended without connecting") from None
-                continue
-            with contextlib.suppress(EOFError, OSError, ValueError, GreetingError):
-                self._reader = FrameReader(_until(time.monotonic() + PROOF_S, connection))
-                greeting = self._found(LONGEST_LINE)
-                connection.settimeout(None)
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                self._socket = connection
-                listener.close()
-                return greeting
-            connection.close()  # it does not have the token
+        proved = first_with_proof(
+            listener,
+            lambda line: find_greeting(line, self._started.token, self._started.modes),
+            lambda: has_exited(self._popen),
+        )
+        if proved is None:
+            raise EOFError("it ended without connecting")
+        self._socket = proved.connection
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._reader = FrameReader(self._read_socket, proved.rest)
+        return proved.greeting
 
     # --- reading and writing ---
 
     def _read_pipe(self, size: int) -> bytes:
         assert self._popen.stdout is not None  # noqa: S101 - a pipe was asked for
-        data = os.read(self._popen.stdout.fileno(), size)
+        pipe = self._popen.stdout.fileno()
+        data = os.read(pipe, size) if self._goes_on(pipe) else b""
         if self.greeting is None:
             self._noise = (self._noise + data)[-KEPT_NOISE:]
             self._noise_bytes += len(data)
             if self._noise_bytes > MOST_NOISE:
                 raise GreetingError(f"it wrote {MOST_NOISE >> 10} KiB on stdout without an agent's greeting")
         return data
+
+    def _read_socket(self, size: int) -> bytes:
+        assert self._socket is not None  # noqa: S101 - it reads what has connected
+        return self._socket.recv(size) if self._goes_on(self._socket.fileno()) else b""
+
+    def _goes_on(self, stream: int) -> bool:
+        """Wait until there is something to read; return False if the process has ended and nothing comes.
+
+        A process that it has left behind may hold the stream open. Windows cannot wait in this way.
+        """
+        if not hasattr(select, "poll"):
+            return True
+        if self._poll is None or self._polled != stream:
+            self._poll, self._polled = select.poll(), stream
+            self._poll.register(stream, select.POLLIN)
+        patience_ms = FAR_MS if self._started.marker else HERE_MS
+        while not self._poll.poll(patience_ms):
+            if has_exited(self._popen) and not self._poll.poll(0):
+                return False
+        return True
 
     def _write_pipe(self, data: bytes) -> None:
         assert self._popen.stdin is not None  # noqa: S101 - a pipe was asked for
@@ -227,19 +251,7 @@ def _checked(values: dict[str, Any], token: str, modes: tuple[str, ...]) -> Gree
     )
 
 
-def _until(deadline: float, connection: socket.socket) -> Callable[[int], bytes]:
-    """Return a function that reads from a connection; until it has no time limit, up to a deadline."""
-    connection.settimeout(PROOF_S)
-
-    def read(size: int) -> bytes:
-        if connection.gettimeout() is not None:
-            connection.settimeout(max(0.001, deadline - time.monotonic()))
-        return connection.recv(size)
-
-    return read
-
-
-def _has_exited(popen: "subprocess.Popen[bytes]") -> bool:
+def has_exited(popen: "subprocess.Popen[bytes]") -> bool:
     """Return whether a process has ended, without reaping it: the number of its group must stay taken."""
     if hasattr(os, "waitid"):
         with contextlib.suppress(ChildProcessError):

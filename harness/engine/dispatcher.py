@@ -3,7 +3,7 @@
 import contextlib
 import datetime as dt
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -15,7 +15,7 @@ from harness.corpus.case import Case
 from harness.corpus.errors import ModelError
 from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.further import further_of_cell, further_of_question
-from harness.engine.job import OTHER, PATHS, REPEAT, TENSOR_FOLDERS, Demands, declined, job
+from harness.engine.job import OTHER, PATHS, REPEAT, TENSOR_FOLDERS, Demands, budget, declined, job
 from harness.engine.outcome import Asked, Rejected, Unavailable, Unfeedable, Unsupported
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import Queues, TaskQueue
@@ -103,12 +103,9 @@ class Dispatcher(msgspec.Struct, frozen=True, eq=False):
         if not queue.alone:
             if not self.pipeline.questions.awaits(queue.tasks[0]):
                 # One more in advance for each that is given, so that the answers come in time.
-                if len(queue.tasks) > AHEAD:
-                    self.pipeline.questions.awaits(queue.tasks[AHEAD])
+                self._ask_early(itertools.islice(queue.tasks, AHEAD, AHEAD + 1))
                 return False
-            for task in itertools.islice(queue.tasks, 1, AHEAD):
-                with contextlib.suppress(Exception):  # raised again when it is the first one
-                    self.pipeline.questions.awaits(task)
+            self._ask_early(itertools.islice(queue.tasks, 1, AHEAD))
             return True
         # In this order: a question must neither be asked during the task before, nor be overlooked.
         return (
@@ -118,6 +115,12 @@ class Dispatcher(msgspec.Struct, frozen=True, eq=False):
             or self.pipeline.functions.waiting > 0
             or not self.pool.is_quiet(but_for=worker)
         )
+
+    def _ask_early(self, tasks: Iterable[Task]) -> None:
+        """Ask what tasks wait for; one that cannot be read is no fault of the task that is given now."""
+        for task in tasks:
+            with contextlib.suppress(Exception):  # raised again when it is the first one
+                self.pipeline.questions.awaits(task)
 
     def _settle(self, queue: TaskQueue) -> bool:
         """Conclude all tasks of an unusable configuration; return whether there were any."""
@@ -188,6 +191,7 @@ class Dispatcher(msgspec.Struct, frozen=True, eq=False):
             by_reference=isinstance(task, QuestionTask) and task.about.kind is not Kind.PLAYED,
             plays="generate" in message,
         )
+        task.budget = budget(message)
         worker.give(task, message)
         return True
 

@@ -12,7 +12,7 @@ from harness.core.facts import Facts
 from harness.core.policy import Policy
 from harness.core.verdict import Cause, Phase
 from harness.corpus.case import Case
-from harness.corpus.errors import InputError, RefusedError
+from harness.corpus.errors import BoundError, ChangedError, InputError, MisnamedError, RefusedError
 from harness.corpus.scenario import Inapplicable
 from harness.engine.cases import NoCase, NoInput, why_not
 from harness.engine.outcome import (
@@ -79,6 +79,7 @@ def ended(outcome: Outcome, case: Case | None = None) -> Facts:
         case Died():
             phase, how = outcome.phase, "died"
             reason = f"the process died in phase {phase}: {outcome.cause or 'it exited early'}"
+            reason = "; ".join(filter(None, (reason, outcome.left)))
         case Unfeedable():
             phase, how, reason = Phase.RUN, "unfeedable", one_line(outcome.message)
         case Ran():
@@ -100,7 +101,7 @@ def _too_long(outcome: Hung) -> str:
         return f"still at work in phase {phase} at its limit of {limit_s:g} s: {told}; give it more: {higher}"
     reason = f"no end of phase {phase} within {limit_s:g} s; the process was killed"
     long = f", after {outcome.took_s:.3g} s" if outcome.took_s > LONG * limit_s else ""
-    return f"{reason}{long}" + (f"; {told}" if told else "")
+    return "; ".join(filter(None, (f"{reason}{long}", told, outcome.left)))
 
 
 def problem_of(verdict: Unavailable | Rejected) -> str:
@@ -213,12 +214,19 @@ def _after_signature(text: str, start: int) -> int:
 def without_case(found: NoCase) -> Facts:
     """Return the facts of a cell whose model cannot be run."""
     reason = why_not(found)
-    if isinstance(found, Inapplicable):
-        return Facts(ended=Ended(how="declared", message=reason))
-    if isinstance(found, RefusedError):
-        return Facts(phase=Phase.CREATE, no_golden=f"the CPU EP refuses the model: {reason}")
-    if isinstance(found, InputError):
-        return Facts(phase=Phase.CREATE, ended=Ended(how="no_input", message=reason))
-    if isinstance(found, NoInput):
-        return Facts(phase=Phase.RUN, ended=Ended(how="no_input", message=reason))
-    return Facts(phase=Phase.CREATE, ended=Ended(how="broken_model", message=reason))
+    match found:
+        case ChangedError():
+            facts = Facts(ended=Ended(how="changed", message=reason))
+        case Inapplicable() | MisnamedError():
+            facts = Facts(ended=Ended(how="declared", message=reason))
+        case RefusedError():
+            facts = Facts(phase=Phase.CREATE, no_golden=f"the CPU EP refuses the model: {reason}")
+        case BoundError():
+            facts = Facts(phase=Phase.CREATE, no_golden=reason)
+        case InputError():
+            facts = Facts(phase=Phase.CREATE, ended=Ended(how="no_input", message=reason))
+        case NoInput():
+            facts = Facts(phase=Phase.RUN, ended=Ended(how="no_input", message=reason))
+        case _:
+            facts = Facts(phase=Phase.CREATE, ended=Ended(how="broken_model", message=reason))
+    return facts

@@ -35,7 +35,7 @@ def send_on(task: CellTask, record: Record) -> bool:
 
 def with_try(task: CellTask, first: Record, record: Record) -> Record:
     """Return the first record of a cell, with a further try of it."""
-    if record.family is Family.SKIPPED:
+    if record.family in (Family.SKIPPED, Family.MISSING):
         return first
     tried = (*first.elsewhere, Elsewhere(place=record.place, verdict=record.verdict))
     fails = record.family is Family.FAILED

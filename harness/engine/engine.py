@@ -195,7 +195,7 @@ class Engine:
             yield from batch
 
     def batches(self) -> Iterator[list[Event]]:
-        """Yield the same events, all that wait at a time, so that a writer waits for the disk only once."""
+        """Yield the same events, all that wait at a time, so that they are written in one piece."""
         while self._end is None or self._gathered:
             if self._end is None:
                 self._gather()
@@ -289,14 +289,14 @@ class Engine:
     def _calls(self) -> Iterator[_Call]:
         """Yield the calls of the inbox, after waiting for the first or for the next time limit."""
         due = self._pool.next_deadline()
-        with contextlib.suppress(queue.Empty):
-            yield self._inbox.get(timeout=None if due is None else max(0.0, due - time.monotonic()))
-            while True:
-                yield self._inbox.get_nowait()
+        return those_waiting(self._inbox, None if due is None else max(0.0, due - time.monotonic()))
 
     def _on_message(self, number: int, message: Any, at: float) -> bool:
         worker = self._pool.workers.get(number)
-        return worker is not None and self._listener.on_message(worker, message, at)
+        if worker is None:
+            return False
+        worker.process.taken += 1
+        return self._listener.on_message(worker, message, at)
 
     def _on_close(self) -> None:
         self._closing = True
@@ -330,3 +330,17 @@ class _End(msgspec.Struct, frozen=True):
     """The end of the events; ``error`` broke the engine."""
 
     error: BaseException | None
+
+
+def those_waiting(inbox: "queue.SimpleQueue[_Call]", timeout_s: float | None) -> Iterator[_Call]:
+    """Yield what waits in a queue, after waiting for the first for at most so many seconds.
+
+    What comes meanwhile waits for the next time: one agent that never stops must not keep others from their
+    limits.
+    """
+    with contextlib.suppress(queue.Empty):
+        first = inbox.get(timeout=timeout_s)
+        waiting = inbox.qsize()
+        yield first
+        for _ in range(waiting):
+            yield inbox.get_nowait()

@@ -18,6 +18,7 @@ from harness.core.scenario import agent_module
 from harness.corpus.case import Case
 from harness.corpus.generation import Generation
 from harness.corpus.upcast import FLOAT64_BYTES
+from harness.engine.budget import Budget, budget_of
 from harness.engine.further import has_other_inputs
 from harness.engine.task import Kind, Question
 from harness.engine.tensor_files import Tensors
@@ -147,6 +148,11 @@ def piece(case: Case, name: str, offset: int) -> bytes | None:
             return file.read(CHUNK_BYTES)
     except OSError:
         return None
+
+
+def budget(message: Mapping[str, Any]) -> Budget:
+    """Return how many messages about a job, as the agent takes it, may come."""
+    return budget_of(message, CHUNK_BYTES)
 
 
 def declined(declines: Mapping[str, str], job: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness import agent
-from harness.agent import launcher, work
+from harness.agent import launcher, orphans, work
 from harness.agent.frame import BINARY, LINE, MODES
 from harness.agent.hello import PROBE, VARIABLE, hello
 from harness.agent.importer import packed
@@ -97,6 +97,9 @@ class Started(NamedTuple):
         listener: Where it connects to; None if it answers on stdout.
         marker: First word of the report of ``harness.agent.launcher``; empty on this machine.
         by_ssh: Whether ssh reaches it.
+        owner: Value of the variable ``harness.agent.orphans.OWNER`` of all that it starts; empty for one
+            elsewhere, where the launcher looks after that.
+        has_helpers: Whether it starts processes of its own that end after it, as a browser does.
     """
 
     popen: "subprocess.Popen[bytes]"
@@ -107,6 +110,8 @@ class Started(NamedTuple):
     listener: socket.socket | None = None
     marker: str = ""
     by_ssh: bool = False
+    owner: str = ""
+    has_helpers: bool = False
 
 
 def launch(runtime: "Runtime", env: Mapping[str, str], folder: Path) -> Started:
@@ -128,12 +133,13 @@ def launch(runtime: "Runtime", env: Mapping[str, str], folder: Path) -> Started:
         # Below its folder, what a killed browser leaves in temporary folders ends with the process.
         there = {"TMPDIR": str(folder), **env}
         program = javascript.command(runtime, environments.modules(runtime))
-        return _started_here(program, there, folder, lambda opening: opening.encode() + b"\n")
+        started = _started_here(program, there, folder, lambda opening: opening.encode() + b"\n")
+        return started._replace(has_helpers=True)
     if is_local(runtime):
         return launch_here(interpreter(runtime), env, folder)
     # The launcher there sets the variables, and reports on stderr how the agent ended.
     marker = f"ep-harness-{secrets.token_hex(8)}"
-    call = (marker, dict(env), list(_ARGUMENTS), PARENT, BEAT_S)
+    call = (marker, {**env, orphans.OWNER: secrets.token_hex(8)}, list(_ARGUMENTS), PARENT, BEAT_S)
     listener = socket.create_server(("127.0.0.1", 0)) if runtime.channel == SOCKET else None
     port = listener.getsockname()[1] if listener else 0
     # ssh hands its arguments to a shell; a command takes them as they are.
@@ -165,13 +171,14 @@ def launch_here(command: Sequence[str], env: Mapping[str, str], folder: Path) ->
 def _started_here(
     command: Sequence[str], env: Mapping[str, str], folder: Path, preamble: Callable[[str], bytes]
 ) -> Started:
-    token = secrets.token_hex(16)
+    token, owner = secrets.token_hex(16), secrets.token_hex(8)
     return Started(
-        popen=start_process(command, env, folder),
+        popen=start_process(command, {**env, orphans.OWNER: owner}, folder),
         folder=folder,
         token=token,
         modes=MODES,
         preamble=preamble(hello(token)),
+        owner=owner,
     )
 
 
@@ -235,8 +242,8 @@ def agent_source() -> str:
 
 
 def _launcher_source() -> str:
-    """Return a source that defines ``module``, the launcher, after the module that it imports."""
-    files = {module.__name__: str(module.__file__) for module in (work, launcher)}
+    """Return a source that defines ``module``, the launcher, after the modules that it imports."""
+    files = {module.__name__: str(module.__file__) for module in (work, orphans, launcher)}
     sources = [(name, Path(file).read_text(encoding="utf-8")) for name, file in files.items()]
     return _MODULES.format(sources=sources)
 

@@ -8,11 +8,9 @@ import msgspec
 from harness.core.errors import UsageError, one_line
 from harness.core.own_error import own_error
 from harness.core.verdict import Cause, Phase
-from harness.corpus.case import Case
 from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.early_end import problem_of
 from harness.engine.events import Event, Noted, TargetReady, Warned
-from harness.engine.job import piece
 from harness.engine.messages import (
     After,
     Envelope,
@@ -169,8 +167,7 @@ class Listener:
             case PieceNeeded():
                 # An agent elsewhere does not have the model yet.
                 case = next(self.pipeline.case(task) for task in worker.in_flight if id(task) == message.job)
-                content = piece(case, message.name, message.offset) if isinstance(case, Case) else None
-                worker.send_piece(message.job, message.name, message.offset, content)
+                worker.send_piece(message.job, message.name, message.offset, case)
             case JobResult():
                 worker.result = _outcome(worker, message.result)
                 worker.enter(Phase.TEARDOWN, at)
@@ -184,7 +181,8 @@ class Listener:
         process = worker.count(after, at)
         if isinstance(outcome, Ran):
             timings = {**outcome.timings_ms, "teardown": after.teardown_ms}
-            outcome = msgspec.structs.replace(outcome, timings_ms=timings, process=process)
+            replaced = f"the process was replaced: {one_line(after.sick, 200)}" if after.sick else ""
+            outcome = msgspec.structs.replace(outcome, timings_ms=timings, process=process, teardown=replaced)
         elif isinstance(outcome, Unsupported):
             outcome = msgspec.structs.replace(outcome, process=process)
         elif isinstance(outcome, Raised):
@@ -305,8 +303,11 @@ def _outcome(worker: Worker, result: Result) -> Ending:
 
 def _check_job(worker: Worker, message: JobMessage) -> None:
     if isinstance(message, PieceNeeded):
-        if all(message.job != id(task) for task in worker.in_flight):
+        task = next((task for task in worker.in_flight if message.job == id(task)), None)
+        if task is None:
             raise ProtocolError("it asked for a model that it was not given")
+        if task.budget is not None:
+            task.budget.need()
     elif not worker.in_flight or message.job != id(worker.in_flight[0]):
         raise ProtocolError("it sent a message about a model that it does not run")
     elif isinstance(message, JobDone):
@@ -314,3 +315,5 @@ def _check_job(worker: Worker, message: JobMessage) -> None:
             raise ProtocolError("it was done with a model without a result")
     elif worker.result is not None:
         raise ProtocolError("it went on with a model after the result")
+    elif isinstance(message, PhaseEntered) and (budget := worker.in_flight[0].budget) is not None:
+        budget.enter(message.phase)

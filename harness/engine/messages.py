@@ -127,6 +127,7 @@ class _Result(_Table, frozen=True, kw_only=True, tag_field="status"):
         names: Of the session's outputs.
         outputs: For each data set that was run the outputs in wire form.
         other: Those of a run with other inputs, between two of the only data set.
+        other_error: What that run raised instead.
         second: Those of a second run of the first data set, if they differ.
         providers, providers_after: Of the session, before and after its runs.
         declined: Why a model could not be converted.
@@ -140,6 +141,7 @@ class _Result(_Table, frozen=True, kw_only=True, tag_field="status"):
     names: Names | None = None
     outputs: Annotated[list[Values], msgspec.Meta(max_length=MOST_ITEMS)] | None = None
     other: Values | None = None
+    other_error: Text = ""
     second: Values | None = None
     providers: Names | None = None
     providers_after: Names | None = None

@@ -6,6 +6,7 @@ import msgspec
 
 from harness.core.cell import Cell
 from harness.core.facts import CPU_PROVIDER, Facts, facts_for_other_inputs
+from harness.core.lru_cache import LruCache
 from harness.core.missing import Need, missing
 from harness.core.precision import AS_IS
 from harness.core.scenario import GENERATE, PLAIN
@@ -15,14 +16,17 @@ from harness.corpus.revealed import hidden
 from harness.corpus.zeroed import may_be_zeroed
 from harness.engine.agreed import goldens_of, with_agreement
 from harness.engine.cases import Cases
+from harness.engine.early_end import clean_error, tells_no_memory
 from harness.engine.evidence import Evidence, Rule, rule_of
 from harness.engine.inquiry import Answer, Inquiry, broken_of
 from harness.engine.measure import measure, with_generation, with_unnoticed
 from harness.engine.other_inputs import (
+    Goldens,
     differs_for_others,
     judges_others,
     judging_goldens,
     outcome_of_others,
+    with_error_of_others,
     with_others,
 )
 from harness.engine.outcome import Died, Hung, Raised, Ran
@@ -30,6 +34,9 @@ from harness.engine.references import References
 from harness.engine.task import HOME, Kind, Question
 from harness.golden.golden import Golden
 from harness.plan.plan import Plan
+
+_RULES = 64
+"""Rules that are kept: a cell needs its rule several times, most often in a row."""
 
 Judged = Ran | Raised | Died | Hung
 """Outcomes whose verdict needs answers of the CPU provider."""
@@ -50,12 +57,18 @@ class _Asking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NextStep(msgspec.Struct, frozen=True):
-    """Measures outcomes, and finds what has to be asked first; ``needs`` is what may be asked at all."""
+    """Measures outcomes, and finds what has to be asked first.
+
+    Attributes:
+        needs: What may be asked at all.
+        rules: Those of the cells that were judged last: id of a cell and digest of its case -> rule.
+    """
 
     plan: Plan
     cases: Cases
     references: References
     needs: frozenset[Need] = frozenset(Need)
+    rules: LruCache[tuple[str, str], Rule] = msgspec.field(default_factory=lambda: LruCache(_RULES))
 
     @property
     def _inquiry(self) -> Inquiry:
@@ -68,7 +81,7 @@ class NextStep(msgspec.Struct, frozen=True):
         is the model in the form that the cell runs, ``case`` the same, loaded.
         """
         provider = self.plan.target(cell.target).provider[0]
-        rule = rule_of(self.plan, cell, case)
+        rule = self.rule(cell, case)
         if about.scenario == GENERATE:
             rule = msgspec.structs.replace(rule, generation=self.cases.generation(case))
         evidence = self._goldens(about, case, rule) if isinstance(outcome, Ran) else Evidence()
@@ -88,7 +101,7 @@ class NextStep(msgspec.Struct, frozen=True):
             return settled
         facts, evidence = settled
         facts = with_agreement(facts, case, outcome, evidence, rule)
-        if isinstance(outcome, Ran) and outcome.other is not None and rule.generation is None:
+        if isinstance(outcome, Ran) and _ran_others(outcome) and rule.generation is None:
             return self._with_others(asking, evidence, outcome, facts)
         return with_generation(facts, case, outcome, evidence, rule)
 
@@ -126,9 +139,18 @@ class NextStep(msgspec.Struct, frozen=True):
             # After the usual last question no value need be compared again.
             facts = with_unnoticed(facts, evidence) if need is Need.ZEROED else measured(evidence)
 
+    def rule(self, cell: Cell, case: Case) -> Rule:
+        """Return what a cell is measured and judged by; ``case`` is its model in the form that it runs."""
+        key = (cell.id, case.digest)
+        rule = self.rules.get(key)
+        if rule is None:
+            rule = rule_of(self.plan, cell, case)
+            self.rules.put(key, rule, 0)
+        return rule
+
     def goldens(self, about: Question, cell: Cell, case: Case) -> Sequence[NamedValues]:
         """Return the right outputs of each data set of a cell that has been measured; empty if unknown."""
-        evidence = self._goldens(about, case, rule_of(self.plan, cell, case))
+        evidence = self._goldens(about, case, self.rule(cell, case))
         return () if isinstance(evidence, Question) else goldens_of(case, evidence)
 
     def _with_others(self, first: _Asking, known: Evidence, outcome: Ran, facts: Facts) -> Facts | Question:
@@ -139,7 +161,7 @@ class NextStep(msgspec.Struct, frozen=True):
         case, rule = first.case, first.rule
         own = self.references.find(first.about.for_golden(), case)
         right = own.other if own is not None else ()
-        if right and not differs_for_others(case, right, outcome.other or ()):
+        if right and not outcome.other_error and not differs_for_others(case, right, outcome.other or ()):
             return facts
         if not judges_others(facts, case, rule.policy):
             return facts
@@ -154,6 +176,9 @@ class NextStep(msgspec.Struct, frozen=True):
         askable = frozenset[Need]() if rule.policy.converted else first.askable - {Need.ZEROED, Need.PLAYED}
         asking = msgspec.structs.replace(first, about=about, case=others, askable=askable)
         goldens = judging_goldens(known, evidence)
+        if outcome.other_error:
+            asked = msgspec.structs.replace(first, about=about, case=others)
+            return self._with_error(asked, facts, clean_error(outcome.other_error, case.model_path), goldens)
 
         def measured(evidence: Evidence) -> Facts:
             found = measure(run, others, evidence, rule, facts.provider)
@@ -161,6 +186,14 @@ class NextStep(msgspec.Struct, frozen=True):
 
         settled = self._settle(asking, evidence, measured, facts_for_other_inputs)
         return settled if isinstance(settled, Question) else settled[0]
+
+    def _with_error(self, others: _Asking, facts: Facts, error: str, goldens: Goldens) -> Facts | Question:
+        """Return facts with the error that the EP raises for other inputs."""
+        undefined = self._inquiry.ask(Need.UNDEFINED, others.about, others.cell, others.case, others.rule)
+        if isinstance(undefined, Question):
+            return undefined
+        excused = "undefined by ONNX" if undefined else "out of memory" if tells_no_memory(error) else ""
+        return with_error_of_others(facts, error, goldens, excused)
 
     def _goldens(self, about: Question, case: Case, rule: Rule) -> Evidence | Question:
         """Return the golden; of a converted model also that of the given model."""
@@ -203,6 +236,10 @@ class NextStep(msgspec.Struct, frozen=True):
         if may_be_zeroed(case) and cell.axis("scenario") == PLAIN:
             needs.add(Need.ZEROED)
         return frozenset(needs)
+
+
+def _ran_others(outcome: Ran) -> bool:
+    return outcome.other is not None or bool(outcome.other_error)
 
 
 def _with(evidence: Evidence, need: Need, answer: Answer) -> Evidence:

@@ -3,7 +3,7 @@
 import msgspec
 
 from harness.agent.other_inputs import other_inputs
-from harness.core.decide import decide
+from harness.core.decide import verdict_of
 from harness.core.errors import one_line
 from harness.core.facts import Facts
 from harness.core.other_check import OtherCheck
@@ -75,7 +75,7 @@ def judges_others(facts: Facts, case: Case, policy: Policy) -> bool:
         return False
     if not (placement.ep_nodes or placement.is_unknown or facts.is_cpu):
         return False
-    return decide(facts, policy).verdict.family in {Family.PASSED, Family.UNTESTED}
+    return verdict_of(facts, policy).family in {Family.PASSED, Family.UNTESTED}
 
 
 def differs_for_others(case: Case, right: NamedValues, found: NamedValues) -> bool:
@@ -156,6 +156,17 @@ def with_others(
         with_details(row, stale=True) if owner.get(row.name, row.name) in stale else row for row in rows
     )
     return msgspec.structs.replace(facts, other=marked, other_check=check)
+
+
+def with_error_of_others(facts: Facts, error: str, goldens: Goldens, excused: str) -> Facts:
+    """Return facts of a cell whose provider raises an error for other inputs.
+
+    It is the provider's own if the CPU provider computes them; ``excused`` is why it is not nevertheless.
+    """
+    excused = excused if goldens.other else "by the CPU EP, too"
+    if excused:
+        return _unchecked(facts, f"refused, {excused}: {error}")
+    return msgspec.structs.replace(facts, other_check=OtherCheck(error=error))
 
 
 def _unchecked(facts: Facts, why: str) -> Facts:

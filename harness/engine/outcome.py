@@ -49,11 +49,12 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         outputs: For each data set the outputs by name.
         other: Outputs for other inputs, which ``harness.agent.other_inputs`` makes; None without such a run.
+        other_error: What the run with other inputs raised; empty if nothing.
         second: Outputs of another run of the first data set, if they differ from the first run's; of
             several those furthest from it.
         providers_changed: The session's providers before and after the run, if they differ.
         timings_ms: ``create``, ``first_run`` and, once known, ``teardown``.
-        teardown: How the process died or hung in teardown, after the result; empty if it did not.
+        teardown: How the process died or hung in teardown, after the result, or why it was replaced then.
         process: The process as it was afterwards; None if it did not outlive the session.
         generated: What the scenario ``generate`` has besides; of declined data sets the outputs are empty.
         graph: The optimized model without its weights, if that was asked for.
@@ -63,6 +64,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     placement: Placement
     timings_ms: dict[str, float]
     other: NamedValues | None = None
+    other_error: str = ""
     second: NamedValues | None = None
     providers_changed: str = ""
     printed: str = ""
@@ -132,11 +134,15 @@ class Unfeedable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Died(msgspec.Struct, frozen=True, kw_only=True):
-    """The process died: ``cause`` is a signal's name or an exit code."""
+    """The process died: ``cause`` is a signal's name or an exit code.
+
+    ``left`` tells which processes it left behind; empty without any.
+    """
 
     phase: Phase
     cause: str
     printed: str = ""
+    left: str = ""
 
 
 class Hung(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,6 +152,7 @@ class Hung(msgspec.Struct, frozen=True, kw_only=True):
         at_work: Whether it still worked, so that it may only be slow.
         told: What it did in the last part of the limit; empty if nobody looked.
         took_s: Seconds of the phase by the clock; a limit grows with the time that other programs took.
+        left: As in ``Died``.
     """
 
     phase: Phase
@@ -154,6 +161,7 @@ class Hung(msgspec.Struct, frozen=True, kw_only=True):
     at_work: bool = False
     told: str = ""
     took_s: float = 0.0
+    left: str = ""
 
 
 class Unavailable(msgspec.Struct, frozen=True, kw_only=True):
@@ -253,6 +261,7 @@ def _ran(result: Completed, tensors: Tensors, facts: Observations, asked: Asked 
             for index, values in enumerate(outputs)
         ),
         other=None if result.other is None else _named(names, result.other, tensors),
+        other_error=result.other_error,
         second=None if result.second is None else _named(names, result.second, tensors),
         placement=Placement(**msgspec.structs.asdict(placement)),
         providers_changed="" if before == after else f"{', '.join(before)} became {', '.join(after)}",

@@ -138,6 +138,7 @@ def lost_reason(worker: Worker, end: Died | Hung) -> str:
 def with_teardown(outcome: Ending, end: Died | Hung) -> Ending:
     """Return a result that arrived before the process died, with a note of that."""
     how = (end.cause or "it exited") if isinstance(end, Died) else f"no end within {end.limit_s:g} s"
+    how = "; ".join(filter(None, (how, end.left)))
     if isinstance(outcome, Raised):
         return msgspec.structs.replace(outcome, sick=f"in teardown, {how}")
     if not isinstance(outcome, Ran):

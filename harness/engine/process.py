@@ -15,6 +15,7 @@ from typing import Any
 
 from harness.agent.frame import ChangedError, NoFrameError, framed, pieces
 from harness.agent.launcher import exit_cause, sign_of_life
+from harness.agent.orphans import end_orphans
 from harness.agent.work import Work, work_of
 from harness.core.errors import one_line
 from harness.engine.connection import Connection, Greeting, GreetingError
@@ -29,6 +30,7 @@ The object in it makes it unlike anything that a process can send."""
 UNREADABLE = "it sent what cannot be read"
 GARBAGE = "something wrote into the stream of the agent's messages"
 CHANGED = "a message did not arrive as the agent sent it; channel 'line' is for what changes bytes"
+FAILED_TWICE = "it sent `failed`, and went on"
 WENT_ON = "it closed the stream of its messages, and did not end"
 
 CONNECTION_FAILED = 255
@@ -47,6 +49,13 @@ LONGEST_SIGN = 4096
 LOOK_S = 0.02
 """Seconds between two looks whether all processes of a command have ended."""
 
+MOST_WAITING = 512
+"""Messages of an agent that may wait for the engine before the next one is read. One that ends all jobs that
+it holds sends three for each."""
+
+MOST_WAITING_BYTES = 64 << 20
+"""The same in bytes, beside the message that exceeds it."""
+
 FROM_OUTSIDE = "SIGTERM"
 """How an agent ends that a person or a scheduler stops: no program sends this signal to itself."""
 
@@ -62,6 +71,8 @@ class AgentProcess:
         """Whether the connection was lost, which is no evidence about the model. Set by ``wait``."""
         self.error = ""
         """What ended the agent, in its own words; empty if it sent none."""
+        self.left: list[str] = []
+        """Names of the processes that it left behind, and that were ended. Set by ``wait``."""
         self._started = started
         self._popen = started.popen
         self._last_printed = ""
@@ -69,6 +80,10 @@ class AgentProcess:
         self._opened = threading.Event()
         """Set once the agent has greeted, or the stream has ended."""
         self._outgoing: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.taken = 0
+        """Messages that the engine has taken; written by its thread alone."""
+        self._delivered = self._delivered_bytes = 0
+        self._is_over = False
         self._problem = ""
         self._tells_life = False
         """Whether its launcher has given a sign of life, as it does where it can."""
@@ -114,7 +129,8 @@ class AgentProcess:
 
     def _send_all(self, mode: str) -> None:
         while (messages := self._outgoing.get()) is not ENDED:
-            for piece in pieces(framed(message, mode) for message in messages):
+            made = (message() if callable(message) else message for message in messages)
+            for piece in pieces(framed(message, mode) for message in made):
                 self._connection.write(piece)
 
     def _receive(self, deliver: Callable[[Any], None]) -> None:
@@ -124,9 +140,13 @@ class AgentProcess:
             self._opened.set()
             for message in self._connection.messages():
                 if isinstance(message, tuple) and message[:1] == (FAILED,):
-                    self.error = one_line(" ".join(map(str, message[1:])))
-                else:
-                    deliver(message)
+                    if self.error:
+                        self._refuse(FAILED_TWICE)
+                        break
+                    self.error = one_line(" ".join(map(str, message[1:]))) or FAILED
+                    continue
+                self._wait_for_room(self._connection.message_bytes)
+                deliver(message)
         except (OSError, EOFError):
             pass  # the process has ended: exit code and output explain more than the stream
         except GreetingError as error:
@@ -141,11 +161,27 @@ class AgentProcess:
         self._outgoing.put(ENDED)
         deliver(ENDED)
 
+    def _wait_for_room(self, nbytes: int) -> None:
+        """Wait until the engine has taken so much that one more message may wait for it.
+
+        So a flood fills the agent's pipe, and not the harness's memory.
+        """
+        while not self._is_over:
+            waiting = self._delivered - self.taken
+            if waiting <= 0:
+                self._delivered_bytes = 0
+            if waiting < MOST_WAITING and self._delivered_bytes < MOST_WAITING_BYTES:
+                break
+            time.sleep(LOOK_S)
+        self._delivered += 1
+        self._delivered_bytes += nbytes
+
     def send(self, *messages: Any) -> None:
         """Queue messages, the agent's configuration first.
 
         Never blocks, whatever the process is busy with; a message to an ended process is lost. Several at
-        once cost less: each call wakes the thread that sends, which can take longer than sending.
+        once cost less: each call wakes the thread that sends, which can take longer than sending. A function
+        makes its message when its turn comes, so that a large one takes no memory while others wait.
         """
         self._outgoing.put(messages)
 
@@ -154,6 +190,7 @@ class AgentProcess:
 
         A command that leads elsewhere is asked first, and has ``TERMINATE_S`` for that.
         """
+        self._is_over = True
         # Not poll(), which would reap an ended process and free the number of its group: a child that it
         # left can hold its pipe open.
         if self._popen.returncode is not None:
@@ -228,6 +265,8 @@ class AgentProcess:
             self.kill()
             code = self._popen.wait()
         self._end_group()
+        self._end_orphans()
+        self._is_over = True
         self._last_printed = self.printed()
         shutil.rmtree(self._started.folder, ignore_errors=True)
         _running.discard(self)
@@ -247,6 +286,12 @@ class AgentProcess:
             while has_group(self._popen) and time.monotonic() < deadline:
                 time.sleep(LOOK_S)
         kill_group(self._popen)
+
+    def _end_orphans(self) -> None:
+        """End what it has left in sessions of their own, such as a daemon of the provider."""
+        if self._started.owner:
+            left = end_orphans(self._started.owner)
+            self.left = [] if self._started.has_helpers else left
 
     def _cause(self, code: int) -> str:
         """Return how it ended, from its exit code or from the report of the launcher elsewhere."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from harness.agent.orphans import told
 from harness.core.errors import one_line
 from harness.engine.admission import Admission
 from harness.engine.configuration import HERE, Configuration, configured_at
@@ -51,6 +52,7 @@ class ProcessPool:
         self.spares = Spares(self.launch)
         self._processes = processes
         self._on_message = on_message
+        self._warn = warn
         self._admission = Admission(processes, warn)
         self._started = 0
         self._leaving: dict[int, tuple[Worker, threading.Thread]] = {}
@@ -250,11 +252,18 @@ class ProcessPool:
             worker.process.wait()
             worker.tensors.remove()
             worker.slot.release()
+            self._tell_left(worker)
             then()
 
         thread = threading.Thread(target=wait, daemon=True)
         self._leaving[worker.number] = worker, thread
         thread.start()
+
+    def _tell_left(self, worker: Worker) -> None:
+        """Name what a process has left behind that ended in its turn: no cell's record has it."""
+        if worker.process.left:
+            name = "a spare process" if worker.queue is None else f"target {worker.queue.name}: a process"
+            self._warn(f"{name} ended, and {told(worker.process.left)}")
 
     def on_gone(self, worker: Worker) -> None:
         """Forget a removed worker whose process has ended."""
@@ -283,6 +292,7 @@ class ProcessPool:
             thread.join(max(0.0, deadline - time.monotonic()))
         for worker in self.workers.values():
             worker.slot.release()
+            self._tell_left(worker)
         self.fleet.close()
         self._tensors.close()
         self._scratch.cleanup()

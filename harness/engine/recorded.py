@@ -78,7 +78,7 @@ def record_of(
         attempt=attempt.number,
         process=attempt.process,
         place=attempt.place,
-        content=None if case is None else _content(case),
+        content=None if case is None else content_of(case),
         model_digest="" if given is None else given.model_digest,
         **fields,
     )
@@ -91,7 +91,8 @@ def with_speed_of(generation: Generation | None, verdict: Verdict) -> Generation
     return msgspec.structs.replace(generation, speed=None)
 
 
-def _content(case: Case) -> ModelContent:
+def content_of(case: Case) -> ModelContent:
+    """Return the operators and inputs of a model, as its record has them."""
     return ModelContent(
         opsets=case.facts.opsets,
         ops=case.facts.op_types,

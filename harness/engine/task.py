@@ -9,6 +9,7 @@ import msgspec
 from harness.core.cell import Cell
 from harness.core.precision import AS_IS, made_for
 from harness.core.scenario import PLAIN, SCENARIOS, session_of
+from harness.engine.budget import Budget
 from harness.engine.events import Finished
 from harness.engine.outcome import Asked
 from harness.plan.target import Runtime
@@ -131,6 +132,7 @@ class _Handed(msgspec.Struct, kw_only=True, dict=True):
         expected_ms: Time that it took in an earlier run; 0 if unknown.
         nbytes: Size of its inputs, once a worker has them.
         asked: What its result must have, once a worker has it.
+        budget: How many messages about it may come, likewise.
         place: The place that runs it; empty if its target has none.
         only: The only place that may run it; empty for any.
         avoid: A place that may not run it; empty for none.
@@ -142,6 +144,7 @@ class _Handed(msgspec.Struct, kw_only=True, dict=True):
     expected_ms: float = 0.0
     nbytes: int = 0
     asked: Asked | None = None
+    budget: Budget | None = None
     place: str = ""
     only: str = ""
     avoid: str = ""

@@ -12,6 +12,7 @@ has no name any more, and the agent has no descriptor of it.
 
 import contextlib
 import shutil
+import stat
 import tempfile
 import weakref
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import Any
 import filelock
 
 from harness.agent.errors import UnfeedableError
+from harness.agent.system import is_closed_to_others
 from harness.agent.tensor_files import FILE_FROM, TensorFiles, contents
 from harness.core.value import BITS, STRING, Sequence, Tensor, Value, from_wire, to_wire
 
@@ -74,8 +76,9 @@ class Tensors(TensorFiles):
 class TensorHome:
     """The folder of one run, in memory if possible, in which its workers have theirs.
 
-    A killed run leaves its folder, which takes memory. The next run deletes folders whose lock is free: a
-    lock ends with its process.
+    A killed run leaves its folder, which takes memory. The next run of the same user deletes folders whose
+    lock is free: a lock ends with its process. Folders of other users, to which links may lead, are not even
+    looked into.
     """
 
     def __init__(self) -> None:
@@ -108,9 +111,13 @@ def _open_home() -> tuple[Path, filelock.BaseFileLock]:
     _sweep()
     new = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=MEMORY))
     lock = filelock.FileLock(new / "lock", timeout=0, thread_local=False)
-    lock.acquire()
-    # Other runs look for this name, and must find the lock taken.
-    return new.rename(MEMORY / new.name.removeprefix(".")), lock
+    try:
+        lock.acquire()
+        # Other runs look for this name, and must find the lock taken. Another user may have taken the name.
+        return new.rename(MEMORY / new.name.removeprefix(".")), lock
+    except OSError:
+        _close_home(new, lock)
+        raise
 
 
 def _close_home(folder: Path, lock: filelock.BaseFileLock) -> None:
@@ -121,8 +128,8 @@ def _close_home(folder: Path, lock: filelock.BaseFileLock) -> None:
 def _sweep() -> None:
     """Delete the folders of runs that have ended."""
     for folder in MEMORY.glob(f"{PREFIX}*"):
-        with contextlib.suppress(OSError):  # it is locked, or belongs to another user
-            if (folder / "lock").is_file() and not folder.is_symlink():
+        with contextlib.suppress(OSError):  # it is locked, or gone
+            if is_closed_to_others(folder) and stat.S_ISREG((folder / "lock").lstat().st_mode):
                 with filelock.FileLock(folder / "lock", timeout=0):
                     shutil.rmtree(folder, ignore_errors=True)
 

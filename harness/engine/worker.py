@@ -5,10 +5,15 @@ import time
 from collections import deque
 from typing import Any
 
+import msgspec
+
+from harness.agent.orphans import told
 from harness.core.record import ProcessState
 from harness.core.verdict import Phase
+from harness.corpus.case import Case
 from harness.engine.configuration import Configuration
 from harness.engine.device import NO_SLOT, Slot
+from harness.engine.job import piece
 from harness.engine.launch import is_local
 from harness.engine.messages import After
 from harness.engine.outcome import Died, Ending, Hung
@@ -251,11 +256,22 @@ class Worker:
             self.process.send(*self._unsent)
             self._unsent = []
 
-    def send_piece(self, job: int, name: str, offset: int, content: bytes | None) -> None:
-        """Send a piece of a model's file; None if it cannot be read. The limit of the phase starts anew."""
+    def send_piece(self, job: int, name: str, offset: int, case: object) -> None:
+        """Send a piece of a model's file, read when its turn comes; None if it cannot be read.
+
+        The limit of the phase starts anew.
+        """
         if not self.result and self.phase is Phase.CREATE:
             self.enter(Phase.CREATE)
-        self.process.send(("model", job, name, offset, content))
+        self.process.send(
+            lambda: (
+                "model",
+                job,
+                name,
+                offset,
+                piece(case, name, offset) if isinstance(case, Case) else None,
+            )
+        )
 
     def count(self, after: After, at: float) -> ProcessState:
         """Count a session; return its number and the memory left. Enough of either retires the worker."""
@@ -319,11 +335,13 @@ class Worker:
     def wait(self) -> Hung | Died:
         """Return how its process ended."""
         cause = self.process.wait()
+        left = told(self.process.left)
         self.tensors.remove()
-        # A child that outlives a dead process can hold its pipe open, so that only the limit shows its end.
+        # On Windows a child that outlives a dead process can hold its pipe open: the limit shows the end.
         if self._hung is not None and (os.name != "posix" or cause == "SIGKILL"):
-            return self._hung
-        return Died(phase=self.phase, cause=cause or self.process.error, printed=self.process.printed())
+            return msgspec.structs.replace(self._hung, left=left)
+        printed = self.process.printed()
+        return Died(phase=self.phase, cause=cause or self.process.error, printed=printed, left=left)
 
 
 class Pace:

@@ -6,11 +6,13 @@ tells their models by number; the suite of the run makes them again.
 
 from collections import deque
 from collections.abc import Collection, Iterator
+from io import BytesIO
 from pathlib import Path
 
 import msgspec
 
 from harness.core.cell import Cell
+from harness.core.reading import MOST_FILE, read_regular
 from harness.core.record import SCHEMA, ProcessState, Record
 from harness.core.verdict import Verdict
 from harness.core.writing import writing
@@ -92,7 +94,7 @@ def earlier_of_all(folder: Path, kept: Collection[Record], record: Record) -> tu
     known = {one.cell for one in kept}
     unkept: list[Record] = []
     seed = read_state(folder).seed
-    for line in (folder / HISTORIES).read_bytes().splitlines():
+    for line in BytesIO(read_regular(folder / HISTORIES, MOST_FILE)):
         try:
             history = msgspec.json.decode(line, type=History)
         except msgspec.DecodeError:

@@ -1,13 +1,13 @@
 """`fuzz.json` of a run folder: what a later session needs to go on, and the totals of what was not kept."""
 
-import os
 from pathlib import Path
 
 import msgspec
 
 from harness.core.cell import AXIS_DEFAULTS, Cell, parse_cell_id
 from harness.core.errors import UsageError, one_line
-from harness.core.writing import writing
+from harness.core.reading import MOST_FILE, read_regular
+from harness.core.writing import write_aside, writing
 from harness.corpus.fuzz import GENERATOR
 from harness.run.run_folder import PLAN
 
@@ -45,27 +45,27 @@ def write_state(folder: Path, state: State) -> None:
     Raises:
         UsageError: It cannot be written.
     """
-    fresh = folder / f"{FILE}.new"
     with writing(folder / FILE):
-        fresh.write_bytes(msgspec.json.format(msgspec.json.encode(state)) + b"\n")
-        os.replace(fresh, folder / FILE)  # noqa: PTH105 - replaces on Windows too
+        write_aside(folder / FILE, msgspec.json.format(msgspec.json.encode(state)) + b"\n")
 
 
 def planned_cells(folder: Path) -> tuple[Cell, ...]:
-    """Return the cells of the plan in a run folder.
+    """Return the cells of the plan in a run folder, at the axes that fuzzing has.
+
+    A plan with other axes, which only somebody else can have written, then differs from that of ``run.json``.
 
     Raises:
         UsageError: It cannot be read.
     """
     path = folder / PLAN
     try:
-        ids = path.read_text(encoding="ascii").splitlines()
+        ids = read_regular(path, MOST_FILE).decode("ascii").splitlines()
         parts = [parse_cell_id(one) for one in ids]
     except (OSError, ValueError) as error:
         raise UsageError.at(path, f"cannot be read: {one_line(error)}") from error
     return tuple(
-        Cell(suite=suite, model=model, target=target, axes=tuple(sorted((AXIS_DEFAULTS | axes).items())))
-        for suite, model, target, axes in parts
+        Cell(suite=suite, model=model, target=target, axes=tuple(sorted(AXIS_DEFAULTS.items())))
+        for suite, model, target, _ in parts
     )
 
 
@@ -77,7 +77,7 @@ def read_state(folder: Path) -> State:
     """
     path = folder / FILE
     try:
-        state = msgspec.json.decode(path.read_bytes(), type=State)
+        state = msgspec.json.decode(read_regular(path, MOST_FILE), type=State)
     except OSError as error:
         what = f"cannot be read: {error.strerror}"
         raise UsageError.at(path, what, "begin anew, without --resume") from error

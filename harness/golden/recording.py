@@ -9,6 +9,7 @@ import datetime as dt
 import hashlib
 import importlib.metadata
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,9 @@ from typing import Literal
 import msgspec
 
 from harness.core.errors import UsageError, one_line
+from harness.core.reading import MOST_FILE, open_regular, read_regular
 from harness.core.value import NamedValues
+from harness.core.writing import write_aside
 from harness.corpus.case import SEED, Case
 from harness.corpus.data_sets import GENERATED
 from harness.corpus.port import ValueType
@@ -156,7 +159,7 @@ class Recorder:
             models=tuple(sorted(self._models, key=lambda one: one.folder)),
         )
         with _file_errors_of_use(self._folder):
-            (self._folder / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(recording)))
+            write_aside(self._folder / MANIFEST, msgspec.json.format(msgspec.json.encode(recording)))
 
 
 def read_recording(folder: Path) -> Recording:
@@ -167,7 +170,7 @@ def read_recording(folder: Path) -> Recording:
     """
     path = folder / MANIFEST
     try:
-        recording = msgspec.json.decode(path.read_bytes(), type=Recording)
+        recording = msgspec.json.decode(read_regular(path, MOST_FILE), type=Recording)
     except FileNotFoundError as error:
         what = "no such file: this is not a recording, or an incomplete one"
         hint = "ep-harness golden record MATRIX --out DIR makes one"
@@ -235,5 +238,5 @@ def _write(home: Path, case: Case, values: dict[str, bytes]) -> dict[str, str]:
 
 
 def _digest(path: Path) -> str:
-    with path.open("rb") as file:
+    with open_regular(path, sys.maxsize) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

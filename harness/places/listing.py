@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from harness.core.errors import UsageError, one_line
+from harness.core.reading import read_regular
 from harness.plan.places import Place, Places, places_of_json
 from harness.runtimes.process_group import kill_group
 
@@ -25,8 +26,7 @@ def list_places(places: Places, target: str) -> tuple[Place, ...]:
     if places.file is not None:
         where = f"{places.file} (places of {target})"
         try:
-            with Path(places.file).open("rb") as file:
-                data = file.read(MOST_BYTES)
+            data = read_regular(Path(places.file), MOST_BYTES)
         except OSError as error:
             what = f"it cannot be read: {one_line(error.strerror or error)}"
             raise UsageError.at(where, what) from error

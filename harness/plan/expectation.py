@@ -81,7 +81,7 @@ def open_condition(target: str, condition: str) -> str:
 
 
 def is_expected(expectation: Expectation | None, verdict: Verdict) -> bool:
-    """Return whether a verdict is as expected; without an expectation, whether it is no failure.
+    """Return whether a verdict is as expected; without an expectation, whether it is there and no failure.
 
     A cell of which nothing was tried is never unexpected. A target that must be there is ``required``.
     """
@@ -89,4 +89,4 @@ def is_expected(expectation: Expectation | None, verdict: Verdict) -> bool:
         return True
     if expectation is not None:
         return verdict in expectation.verdicts
-    return verdict.family is not Family.FAILED
+    return verdict.family not in (Family.FAILED, Family.MISSING)

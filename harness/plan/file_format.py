@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from harness.core.model_settings import ModelSettings
+from harness.core.model_settings import ModelSettings, Size
 from harness.core.precision import AS_IS, CONVERSIONS
 from harness.core.structure import OPTION
 from harness.core.work import WORK_LIMIT
@@ -23,12 +23,24 @@ from harness.plan.scenarios import Scenario, Scenarios
 from harness.plan.selector import OneOrMore, Scalar, SelectorTable, Text, Texts
 from harness.plan.tolerance_entry import ToleranceItem
 
+_MOST_MIB = 1 << 24
+"""16 TiB, in MiB."""
+
 _PRECISIONS = (AS_IS, *CONVERSIONS)
 _Precision = Annotated[
     str,
     Meta(
         pattern=rf"^({'|'.join(_PRECISIONS)}|ep:.+)$",
         description=f"{', '.join(_PRECISIONS)} or ep:<mode>",
+    ),
+]
+
+
+_TargetName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]{1,200}$",
+        description="a unique name of one line, up to 200 characters, which every cell's id has",
     ),
 ]
 
@@ -71,7 +83,7 @@ class ModelsTable(msgspec.Struct, kw_only=True):
     ] = []
     exclude: Annotated[list[Text], Meta(description="Globs on suite/model that leave the plan.")] = []
     dimensions: Annotated[
-        dict[Text, Annotated[int, Meta(ge=0)]],
+        dict[Text, Size],
         Meta(description="Symbolic dimension -> its length, for models whose inputs are generated."),
     ] = {}
 
@@ -150,11 +162,12 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
 class RenewAfter(msgspec.Struct, frozen=True, kw_only=True):
     """When a fresh process replaces one that has served enough."""
 
-    sessions: Annotated[int, Meta(ge=1, description="After so many sessions.")] = 5000
+    sessions: Annotated[int, Meta(ge=1, le=1_000_000_000, description="After so many sessions.")] = 5000
     growth_mib: Annotated[
         float,
         Meta(
             gt=0,
+            le=_MOST_MIB,
             description="Once its resident memory has grown by so much since its first sessions, in MiB.",
         ),
     ] = 2048.0
@@ -163,7 +176,7 @@ class RenewAfter(msgspec.Struct, frozen=True, kw_only=True):
 class TargetTable(msgspec.Struct, kw_only=True):
     """A place where sessions are made."""
 
-    name: Annotated[Text, Meta(description="Unique name; part of every cell's id.")]
+    name: _TargetName
     provider: Annotated[
         OneOrMore, Meta(description="Execution provider, or a chain of them with the preferred one first.")
     ]
@@ -209,7 +222,7 @@ class TargetTable(msgspec.Struct, kw_only=True):
         Meta(description="Interchangeable machines or devices that share the cells."),
     ] = UNSET
     workers: Annotated[
-        int, Meta(ge=1, description="Processes at once on this device, or on each of its places.")
+        int, Meta(ge=1, le=1024, description="Processes at once on this device, or on each of its places.")
     ] = 1
     required: Annotated[bool, Meta(description="Whether `unavailable` fails the run.")] = False
     axes: Annotated[
@@ -217,7 +230,7 @@ class TargetTable(msgspec.Struct, kw_only=True):
     ] = msgspec.field(default_factory=AxesTable)
     timeouts_s: Annotated[Timeouts, Meta(description="Limit of each phase in seconds.")] = Timeouts()
     memory_limit_mb: Annotated[
-        Annotated[int, Meta(ge=1)] | UnsetType,
+        Annotated[int, Meta(ge=1, le=_MOST_MIB)] | UnsetType,
         Meta(description="Memory that a process may take, in MiB; no limit without it."),
     ] = UNSET
     retries: Annotated[
@@ -232,6 +245,7 @@ class TargetTable(msgspec.Struct, kw_only=True):
         float,
         Meta(
             gt=0,
+            le=1e30,
             description="Operations of one run up to which a model is run again and with other inputs: "
             "multiply-adds, bytes moved, and 10,000 for each node. What is left out stands in the record.",
         ),

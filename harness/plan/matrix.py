@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 
 from harness.core.errors import UsageError, valid_names
+from harness.core.globs import Globs
 from harness.core.model_settings import ModelSettings
+from harness.core.reading import MOST_SETTINGS, read_regular
 from harness.core.structure import Place, deviations
 from harness.plan.consistency import contradictions
 from harness.plan.expectation import Expectation, expectation_from
@@ -21,7 +23,7 @@ from harness.plan.runs_entry import (
     runs_request,
 )
 from harness.plan.scenarios import Scenarios
-from harness.plan.selector import Globs, Selector, one_or_more, selector_from
+from harness.plan.selector import Selector, one_or_more, selector_from
 from harness.plan.target import Target, axes_from, target_from
 from harness.plan.tolerance_entry import ToleranceEntry, tolerance_entry
 
@@ -130,7 +132,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     place = Place(str(path))
     try:
         # Editors on Windows may begin a file with a byte order mark, which TOML does not allow.
-        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+        return tomllib.loads(read_regular(path, MOST_SETTINGS).decode("utf-8-sig"))
     except FileNotFoundError:
         near = [file.name for file in path.parent.glob("*.toml")] if path.parent.is_dir() else []
         hint = valid_names(path.name, sorted(near)) if near else "there is no *.toml file in that folder"

@@ -11,6 +11,7 @@ from msgspec import UNSET
 from harness.core.cell import Cell
 from harness.core.delivered import delivered_precision
 from harness.core.errors import Problem, UsageError
+from harness.core.globs import glob_matcher
 from harness.core.model_settings import ModelSettings
 from harness.core.output_metrics import OutputMetrics
 from harness.core.run_info import ShardInfo
@@ -24,7 +25,7 @@ from harness.plan.runs_entry import (
     has_repeat,
     own_repeat,
 )
-from harness.plan.selector import LastMatch, glob_matcher, model_matcher
+from harness.plan.selector import LastMatch, model_matcher
 from harness.plan.surroundings import surroundings_of
 from harness.plan.target import Target
 from harness.plan.tolerance_entry import ToleranceEntry

@@ -16,7 +16,10 @@ from harness.plan.selector import Selector, SelectorTable, selector_from
 REPEAT = "repeat."
 """Prefix of axes that no matrix has: what follows is a field of ``RepeatSettings``, for this cell alone."""
 
-Seconds = Annotated[float, Meta(gt=0)]
+LONGEST_S = 604_800.0
+"""A week: the longest limit, which every system can wait for."""
+
+Seconds = Annotated[float, Meta(gt=0, le=LONGEST_S)]
 _Settings = TypeVar("_Settings", bound=msgspec.Struct)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from harness.core.model_settings import MOST_SIZE
 from harness.core.scenario import SCENARIOS
 from harness.core.ways import WAYS, TextSettings
 
@@ -82,7 +83,7 @@ class Generate(msgspec.Struct, frozen=True, kw_only=True):
         int, Meta(ge=1, le=MOST_NEW, description="Single steps at its end, in the ways that have such.")
     ] = TextSettings().new_tokens
     prompt: Annotated[
-        list[Annotated[int, Meta(ge=0)]],
+        list[Annotated[int, Meta(ge=0, le=MOST_SIZE)]],
         Meta(description="Token ids with which the text begins; the rest is drawn from a seed."),
     ] = []
 

@@ -1,7 +1,5 @@
 """The language that selects cells: a table of ``key = glob``, every key of which must match."""
 
-import fnmatch
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar
@@ -10,6 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from harness.core.cell import Cell
+from harness.core.globs import Globs, glob_matcher
 
 Text = Annotated[str, Meta(min_length=1)]
 Texts = Annotated[list[Text], Meta(min_length=1)]
@@ -20,9 +19,6 @@ Scalar = str | int | float | bool
 
 TRUE_FALSE = ("1", "0")
 """Spelling of booleans for anything but options of providers in the catalogue."""
-
-Globs = tuple[str, ...]
-"""Alternatives: one of them has to match."""
 
 _MODELS = 1 << 12
 """Models whose matches are kept: a plan asks about one after the other, and fuzzing has no end."""
@@ -51,8 +47,7 @@ class SelectorTable(msgspec.Struct, kw_only=True):
 class Selector(msgspec.Struct, frozen=True, kw_only=True):
     """Conditions on a cell, as in ``SelectorTable``: for every key that is set, one of the globs matches.
 
-    Globs are those of ``fnmatch``, case-sensitive: ``*`` matches any text, slashes included, ``?`` one
-    character, ``[abc]`` one of these. A cell without one of the ``axes`` does not match.
+    Globs are those of ``harness.core.globs``. A cell without one of the ``axes`` does not match.
     """
 
     suite: Globs = ()
@@ -95,14 +90,6 @@ def selector_from(table: Mapping[str, str | Sequence[str]], *, not_keys: Iterabl
     globs = {key: one_or_more(value) for key, value in table.items() if key not in set(not_keys)}
     named = {key: globs.pop(key, ()) for key in ("suite", "model", "target", "provider")}
     return Selector(**named, axes=tuple(sorted(globs.items())))
-
-
-def glob_matcher(globs: Globs) -> Callable[[str], bool]:
-    """Return a predicate: one of the globs matches the whole text. Without globs every text matches."""
-    if not globs:
-        return lambda _: True
-    match = re.compile("|".join(fnmatch.translate(glob) for glob in globs)).match
-    return lambda text: match(text) is not None
 
 
 def model_matcher(globs: Globs) -> Callable[[str, str], bool]:

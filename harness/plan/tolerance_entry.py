@@ -18,18 +18,22 @@ _ALONE = frozenset({"noise", "steps", "table_only", "bits"})
 """Keys that make an entry by themselves."""
 
 
+_MOST = 1e30
+"""The largest tolerance: that of a cell of which any finite answer is right."""
+
 Bits = Annotated[float, Meta(ge=0, le=52)]
+_Allowed = Annotated[float, Meta(ge=0, le=_MOST)]
 
 
 class NoiseTable(msgspec.Struct, kw_only=True):
     """Limits on the error in multiples of the model's own rounding noise."""
 
-    rms: Annotated[float, Meta(gt=0, description="RMS of the error over RMS of the noise.")] = (
+    rms: Annotated[float, Meta(gt=0, le=_MOST, description="RMS of the error over RMS of the noise.")] = (
         DEFAULT_LIMITS.rms
     )
-    max: Annotated[float, Meta(gt=0, description="Error of any element over the noise of that element.")] = (
-        DEFAULT_LIMITS.max
-    )
+    max: Annotated[
+        float, Meta(gt=0, le=_MOST, description="Error of any element over the noise of that element.")
+    ] = DEFAULT_LIMITS.max
     precision: Annotated[
         Literal["float32", "float16", "bfloat16"] | UnsetType,
         Meta(description="Whose rounding makes the noise; without it that of the cell's precision."),
@@ -39,14 +43,14 @@ class NoiseTable(msgspec.Struct, kw_only=True):
 class ToleranceTable(SelectorTable, kw_only=True):
     """Tolerance for the selected cells; later entries win."""
 
-    rtol: Annotated[Annotated[float, Meta(ge=0)] | UnsetType, Meta(description="Relative tolerance.")] = UNSET
-    atol: Annotated[Annotated[float, Meta(ge=0)] | UnsetType, Meta(description="Absolute tolerance.")] = UNSET
+    rtol: Annotated[_Allowed | UnsetType, Meta(description="Relative tolerance.")] = UNSET
+    atol: Annotated[_Allowed | UnsetType, Meta(description="Absolute tolerance.")] = UNSET
     noise: Annotated[
         NoiseTable | UnsetType,
         Meta(description="Instead of both: limits in multiples of the model's own rounding noise."),
     ] = UNSET
     steps: Annotated[
-        Annotated[float, Meta(ge=0)] | UnsetType,
+        _Allowed | UnsetType,
         Meta(description="Quantization steps that an output computed in integers may be off; 1 by default."),
     ] = UNSET
     table_only: Annotated[

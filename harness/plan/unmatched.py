@@ -5,9 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from harness.core.cell import Cell
 from harness.core.errors import Problem, valid_names
+from harness.core.globs import Globs
 from harness.core.structure import OPTION, Place
 from harness.plan.matrix import Matrix
-from harness.plan.selector import Globs, Selector, SelectorIndex, model_matcher, selector_from
+from harness.plan.selector import Selector, SelectorIndex, model_matcher, selector_from
+
+_SHOWN = 200
+"""Characters of a glob that are compared with names."""
 
 
 def unmatched_entries(
@@ -87,4 +91,4 @@ def _value(key: str, cell: Cell, providers: Mapping[str, str]) -> str | None:
 
 def _literal(glob: str) -> str:
     """Return a glob without its wildcards, to compare with names."""
-    return re.sub(r"[*?]|\[.*?\]", "", glob)
+    return re.sub(r"[*?]|\[.*?\]", "", glob[:_SHOWN])

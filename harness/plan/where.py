@@ -9,9 +9,10 @@ from msgspec import UNSET, Meta, UnsetType
 
 from harness.core.delivered import DELIVERED
 from harness.core.errors import Problem, valid_names
+from harness.core.globs import Globs, glob_matcher
 from harness.core.structure import Place
 from harness.core.version_range import EXAMPLE, version_range
-from harness.plan.selector import Globs, OneOrMore, Text, glob_matcher, one_or_more
+from harness.plan.selector import OneOrMore, Text, one_or_more
 from harness.plan.surroundings import SYSTEMS, Surroundings
 
 FEATURES = (

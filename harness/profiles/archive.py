@@ -13,6 +13,8 @@ from io import BytesIO
 
 import msgspec
 
+from harness.core.zips import open_zip
+
 _NAME = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9._+-]*(/[A-Za-z0-9_+-][A-Za-z0-9._+-]*)*")
 """No part begins with a dot, so none is ``..``; neither backslashes nor colons, which Windows resolves."""
 
@@ -73,7 +75,7 @@ def read_archive(content: bytes, limits: Limits = PROFILE_LIMITS) -> dict[str, b
         ValueError: It is no zip, damaged, too large, or has an entry that no archive of ours has.
     """
     try:
-        with zipfile.ZipFile(BytesIO(content)) as archive:
+        with open_zip(BytesIO(content)) as archive:
             entries = archive.infolist()
             _check(entries, limits)
             return {entry.filename: _read(archive, entry) for entry in entries}

@@ -37,6 +37,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         result: The result, decided again from the records.
         reasons: Label of a case that does not pass -> why, as its record tells.
         marks: Why a person has to look at it, one line each.
+        has_plugin: Whether its provider came from a plugin library.
         signer: Identity or fingerprint of the key; empty if nobody signed.
     """
 
@@ -47,6 +48,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     files: Mapping[str, bytes]
     marks: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    has_plugin: bool = False
     signer: str = ""
 
     @property

@@ -67,7 +67,7 @@ def data_of(gathered: Gathered) -> DataFile:
         submissions=tuple(
             Published(
                 id=entry.id,
-                line=line_id(entry.place),
+                line=line_id(entry),
                 level=entry.level,
                 marks=entry.marks,
                 signer=entry.signer,

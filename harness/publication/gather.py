@@ -8,11 +8,12 @@ from pathlib import Path
 import msgspec
 
 from harness.conformance.level import Result, Standing, case_key
-from harness.conformance.submission import STATEMENT
+from harness.conformance.submission import RUN, STATEMENT
 from harness.conformance.verify.finding import Finding, Weight
 from harness.conformance.verify.opening import submissions_in
 from harness.conformance.verify.verify import Verification, verify
 from harness.core.errors import UsageError
+from harness.core.run_info import RunInfo
 from harness.profiles.profile import Profile
 from harness.publication.entry import Entry
 
@@ -53,7 +54,9 @@ def gather(
     entries: dict[str, Entry] = {}
     known: dict[str, Profile] = {}
     refused: list[Refused] = []
-    for one in verify(submissions_in(folder), signers=signers, now=now, profiles=profiles):
+    done = verify(submissions_in(folder), signers=signers, now=now, profiles=profiles)
+    # Of two with one statement the signed one counts: a copy without its signature must not take its place.
+    for one in sorted(done, key=lambda each: not each.signer):
         found = _entry(one)
         if isinstance(found, Entry) and one.profile is not None:
             if entries.setdefault(found.id, found).files == found.files:
@@ -73,6 +76,7 @@ def _entry(one: Verification) -> Entry | str:
     refusal = next((_told(each) for each in one.findings if each.weight is Weight.REFUSED), "")
     if refusal or one.statement is None or one.result is None:
         return refusal or "it cannot be read"
+    run = msgspec.json.decode(one.files[RUN], type=RunInfo)
     return Entry(
         id=hashlib.sha256(one.files[STATEMENT]).hexdigest()[:16],
         statement=one.statement,
@@ -81,6 +85,7 @@ def _entry(one: Verification) -> Entry | str:
         files=one.files,
         marks=tuple(_told(each) for each in one.findings if each.weight is Weight.MARKED),
         notes=tuple(_told(each) for each in one.findings if each.weight is Weight.NOTED),
+        has_plugin=any("plugin" in target for target in run.targets.values()),
         signer=one.signer,
     )
 

@@ -1,4 +1,7 @@
-"""Lines: the versions of one provider on one device, over time."""
+"""Lines: the versions of one provider on one device, over time, by one signer.
+
+What another key has signed, or nobody, is another line whatever its names, and never the newest of this one.
+"""
 
 import hashlib
 import itertools
@@ -23,10 +26,10 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """A provider on a device.
+    """A provider on a device, by one signer, or by nobody.
 
     Attributes:
-        id: Its address on any site: by what is equal in all versions.
+        id: Its address on any site: by what is equal in all versions, and the signer.
         versions: The newest first.
         newest: Label of a profile -> its submission of the newest version that has one.
     """
@@ -59,16 +62,17 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lines_of(entries: Iterable[Entry]) -> tuple[Line, ...]:
-    """Return the lines, by vendor and product."""
-    found: dict[tuple[str, ...], list[Entry]] = {}
+    """Return the lines, by vendor, product and signer; of one name the signed ones first."""
+    found: dict[tuple[tuple[str, ...], bool, str], list[Entry]] = {}
     for entry in entries:
-        found.setdefault(entry.place, []).append(entry)
-    return tuple(_line(place, found[place]) for place in sorted(found))
+        found.setdefault((entry.place, not entry.signer, entry.signer), []).append(entry)
+    return tuple(_line(found[key]) for key in sorted(found))
 
 
-def line_id(place: tuple[str, ...]) -> str:
-    """Return the address of a line."""
-    return hashlib.sha256(msgspec.json.encode(place)).hexdigest()[:16]
+def line_id(entry: Entry) -> str:
+    """Return the address of the line of a submission: by its place, and by who signed."""
+    key = (entry.place, entry.signer) if entry.signer else entry.place
+    return hashlib.sha256(msgspec.json.encode(key)).hexdigest()[:16]
 
 
 def steps_of(line: Line) -> tuple[tuple[Entry, Changes], ...]:
@@ -86,7 +90,7 @@ def changes_between(older: Entry, newer: Entry) -> Changes:
     return Changes(older=older, gained=tuple(sorted(now - then)), lost=tuple(sorted(then - now)))
 
 
-def _line(place: tuple[str, ...], entries: list[Entry]) -> Line:
+def _line(entries: list[Entry]) -> Line:
     versions: dict[tuple[str, str], dict[str, list[Entry]]] = {}
     newest: dict[str, Entry] = {}
     for entry in sorted(entries, key=lambda one: one.order, reverse=True):
@@ -94,7 +98,7 @@ def _line(place: tuple[str, ...], entries: list[Entry]) -> Line:
         versions.setdefault(key, {}).setdefault(entry.profile, []).append(entry)
         newest.setdefault(entry.profile, entry)
     return Line(
-        id=line_id(place),
+        id=line_id(entries[0]),
         versions=tuple(
             Version(
                 label=label,

@@ -1,7 +1,6 @@
 """The pages of a publisher's site, a function of the submissions and the day alone."""
 
 import datetime as dt
-import shlex
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -12,6 +11,7 @@ from harness.publication.gather import Gathered
 from harness.publication.index import KINDS, index_of
 from harness.publication.lines import Changes, Line, lines_of, steps_of
 from harness.publication.operators import operators_of
+from harness.publication.rerun import rerun_of
 from harness.report.page import Pages
 
 FILTERS = ("report.js", "publication.js")
@@ -112,6 +112,6 @@ class SitePages:
             changes=changes,
             required=[row for row in rows if row[0].required],
             others=[row for row in rows if not row[0].required],
-            command=shlex.join(entry.statement.reproduce),
+            again=rerun_of(entry),
             today=self.today,
         )

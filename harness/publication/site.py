@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.core.errors import UsageError
-from harness.core.writing import writing
+from harness.core.reading import MOST_FILE, read_regular
+from harness.core.writing import write_aside, writing
 from harness.publication.entry import Entry
 from harness.publication.formats import atom, badge_svg, data_of, shields
 from harness.publication.gather import Gathered
@@ -36,12 +37,12 @@ def write_publication(gathered: Gathered, out: Path, *, title: str, today: dt.da
         for name, content in files.items():
             path = out / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+            write_aside(path, content)
         for name in old - files.keys():
             path = out / name
             if path.is_file() and path.resolve().is_relative_to(out.resolve()):
                 path.unlink()
-        (out / _LISTING).write_text("".join(f"{name}\n" for name in sorted(files)), "utf-8", newline="\n")
+        write_aside(out / _LISTING, "".join(f"{name}\n" for name in sorted(files)))
     return out / "index.html"
 
 
@@ -49,7 +50,7 @@ def _old_files(out: Path) -> set[str]:
     if not out.exists():
         return set()
     if (out / _LISTING).is_file():
-        return set((out / _LISTING).read_text("utf-8").splitlines())
+        return set(read_regular(out / _LISTING, MOST_FILE).decode("utf-8").splitlines())
     if any(out.iterdir()):
         what = f"the folder has files but no {_LISTING}: it is no site of this command"
         raise UsageError.at(out, what, "choose another --out")

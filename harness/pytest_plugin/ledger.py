@@ -17,7 +17,7 @@ from harness.pytest_plugin.items import CellItem, node_id
 from harness.pytest_plugin.session import Matrices, News
 from harness.run.durations import Durations
 from harness.run.run_folder import RunFolder
-from harness.run.summary import summary_lines
+from harness.run.summary import no_evidence, summary_lines
 from harness.run.tally import Tally
 
 _ATTRIBUTE = "ep_harness"
@@ -54,6 +54,11 @@ class _MatrixRun:
     @property
     def missing(self) -> int:
         return len(self._awaited)
+
+    @property
+    def without_evidence(self) -> tuple[str, ...]:
+        # A selection by pytest is about single cells, and says nothing about targets.
+        return self.tally.without_evidence() if self._whole else ()
 
     @property
     def resume_command(self) -> str:
@@ -127,14 +132,21 @@ class Ledger:
             silent.pop()
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self) -> None:
-        """Close the runs, with the records of this process's engines that no report carried."""
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Close the runs, with the records of this process's engines that no report carried.
+
+        A session of skipped tests alone passes in pytest; where a whole matrix proves nothing, it fails.
+        """
         for path, run in self._runs.items():
             news = self._matrices.done_with(Path(path))
             _or_stop(functools.partial(run.add, news))
             run.durations.save()
             if run.folder is not None:
                 _or_stop(run.folder.finish)
+        if session.exitstatus == pytest.ExitCode.OK and any(
+            run.without_evidence for run in self._runs.values()
+        ):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Write one table for each matrix; ``-qq`` hides it."""
@@ -145,7 +157,9 @@ class Ledger:
                 for line in summary_lines(run.tally.rows(), run.missing):
                     terminalreporter.write_line(line)
                 reason = why_not_measured(self._config) if run.timed else ""
+                silent = run.without_evidence
                 for label, value in (
+                    ("no evidence", no_evidence(silent) if silent else ""),
                     ("latency was not measured", reason),
                     ("records", "" if run.folder is None else str(run.folder.path)),
                     ("resume", run.resume_command),

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.core.reading import MOST_SETTINGS, read_regular
+
 MATRICES = pytest.StashKey[tuple[Path, ...]]()
 """The matrix files named on the command line, absolute, in its order."""
 
@@ -25,7 +27,7 @@ def named_matrices(config: pytest.Config) -> tuple[Path, ...]:
 def is_matrix(path: Path) -> bool:
     """Whether a TOML file is a matrix; one that is not valid TOML is, if it has a ``[[target]]`` line."""
     try:
-        content = path.read_bytes()
+        content = read_regular(path, MOST_SETTINGS)
     except OSError:
         return False
     try:

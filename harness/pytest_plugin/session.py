@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from harness.core.cell import Cell
-from harness.core.own_error import UncontainedError
+from harness.core.errors import UncontainedError
 from harness.core.record import Record
 from harness.corpus.suites import Suite
 from harness.engine.admission import processors

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from harness.core.cell import AXIS_DEFAULTS
+from harness.core.writing import aside
 from harness.report.inert import inert_csv
 from harness.report.rows import CellRow
 
@@ -17,7 +18,7 @@ def write_table(
     """Write one line for each row; each of ``axes`` is a column after the others."""
     fields = [each for each in kind.__struct_fields__ if each != "axes"]
     # Spreadsheets recognize UTF-8 by a byte order mark.
-    with path.open("w", encoding="utf-8-sig", newline="") as file:
+    with aside(path) as fresh, fresh.open("w", encoding="utf-8-sig", newline="") as file:
         # Texts in quotes, figures without: quotes also preserve a leading apostrophe and commas.
         writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\r\n")
         writer.writerow([*fields, *map(inert_csv, axes)])

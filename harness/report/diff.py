@@ -10,7 +10,7 @@ import msgspec
 from harness.core.agreement import changed_agreement
 from harness.core.errors import UsageError, one_line
 from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.verdict import SILENT, Family, Verdict
 from harness.report.figures import brief, plural
 from harness.report.latency_change import latency_change
 from harness.report.likeness import Likeness, Unlike
@@ -119,6 +119,7 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
         new: Name of the new run.
         old_not_run: Planned cells without a result in the old run.
         new_not_run: The same in the new run.
+        new_not_planned: Records of the new run, left out, of cells that its plan does not have.
         required_unavailable: Required targets that are unavailable in the new run.
         compared: Cells with a result in both.
         unchanged: Those of them without a change.
@@ -126,6 +127,7 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
         flows: The families, in their order.
         changes: By kind, then by cell.
         unlike: Targets whose environment or settings differ.
+        judged: Target -> its cells that say something about the provider, in the old and in the new run.
         measures: Cells of both runs whose ``model``, ``golden`` or ``policy`` is another one, whatever their
             verdicts; a part without such cells is left out.
     """
@@ -143,6 +145,8 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[Change, ...]
     unlike: tuple[Unlike, ...]
     measures: dict[Part, int] = {}
+    new_not_planned: int = 0
+    judged: dict[str, tuple[int, int]] = {}
 
     def of(self, kind: Kind) -> tuple[Change, ...]:
         """Return the changes of one kind."""
@@ -191,6 +195,7 @@ def compare(old: MergedRun, new: MergedRun, *, names: tuple[str, str]) -> Diff:
         new=names[1],
         old_not_run=_not_run(old),
         new_not_run=_not_run(new),
+        new_not_planned=new.foreign,
         required_unavailable=tuple(sorted(unavailable & new.required)),
         compared=compared,
         unchanged=compared - changed,
@@ -199,7 +204,17 @@ def compare(old: MergedRun, new: MergedRun, *, names: tuple[str, str]) -> Diff:
         changes=tuple(sorted(found, key=lambda change: order.index(change.kind))),
         unlike=likeness.unlike_targets(),
         measures={part: others[part] for part in PARTS if others[part]},
+        judged=_judged(old, new),
     )
+
+
+def _judged(old: MergedRun, new: MergedRun) -> dict[str, tuple[int, int]]:
+    before, after = (
+        Counter(record.target for _, record in run.records if record.verdict.family not in SILENT)
+        for run in (old, new)
+    )
+    targets = sorted({record.target for run in (old, new) for _, record in run.records})
+    return {target: (before[target], after[target]) for target in targets}
 
 
 def _change(

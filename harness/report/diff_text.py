@@ -122,8 +122,9 @@ def gate_github(judgement: Judgement) -> Iterator[str]:
     lines = [annotation("error", "ep-harness gate", _told(breach)) for breach in judgement.breaches]
     for breach in judgement.breaches:
         for line in breach.cells:
-            cell, _, words = line.partition("]: ")
-            lines.append(annotation("error", f"agreement: {cell}]", plain(words)))
+            of_cell, cut, words = line.partition("]: ")
+            title = f"agreement: {of_cell}]" if cut else breach.limit
+            lines.append(annotation("error", title, plain(words if cut else line)))
     cells: dict[str, Change] = {}
     for breach in judgement.breaches:
         cells |= {change.cell: change for change in breach.changes}
@@ -187,5 +188,5 @@ def _change_lines(changes: Sequence[Change]) -> Iterator[str]:
 
 def _told(breach: Breach) -> str:
     if breach.least is not None:
-        return f"limits.{breach.limit}: {plural(breach.count, 'cell')} below {breach.least:g}"
+        return f"limits.{breach.limit}: {plural(breach.count, breach.what)} below {breach.least:g}"
     return f"limits.{breach.limit}: {plural(breach.count, breach.what)}, {breach.allowed:,} allowed"

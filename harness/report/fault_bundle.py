@@ -9,6 +9,8 @@ from urllib.parse import quote
 import msgspec
 
 from harness.core.fault import TRIAGE_FOLDER, Fault
+from harness.core.reading import read_regular
+from harness.core.writing import write_aside
 
 MAX_COPIED_BYTES = 16 * 2**20
 """Largest bundle that is copied into a report outside of the run folder."""
@@ -82,4 +84,4 @@ def copy_bundles(bundles: Iterable[Bundle], out: Path) -> None:
         if bundle.source is not None:
             target = out / bundle.href
             target.parent.mkdir(exist_ok=True)
-            target.write_bytes(bundle.source.read_bytes())
+            write_aside(target, read_regular(bundle.source, MAX_COPIED_BYTES))

@@ -54,6 +54,16 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="Cells with another verdict of another model; by default as `other_measure`."),
     ] = UNSET
     not_run: Annotated[Count, Meta(description="Planned cells of the new run without a result.")] = 0
+    not_planned: Annotated[
+        Count, Meta(description="Records of the new run of cells that its plan does not have.")
+    ] = 0
+    judged: Annotated[
+        Share,
+        Meta(
+            description="Of each target: cells judged in the new run, as a part of those judged in the old "
+            "one, at least. Of all targets together at least one cell; 0 asks for none."
+        ),
+    ] = 0.9
     required_unavailable: Annotated[
         Count, Meta(description="Required targets that are unavailable in the new run.")
     ] = 0
@@ -81,9 +91,11 @@ class Breach(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         limit: Its key, such as ``regressed`` or ``enter.failed``.
         count: Number of cells; of targets for ``required_unavailable``.
-        changes: These cells; empty for ``not_run``, ``required_unavailable`` and ``min_agreement``.
-        cells: Of ``min_agreement``, the cells with what disagrees: ``cell: top-1 the same in 39 of 40``.
-        least: Of ``min_agreement``, the limit.
+        changes: These cells; empty for ``not_run``, ``not_planned``, ``judged``, ``required_unavailable`` and
+            ``min_agreement``.
+        cells: Of ``min_agreement``, the cells with what disagrees: ``cell: top-1 the same in 39 of 40``. Of
+            ``judged``, the targets with how many: ``npu: 0 of 23 cells``.
+        least: Of these two, the limit.
     """
 
     limit: str
@@ -120,7 +132,7 @@ def judge(diff: Diff, limits: Limits, flake: Flake, records: Iterable[Record] = 
             excused.append((change, reason))
         elif limits.expected_failures or not _declared(change):
             counting.append(change)
-    found = [*_all(diff, counting, limits), *_disagreements(records, limits)]
+    found = [*_all(diff, counting, limits), *_silent(diff, limits), *_disagreements(records, limits)]
     breaches = tuple(breach for breach in found if breach.count > breach.allowed)
     return Judgement(passed=not breaches, breaches=breaches, excused=tuple(excused))
 
@@ -128,6 +140,25 @@ def judge(diff: Diff, limits: Limits, flake: Flake, records: Iterable[Record] = 
 def has_answers(records: Iterable[Record]) -> bool:
     """Return whether any cell has answers of a task, or should have."""
     return any(record.agreement for record in records)
+
+
+def _silent(diff: Diff, limits: Limits) -> Iterator[Breach]:
+    """Yield the targets of which too few cells were judged for the rest to prove anything."""
+    least = limits.judged
+    found = [
+        f"{one}: {new:,} of {old:,} cells" for one, (old, new) in diff.judged.items() if new < least * old
+    ]
+    if least and not found and not any(new for _, new in diff.judged.values()):
+        found = [f"{one}: no cell in either run" for one in diff.judged]
+    yield Breach(
+        limit="judged",
+        count=len(found),
+        allowed=0,
+        changes=(),
+        what="target",
+        cells=tuple(found),
+        least=least,
+    )
 
 
 def _disagreements(records: Iterable[Record], limits: Limits) -> Iterator[Breach]:
@@ -170,6 +201,9 @@ def _all(diff: Diff, changes: Sequence[Change], limits: Limits) -> Iterator[Brea
     yield _breach(Kind.OTHER_MEASURE.value, limits.other_measure, unlike)
     yield _breach("slower", limits.slower, [change for change in changes if change.slower])
     yield Breach(limit="not_run", count=diff.new_not_run, allowed=limits.not_run, changes=())
+    yield Breach(
+        limit="not_planned", count=diff.new_not_planned, allowed=limits.not_planned, changes=(), what="record"
+    )
     yield Breach(
         limit="required_unavailable",
         count=len(diff.required_unavailable),

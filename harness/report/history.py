@@ -11,6 +11,7 @@ from typing import Any, Self
 import msgspec
 
 from harness.core.errors import UsageError
+from harness.core.reading import MOST_RECORDS, open_regular
 from harness.core.record import Record
 from harness.report.column import column_of
 from harness.report.diff import read_side
@@ -238,7 +239,12 @@ def _with_triggers(script: str, tables: tuple[str, ...]) -> Iterator[str]:
 
 def _digest(folders: tuple[Path, ...]) -> str:
     """Return a digest of the recorded results, independent of the folders' place."""
-    parts = sorted(hashlib.sha256((folder / "records.jsonl").read_bytes()).digest() for folder in folders)
+
+    def digest(path: Path) -> bytes:
+        with open_regular(path, MOST_RECORDS) as file:
+            return hashlib.file_digest(file, "sha256").digest()
+
+    parts = sorted(digest(folder / "records.jsonl") for folder in folders)
     return hashlib.sha256(b"".join(parts)).hexdigest()
 
 

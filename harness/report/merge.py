@@ -70,6 +70,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
         required: Required targets, by their shown names.
         notices: Problems of the data, one sentence each.
         faults: What triage found in each run, in the order of the runs.
+        foreign: Records of cells that are in no plan; they are left out.
     """
 
     matrix: dict[str, object]
@@ -83,6 +84,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
     conflicts: tuple[Conflict, ...]
     notices: tuple[str, ...]
     faults: tuple[RunFault, ...] = ()
+    foreign: int = 0
 
     @property
     def matrix_path(self) -> str:
@@ -124,6 +126,7 @@ def merge(runs: Sequence[RunData]) -> MergedRun:
         faults=tuple(
             RunFault(folder=run.folder, run=name, fault=fault) for name, run in named for fault in run.faults
         ),
+        foreign=sum(run.foreign for run in runs),
     )
 
 
@@ -288,6 +291,7 @@ def _notices(named: _Named, conflicts: Sequence[Conflict], repeated: int, unname
                 f"{name}: {plural(len(run.damaged), 'line')} of records.jsonl without a record "
                 f"(first: {_which(run.damaged[0])}); a cell that has no other record counts as not run."
             )
+        yield from (f"{name}: {line}." for line in run.told)
         if run.damaged_faults:
             yield (
                 f"{name}: {plural(len(run.damaged_faults), 'line')} of triage/faults.jsonl without a fault "

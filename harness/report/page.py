@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 from harness import __version__
 from harness.core.errors import Problem, UsageError, one_line
 from harness.core.text import visible
-from harness.core.writing import writing
+from harness.core.writing import write_aside, writing
 from harness.data_files import data_root
 from harness.report.figures import alike, brief, moment, multiple, ratio
 from harness.report.tone import SYMBOLS, TONES, spoken, tone
@@ -112,7 +112,7 @@ def write_pages(out: Path, pages: Iterable[tuple[str, str]]) -> None:
         out.mkdir(parents=True, exist_ok=True)
         for name, text in pages:
             # A page has hashes of its own style and script, so its line ends must not be translated.
-            (out / name).write_text(text, encoding="utf-8", newline="\n")
+            write_aside(out / name, text)
 
 
 def packed(content: bytes, level: int) -> Markup:

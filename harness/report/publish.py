@@ -7,6 +7,7 @@ import msgspec
 
 from harness.core.collector import without_collector
 from harness.core.errors import Problem, UsageError, valid_names
+from harness.core.writing import aside, write_aside
 from harness.report.badge import badges
 from harness.report.comma_separated import axis_names, write_table
 from harness.report.diff import compare, read_side, refuse_conflicts
@@ -106,7 +107,7 @@ def _read_all(paths: Sequence[Path]) -> list[RunData]:
 
 def _markdown(content: Content, out: Path) -> Path:
     path = out / "report.md"
-    path.write_text(to_markdown(content.report, content.targets), encoding="utf-8", newline="\n")
+    write_aside(path, to_markdown(content.report, content.targets))
     return path
 
 
@@ -124,13 +125,13 @@ def _csv(content: Content, out: Path) -> Path:
 
 def _json(content: Content, out: Path) -> Path:
     path = out / "report.json"
-    path.write_bytes(to_json(content.report, content.targets, content.cells()))
+    write_aside(path, to_json(content.report, content.targets, content.cells()))
     return path
 
 
 def _junit(content: Content, out: Path) -> Path:
     path = out / "junit.xml"
-    with path.open("w", encoding="utf-8", newline="\n") as file:
+    with aside(path) as fresh, fresh.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(to_junit(content.report, content.targets, content.cells()))
     return path
 
@@ -138,7 +139,7 @@ def _junit(content: Content, out: Path) -> Path:
 def _badge(content: Content, out: Path) -> Path:
     (out / "badges").mkdir(exist_ok=True)
     for name, badge in badges(content.report, content.targets):
-        (out / name).write_bytes(inert_json(badge))
+        write_aside(out / name, inert_json(badge))
     return out / "badge.json"
 
 

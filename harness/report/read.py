@@ -5,20 +5,31 @@ import hashlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
 from harness.core.errors import Problem, UsageError
 from harness.core.fault import FAULTS_FILE, TRIAGE_FOLDER, Fault, decode_faults
 from harness.core.later_words import what_is_wrong
+from harness.core.reading import MOST_FILE, MOST_LINE, MOST_RECORDS, open_regular, read_regular, size_text
 from harness.core.record import SCHEMA, Record, decode_record
 from harness.core.run_info import RunInfo
+from harness.report.derived import Derived, is_plan_of
+
+PLAN = "plan.txt"
 
 EDGE_BYTES = 2048
 """Size of the shown beginning, and of the shown end, of captured output, in bytes."""
 
 _SHOWN_PROBLEMS = 5
+
+_MOST_DAMAGED = 10_000
+"""Lines without a record, beyond which a file is no list of records."""
+
+_MOST_PLANNED = 5_000_000
+"""Lines of a plan: the cells of a run."""
+
 _Part = TypeVar("_Part")
 
 
@@ -32,6 +43,8 @@ class RunData(msgspec.Struct, frozen=True, kw_only=True):
         damaged: Lines of ``records.jsonl`` without a record, by number; a user of the run reports them.
         faults: What triage found out; empty if the run was not triaged.
         damaged_faults: Lines of ``triage/faults.jsonl`` without a fault, by number.
+        foreign: Records of cells that the plan does not have; they are left out.
+        told: Where the records claim something else than what is derived; a user of the run reports it.
     """
 
     folder: Path
@@ -42,6 +55,8 @@ class RunData(msgspec.Struct, frozen=True, kw_only=True):
     damaged: tuple[Problem, ...] = ()
     faults: tuple[Fault, ...] = ()
     damaged_faults: tuple[Problem, ...] = ()
+    foreign: int = 0
+    told: tuple[str, ...] = ()
 
 
 def run_folders(path: Path) -> tuple[Path, ...]:
@@ -67,6 +82,8 @@ def run_folders(path: Path) -> tuple[Path, ...]:
 def read_run(folder: Path, *, compact: bool = False) -> RunData:
     """Read a run folder; a line without a record is left out and listed in ``damaged``.
 
+    Verdict, family, expectation and provider of each record are derived: see ``harness.report.derived``.
+
     Args:
         folder: The run folder.
         compact: Leave out frontiers, which only judging again needs, and share equal parts: 100,000 records
@@ -79,8 +96,14 @@ def read_run(folder: Path, *, compact: bool = False) -> RunData:
     if not folder.is_dir():
         raise UsageError.at(folder, "there is no such run folder", "give the --out of a run")
     info = _read_info(folder / "run.json")
-    planned = _read_plan(folder / "plan.txt", info.plan)
-    records, torn, damaged = _read_records(folder / "records.jsonl", _Compact() if compact else None)
+    planned = _read_plan(folder / PLAN, info.plan)
+    derived = Derived(info, planned)
+    records, torn, damaged = _read_records(folder / "records.jsonl", derived, _Compact() if compact else None)
+    foreign, told = derived.foreign, [*derived.told()]
+    if planned is None and info.complete and not is_plan_of(info, records):
+        info = msgspec.structs.replace(info, complete=False)
+        foreign = max(1, foreign)
+        told.append(f"there is no {PLAN}, and the cells of the records are not those of the plan of run.json")
     faults, damaged_faults = _read_faults(folder)
     return RunData(
         folder=folder,
@@ -91,6 +114,8 @@ def read_run(folder: Path, *, compact: bool = False) -> RunData:
         damaged=tuple(damaged),
         faults=faults,
         damaged_faults=damaged_faults,
+        foreign=foreign,
+        told=tuple(told),
     )
 
 
@@ -108,7 +133,7 @@ def captured_output(run_folder: Path, record: Record) -> str:
         if not (path.is_relative_to(root) and path.is_file()):
             return ""
         size = path.stat().st_size
-        with path.open("rb") as file:
+        with open_regular(path, sys.maxsize) as file:
             if size <= 2 * EDGE_BYTES:
                 return _text(file.read(2 * EDGE_BYTES))
             head = file.read(EDGE_BYTES)
@@ -121,7 +146,7 @@ def captured_output(run_folder: Path, record: Record) -> str:
 
 def _read_info(path: Path) -> RunInfo:
     with _reading(path):
-        raw = path.read_bytes()
+        raw = read_regular(path, MOST_FILE)
     try:
         info = msgspec.json.decode(raw, type=RunInfo)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -135,23 +160,27 @@ def _read_plan(path: Path, digest: str) -> tuple[str, ...] | None:
     if not path.exists():
         return None
     with _reading(path):
-        raw = path.read_bytes()
+        raw = read_regular(path, MOST_FILE)
     if hashlib.sha256(raw).hexdigest() != digest:
         hint = "restore it, or remove it: planned cells without a result are then counted, but not named"
         raise UsageError.at(path, "not the plan that run.json names", hint)
+    if raw.count(b"\n") > _MOST_PLANNED:
+        raise UsageError.at(path, f"more than {_MOST_PLANNED:,} lines, the bound of a plan")
     return tuple(raw.decode("utf-8", errors="replace").splitlines())
 
 
-def _read_records(path: Path, compact: "_Compact | None") -> tuple[tuple[Record, ...], bool, list[Problem]]:
-    """Return the records, whether the last line is torn, and the lines without a record."""
+def _read_records(
+    path: Path, derived: Derived, compact: "_Compact | None"
+) -> tuple[tuple[Record, ...], bool, list[Problem]]:
+    """Return the derived records, whether the last line is torn, and the lines without a record."""
     records: dict[str, Record] = {}
     problems: list[Problem] = []
     damaged: list[Problem] = []
     torn = False
-    with _reading(path), path.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
+    with _reading(path), open_regular(path, MOST_RECORDS) as lines:
+        for number, line in _filled(lines, path):
+            if len(damaged) > _MOST_DAMAGED:
+                raise UsageError(damaged[0], _more(path, len(damaged) - 1))
             where = f"{path}: line {number}"
             try:
                 record = decode_record(line)
@@ -165,18 +194,40 @@ def _read_records(path: Path, compact: "_Compact | None") -> tuple[tuple[Record,
                 else:
                     torn = True
                 continue
-            if compact is not None:
-                record = compact.of(record)
             if record.schema != SCHEMA:
                 problems.append(_other_schema(where, record.schema))
-            elif records.setdefault(record.cell, record) != record:
+                continue
+            if (own := derived.of(record)) is None:
+                continue
+            record = own if compact is None else compact.of(own)
+            if records.setdefault(record.cell, record) != record:
                 problems.append(Problem(where=where, what=f"a second, different record of {record.cell!r}"))
     if problems or (damaged and not records):
         problems = problems or damaged
         more = len(problems) - _SHOWN_PROBLEMS
-        rest = [Problem(where=str(path), what=f"{more} more lines are damaged")] if more > 0 else []
+        rest = [_more(path, more)] if more > 0 else []
         raise UsageError(*problems[:_SHOWN_PROBLEMS], *rest)
     return tuple(records.values()), torn, damaged
+
+
+def _filled(lines: BinaryIO, path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines with more than blanks, and their numbers; each only if it is no longer than the bound.
+
+    Raises:
+        UsageError: One is longer.
+    """
+    number = 0
+    while line := lines.readline(MOST_LINE + 1):
+        number += 1
+        if len(line) > MOST_LINE:
+            what = f"longer than {size_text(MOST_LINE)}, the bound of a record"
+            raise UsageError.at(f"{path}: line {number}", what)
+        if line.strip():
+            yield number, line
+
+
+def _more(path: Path, count: int) -> Problem:
+    return Problem(where=str(path), what=f"{count} more lines are damaged")
 
 
 def _read_faults(run_folder: Path) -> tuple[tuple[Fault, ...], tuple[Problem, ...]]:
@@ -187,7 +238,7 @@ def _read_faults(run_folder: Path) -> tuple[tuple[Fault, ...], tuple[Problem, ..
     """
     path = run_folder / TRIAGE_FOLDER / FAULTS_FILE
     try:
-        content = path.read_bytes()
+        content = read_regular(path, MOST_FILE)
     except FileNotFoundError:
         return (), ()
     except OSError as error:

@@ -1,6 +1,5 @@
 """Trends of a history: how each target developed, since when cells fail, and which errors rise."""
 
-import fnmatch
 import functools
 import itertools
 import statistics
@@ -12,6 +11,7 @@ from typing import Any, Protocol
 import msgspec
 
 from harness.core.errors import UsageError, valid_names
+from harness.core.globs import glob_matcher
 from harness.core.later_words import unknown_word
 from harness.core.policy_terms import PolicyTerm
 from harness.core.verdict import Family, Verdict
@@ -269,11 +269,12 @@ def _verdict(word: str) -> Verdict:
 def _wanted(book: _Book, glob: str | None) -> Callable[[str], bool]:
     if glob is None:
         return lambda _: True
+    matches = glob_matcher((glob,))
     names = book.targets()
-    if not fnmatch.filter(names, glob):
+    if not any(map(matches, names)):
         hint = valid_names(glob, names)
         raise UsageError.at("--target", f"no target is like {glob!r}", hint)
-    return lambda target: fnmatch.fnmatchcase(target, glob)
+    return matches
 
 
 def _failing(book: _Book, cell: str, label: str, target: str, points: Sequence[CellPoint]) -> Failing:

@@ -9,6 +9,7 @@ import msgspec
 
 from harness.core.record import Record
 from harness.core.verdict import Verdict
+from harness.core.writing import write_aside
 from harness.corpus.cache import cache_root
 from harness.engine.queues import RESTART_MS
 
@@ -48,9 +49,7 @@ class Durations:
             return
         with contextlib.suppress(OSError):
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            fresh = self._file.with_suffix(".new")
-            fresh.write_bytes(msgspec.json.encode({**self.known_ms(), **self._fresh}))
-            fresh.replace(self._file)
+            write_aside(self._file, msgspec.json.encode({**self.known_ms(), **self._fresh}))
             by_age = sorted(self._file.parent.glob("*.json"), key=lambda file: file.stat().st_mtime)
             for file in by_age[:-KEPT]:
                 file.unlink(missing_ok=True)

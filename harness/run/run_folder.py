@@ -1,7 +1,6 @@
-"""The run folder: `run.json`, `plan.txt`, `records.jsonl`; one process writes it."""
+"""The run folder: `run.json` with its `run.mac`, `plan.txt`, `records.jsonl`; one process writes it."""
 
 import contextlib
-import functools
 import os
 import shlex
 from collections.abc import Collection
@@ -12,12 +11,15 @@ import filelock
 import msgspec
 
 from harness.core.errors import UsageError
+from harness.core.reading import MOST_RECORDS, open_regular
 from harness.core.record import SCHEMA, Record, decode_record, encode_record
 from harness.core.run_info import PlaceInfo, RunInfo
-from harness.core.writing import writing
+from harness.core.writing import aside, write_aside, writing
 from harness.engine.events import PlaceChanged, TargetReady
 from harness.plan.plan import Plan
 from harness.run.artifacts import lost
+from harness.run.durable import DurableFile
+from harness.run.own_runs import write_info
 from harness.run.resume import check_same_environment, check_same_plan
 
 RECORDS = "records.jsonl"
@@ -28,11 +30,11 @@ MOST_TOLD = 20
 """Times that a place was set aside that are kept, the last ones."""
 
 _CONTINUE = "records written so far are kept; free some space, then continue with --resume"
-_writing = functools.partial(writing, what="the run folder", hint=_CONTINUE)
+_AGAIN = "nothing has been recorded; free some space, or choose another --out, and start again"
 
 
 class RunFolder:
-    """An open run folder. When ``add`` returns, the records are on the disk and survive a crash.
+    """An open run folder. When ``add`` returns, the records survive the end of this process, even if killed.
 
     The folder exists, and has ``added`` records; ``targets`` and ``places`` are what is known of them.
 
@@ -59,8 +61,12 @@ class RunFolder:
                 self._lock.acquire()
             except filelock.Timeout as error:
                 raise UsageError.at(path, "another process is writing this run") from error
-            self.replan(plan)
-            self._records = (path / RECORDS).open("ab")
+            try:
+                self.replan(plan)
+                self._records = DurableFile(path / RECORDS)
+            except BaseException:
+                self._lock.release()
+                raise
 
     @classmethod
     def create(cls, path: Path, plan: Plan) -> "RunFolder":
@@ -72,7 +78,7 @@ class RunFolder:
         if (path / "run.json").exists():
             hint = "choose another folder, or continue: --resume"
             raise UsageError.at(path, "there is a run in this folder already", hint)
-        with _writing(path, hint="choose another folder"):
+        with writing(path, "the run folder", "choose another folder"):
             path.mkdir(parents=True, exist_ok=True)
         return cls(path, plan)
 
@@ -94,7 +100,7 @@ class RunFolder:
             if again:
                 folder._records.close()
                 _remove(path / RECORDS, again)
-                folder._records = (path / RECORDS).open("ab")
+                folder._records = DurableFile(path / RECORDS)
         return folder
 
     def ready(self, event: TargetReady) -> None:
@@ -135,7 +141,7 @@ class RunFolder:
         self._describe()
 
     def add(self, *records: Record) -> tuple[Record, ...]:
-        """Append records, with one wait for the disk.
+        """Append records.
 
         Returns them as written: one that cannot be encoded has lost its verdict.
         """
@@ -143,9 +149,7 @@ class RunFolder:
             return ()
         lines = [self._line(record) for record in records]
         with _writing(self.path):
-            self._records.write(b"".join(line for _, line in lines))
-            self._records.flush()
-            os.fsync(self._records.fileno())
+            self._records.add(b"".join(line for _, line in lines))
         self._added += len(records)
         return tuple(record for record, _ in lines)
 
@@ -160,7 +164,7 @@ class RunFolder:
         """Go on with another plan, which has all recorded cells: a run that learns what to do next."""
         self._plan = plan
         with _writing(self.path):
-            (self.path / PLAN).write_text(plan.listing(), encoding="ascii", newline="\n")
+            write_aside(self.path / PLAN, plan.listing())
         self._describe()
 
     def finish(self) -> bool:
@@ -194,10 +198,12 @@ class RunFolder:
             places=self._places,
         )
         with _writing(self.path):
-            # Renamed when complete: readers always see a whole file.
-            fresh = self.path / "run.json.new"
-            fresh.write_bytes(msgspec.json.format(msgspec.json.encode(info)) + b"\n")
-            os.replace(fresh, self.path / "run.json")  # noqa: PTH105 - replaces on Windows too
+            write_info(self.path, msgspec.json.format(msgspec.json.encode(info)) + b"\n")
+
+
+def _writing(folder: Path) -> contextlib.AbstractContextManager[None]:
+    """Turn errors of the system into a message: only a folder that describes its run can be resumed."""
+    return writing(folder, "the run folder", _CONTINUE if (folder / "run.json").exists() else _AGAIN)
 
 
 def _mend(records: Path) -> None:
@@ -218,9 +224,7 @@ def _mend(records: Path) -> None:
 
 
 def _remove(records: Path, cells: Collection[str]) -> None:
-    fresh = records.with_name("records.jsonl.new")
-    with records.open("rb") as lines, fresh.open("wb") as file:
+    with open_regular(records, MOST_RECORDS) as lines, aside(records) as fresh, fresh.open("wb") as file:
         file.writelines(line for line in lines if decode_record(line).cell not in cells)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(fresh, records)  # noqa: PTH105 - replaces on Windows too

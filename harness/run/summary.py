@@ -16,6 +16,9 @@ WIDTH = 80
 MOST_PLACES = 8
 """Places of a target that are listed; the report has all."""
 
+MOST_SILENT = 3
+"""Targets without a judged cell that are named."""
+
 COLUMNS: "tuple[tuple[str, Callable[[TargetRow], int]], ...]" = (
     ("cells", lambda row: row.planned),
     ("pass", lambda row: _strong(row, Verdict.PASS)),
@@ -102,6 +105,13 @@ def _of_places(row: "TargetRow") -> Iterator[tuple[str, str]]:
     for place, count in sorted(row.alone.items()):
         what = f"{_counted(count)} of {row.target} fail{'s' if count == 1 else ''} there alone"
         yield "machine", f"{place}: {what}: the machine, not the EP"
+
+
+def no_evidence(targets: Sequence[str]) -> str:
+    """Return that no cell of some targets was judged."""
+    shown = ", ".join(map(visible, targets[:MOST_SILENT]))
+    rest = len(targets) - MOST_SILENT
+    return f"no cell of {shown}{f' and {rest:,} more' if rest > 0 else ''} was judged"
 
 
 def summary_lines(rows: "Sequence[TargetRow]", missing: int) -> Iterator[str]:

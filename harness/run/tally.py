@@ -5,8 +5,9 @@ from collections import Counter
 import msgspec
 
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
+from harness.core.facts import CPU_PROVIDER
 from harness.core.record import Record
-from harness.core.verdict import Family, Verdict, says_nothing
+from harness.core.verdict import SILENT, Family, Verdict, says_nothing
 from harness.plan.plan import Plan
 from harness.run.not_judged import Cause, Group, add_to, says_nothing_yet
 
@@ -58,6 +59,11 @@ class TargetRow(msgspec.Struct, kw_only=True):
         return families
 
     @property
+    def judged(self) -> int:
+        """Cells that say something about the provider."""
+        return sum(count for verdict, count in self.verdicts.items() if verdict.family not in SILENT)
+
+    @property
     def says_nothing(self) -> bool:
         """Whether its cells were tried, and none of them says anything about the provider."""
         return says_nothing([*self.verdicts])
@@ -89,10 +95,16 @@ class TargetRow(msgspec.Struct, kw_only=True):
 
 
 class Tally:
-    """Counts records of a plan."""
+    """Counts records of a plan.
 
-    def __init__(self, plan: Plan) -> None:
+    Args:
+        plan: What is run.
+        named: Whether the user has named its targets, so that the run is about each of them.
+    """
+
+    def __init__(self, plan: Plan, *, named: bool = False) -> None:
         self._plan = plan
+        self._named = named
         planned = Counter(cell.target for cell in plan.cells)
         self._rows = {target: TargetRow(target=target, planned=count) for target, count in planned.items()}
 
@@ -118,8 +130,8 @@ class Tally:
 
     @property
     def without_verdict(self) -> int:
-        """Records without a verdict, because of an exception in the harness."""
-        return sum(row.verdicts[Verdict.HARNESS_ERROR] for row in self.rows())
+        """Records without a verdict: a file changed during the run, or the harness itself failed."""
+        return sum(row.families[Family.MISSING] for row in self.rows())
 
     def rows(self) -> tuple[TargetRow, ...]:
         """Return one row for each target, in the order of the plan; ``add`` changes them."""
@@ -131,18 +143,31 @@ class Tally:
             row.target for row in self.rows() if row.reason and self._plan.target(row.target).required
         )
 
-    @property
-    def says_nothing(self) -> bool:
-        """Whether cells were tried, and none of them says anything about a provider."""
-        return says_nothing([verdict for row in self.rows() for verdict in row.verdicts])
+    def without_evidence(self) -> tuple[str, ...]:
+        """Return targets that the run is about, and of which no cell was judged, so that it proves nothing.
 
-    def exit_code(self, *, is_share: bool = False) -> int:
-        """Return 0 as expected, 1 unexpected, 3 if a required target, a verdict or all evidence is missing.
-
-        A share of a plan needs no evidence: other shares may have it.
+        It is about each target that is required or that the user has named. Of all that are not the CPU
+        provider's one with a judged cell is enough: a matrix may name providers that a machine lacks. A share
+        of a plan needs no evidence: other shares may have it.
         """
+        if self._plan.shard is not None:
+            return ()
+        rows = self.rows()
+        of_providers = [
+            row for row in rows if self._plan.target(row.target).provider[0] != CPU_PROVIDER
+        ] or rows
+        nothing = not any(row.judged for row in of_providers)
+        return tuple(
+            row.target
+            for row in rows
+            if not row.judged
+            if self._named or self._plan.target(row.target).required or (nothing and row in of_providers)
+        )
+
+    def exit_code(self) -> int:
+        """Return 0 as expected, 1 unexpected, 3 if a required target, a verdict or evidence is missing."""
         if self.missing_required() or not self.complete or self.without_verdict:
             return EXIT_INCOMPLETE
-        if self.says_nothing and not is_share:
+        if self.without_evidence():
             return EXIT_INCOMPLETE
         return EXIT_UNEXPECTED if self.unexpected else EXIT_OK

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from harness.core.errors import UsageError
+from harness.core.reading import MOST_RECORDS, open_regular
 
 _FILES = ("run.json", "plan.txt", "records.jsonl")
 _SETTLED_NS = 2_000_000_000
@@ -56,7 +57,7 @@ def content(run: FoundRun) -> str:
         for name in _FILES:
             digest.update(f"{_relative(run, part)}/{name}\0".encode())
             if (part / name).exists():
-                with (part / name).open("rb") as file:
+                with open_regular(part / name, MOST_RECORDS) as file:
                     digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()
 

@@ -12,7 +12,9 @@ from typing import IO
 import msgspec
 
 from harness.core.errors import Problem, UsageError, one_line
+from harness.core.reading import open_regular
 from harness.core.text import visible
+from harness.core.zips import open_zip
 from harness.triage.manifest import MANIFEST, SCHEMA, FileEntry, Manifest
 
 MOST_BYTES = 16 << 30
@@ -136,7 +138,7 @@ class _Folder:
                 raise ValueError(f"{name} is a link or no regular file")
         if not path.is_file():
             raise ValueError(f"{name} is no file")
-        return path.open("rb")
+        return open_regular(path, MOST_BYTES, follow=False)
 
     def refuse_others(self, names: set[str]) -> None:
         """Accept anything else: the owner of a folder may have added it."""
@@ -177,7 +179,7 @@ def _source(path: Path) -> Iterator[_Folder | _Zip]:
         return
     if not stat.S_ISREG(path.stat().st_mode):
         raise ValueError("neither a folder nor a zip")
-    with zipfile.ZipFile(path) as archive:
+    with open_regular(path, MOST_BYTES) as file, open_zip(file) as archive:
         yield _Zip(archive)
 
 

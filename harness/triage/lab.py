@@ -9,6 +9,7 @@ import hashlib
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from io import BytesIO
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,6 +20,7 @@ from harness.core.cell import Cell
 from harness.core.facts import CPU_PROVIDER
 from harness.core.missing import Need
 from harness.core.noise import DEFAULT_LIMITS
+from harness.core.reading import MOST_FILE, read_regular
 from harness.core.record import Record, decode_record, encode_record
 from harness.core.value import NamedValues, Value
 from harness.corpus.port import ValueType, value_type
@@ -299,7 +301,7 @@ class _Known:
         self._seen: dict[str, Seen] = {}
         torn = False
         with contextlib.suppress(FileNotFoundError):
-            for line in path.read_bytes().splitlines(keepends=True):
+            for line in BytesIO(read_regular(path, MOST_FILE)):
                 torn = not line.endswith(b"\n")
                 # A line that was torn by a crash costs its trial.
                 with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):

@@ -1,18 +1,13 @@
 """The target of a bundle, as far as a stranger may choose what runs on this machine."""
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from harness.catalog.catalog import find_provider
-from harness.plan.target import LIBRARY_SUFFIXES, Target, from_here
+from harness.plan.file_names import names_a_file, option_names_a_file
+from harness.plan.target import Target, from_here
 from harness.triage.bundle_files import Bundle
-
-_LOADERS = re.compile(
-    r"(?i)^(?:LD_|DYLD_|PYTHON|PATH$|PATHEXT$|HOME$|TMPDIR$|TEMP$|TMP$|EP_HARNESS)|PRELOAD|_PROXY$"
-)
-"""Variables that decide which code a process loads, or where it connects to."""
 
 
 def bundled_target(
@@ -25,15 +20,15 @@ def bundled_target(
 ) -> Target:
     """Return the target of a bundle's manifest, in the harness's own runtime.
 
-    A plugin must be a package that the catalogue knows for its provider, and no value may name a file: a
-    library would be loaded, a folder written. Whoever trusts such a value gives it.
+    A plugin must be a package that the catalogue knows for its provider, a variable one that it has for it,
+    and no value may name a file: a library would be loaded, a folder written. The user gives what is trusted.
 
     Args:
         bundle: The bundle.
         plugin: Package or library in place of the manifest's.
         options: Provider options on top of the manifest's.
         device: Device filter in place of the manifest's.
-        environment: Where variables are looked up whose value was a path on the author's machine.
+        environment: Where a variable is looked up if its value was a path on the author's machine.
 
     Raises:
         UsageError: Something has to be given.
@@ -41,7 +36,7 @@ def bundled_target(
     told = bundle.manifest.target
     given = dict(options or {})
     for key, value in told.options.items():
-        if key not in given and names_a_file(value):
+        if key not in given and any(option_names_a_file(name, key, value) for name in told.provider):
             what = f"the option {key} is {value!r}, which names a file"
             raise bundle.refused(what, f"give it: --option {key}=VALUE")
     return Target(
@@ -53,11 +48,6 @@ def bundled_target(
         unchecked_options=True,
         env=_env(bundle, environment),
     )
-
-
-def names_a_file(value: str) -> bool:
-    """Whether a value may be a path or a library's name; a JSON object counts if any text in it does."""
-    return "/" in value or "\\" in value or any(suffix in value.lower() for suffix in LIBRARY_SUFFIXES)
 
 
 def _plugin(bundle: Bundle, given: str | None) -> str | None:
@@ -75,16 +65,21 @@ def _plugin(bundle: Bundle, given: str | None) -> str | None:
 
 
 def _env(bundle: Bundle, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables to set: those of the catalogue, and others as this user has set them."""
+    providers = filter(None, map(find_provider, bundle.manifest.target.provider))
+    allowed = {variable.name for known in providers for variable in known.variables}
     env: dict[str, str] = {}
     for name, value in bundle.manifest.target.env.items():
-        if _LOADERS.search(name):
-            what = f"it sets the variable {name}, which decides what code is loaded"
-            raise bundle.refused(what, "name a target of yours: --target MATRIX:NAME")
-        if not names_a_file(value):
+        is_path = names_a_file(value)
+        if name in allowed and not is_path:
             env[name] = value
-        elif name in environment:
+        elif name in environment and (is_path or environment[name] == value):
             env[name] = environment[name]
-        else:
+        elif is_path:
             what = f"the variable {name} is {value!r}, which names a file"
             raise bundle.refused(what, f"set {name} in the environment of this command")
+        else:
+            what = f"it sets the variable {name}, which the catalogue does not have for its provider"
+            hint = f"set {name}={value!r} in the environment of this command, or give --target MATRIX:NAME"
+            raise bundle.refused(what, hint)
     return env

@@ -16,6 +16,7 @@ import msgspec
 
 from harness.core.errors import Problem, UsageError, one_line
 from harness.core.fault import FAULTS_FILE, Condition, Fault, decode_faults, encode_fault
+from harness.core.reading import MOST_FILE, read_regular
 from harness.core.record import Record
 from harness.core.verdict import Family
 from harness.core.writing import writing
@@ -245,7 +246,7 @@ def read_faults(path: Path) -> tuple[Fault, ...]:
     """Return the faults of a file, in its order; none if it does not exist."""
     content = b""
     with contextlib.suppress(FileNotFoundError):
-        content = path.read_bytes()
+        content = read_regular(path, MOST_FILE)
     return tuple(fault for _, fault in decode_faults(content) if isinstance(fault, Fault))
 
 

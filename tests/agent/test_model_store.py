@@ -55,6 +55,26 @@ def test_a_model_keeps_its_names(store: ModelStore, cache: Path) -> None:
     assert ModelStore().find(parcel(**contents)) == str(path)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="other users have no such bits there")
+@pytest.mark.parametrize("how", ["open to others", "a link"])
+def test_a_cache_that_others_can_change_is_not_used(
+    store: ModelStore, cache: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = cache.parents[1] / "own"
+    own.mkdir()
+    monkeypatch.chdir(own)
+    cache.parent.mkdir()
+    if how == "a link":
+        (cache.parents[1] / "elsewhere").mkdir(mode=0o700)
+        cache.symlink_to(cache.parents[1] / "elsewhere")
+    else:
+        cache.mkdir()
+        cache.chmod(0o777)
+    path = Path(deliver(store, m=b"model"))
+    assert path.parents[2] == own
+    assert list(cache.iterdir()) == []
+
+
 def test_what_arrives_changed_is_not_kept(store: ModelStore, cache: Path) -> None:
     delivery = Delivery(store, parcel(m=b"right"))
     assert delivery.lacks_something()

@@ -152,6 +152,16 @@ def keeps_its_phases_to_itself() -> None:
 
 
 @fault
+def begins_a_run_for_ever() -> None:
+    def flood(message: Message, send: Callable[[Message], None]) -> None:
+        for _ in range(100 if message[0] == "result" else 0):
+            send(("phase", message[1], "run"))
+        send(message)
+
+    on_send(flood)
+
+
+@fault
 def is_done_before_the_result() -> None:
     held: list[Message] = []
 

@@ -34,6 +34,7 @@ FAULTS = [
     ("takes_any_provider", "an EP that does not exist", "accepted"),
     ("ends_with_an_exit_code", "exit code 0", "end"),
     ("keeps_its_phases_to_itself", "the phase run", "order"),
+    ("begins_a_run_for_ever", "the right one", "budget"),
     ("is_done_before_the_result", "the right one", "order"),
     ("answers_another_job", "the right one", "order"),
     ("rounds_the_identities_of_jobs", "below 2^53", "order"),

@@ -1,10 +1,12 @@
 """The provider files, and how providers are found."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from harness.catalog.catalog import find_provider, load_catalog, read_catalog
+from harness.catalog.provider import Provider
 from harness.core.errors import UsageError
 from harness.data_files import data_root
 
@@ -113,6 +115,19 @@ def test_plugin_packages_are_import_names_of_plugins() -> None:
         assert not provider.plugin_packages or "plugin" in provider.registration
     packages = {package for provider in load_catalog().providers for package in provider.plugin_packages}
     assert packages >= {"onnxruntime_ep_openvino", "onnxruntime_qnn", "onnxruntime_ep_webgpu"}
+
+
+@pytest.mark.parametrize("provider", load_catalog().providers, ids=lambda provider: provider.name)
+def test_a_bundle_may_set_no_variable_that_names_code(provider: Provider) -> None:
+    """Nor one that names a place to write; what ways to try set is known, unless it is such a name."""
+    names = [variable.name for variable in provider.variables]
+    words = "LIB|LIBRARY|LIBRARIES|PRELOAD|PATHS?|DIR|FILES?|CONF|CONFIG|OPTIONS|PLUGIN|DUMP|PROXY"
+    telling = re.compile(f"(^|_)({words})(_|$)")
+    assert not [name for name in names if telling.search(name)]
+    assert not {"PATH", "HOME"} & set(names)
+    tables = [mode.env for mode in provider.precision_modes] + [probe.env for probe in provider.probes]
+    for name in {name for table in tables for name in table}:
+        assert (name in names) != bool(telling.search(name))
 
 
 def test_the_catalogue_is_read_once() -> None:

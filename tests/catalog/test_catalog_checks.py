@@ -106,7 +106,7 @@ def test_names_are_suggested(good: str, problems_of: Read) -> None:
 def test_two_modes_of_one_name_are_refused(good: str, problems_of: Read) -> None:
     mode = good[good.index("[[precision]]") : good.index("[[version]]")]
     (problem,) = problems_of(good + mode)
-    assert problem.what == "2 modes have this name"
+    assert problem.what == "2 entries have this name"
 
 
 def test_one_key_may_have_an_entry_for_each_registration(good: str, problems_of: Read) -> None:

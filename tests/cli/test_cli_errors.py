@@ -137,3 +137,32 @@ def test_declaring_the_commands_takes_no_numpy() -> None:
     code = "import sys, harness.cli; sys.exit(str({'numpy', 'onnx'} & {*sys.modules} or '') or None)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (found.returncode, found.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("error", [RuntimeError("broken\nin two lines"), RecursionError(), MemoryError()])
+def test_an_exception_of_our_own_is_never_a_verdict(
+    error: Exception, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("harness.cli.replay.read_bundle", fail)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert main(["replay", str(tmp_path)]) == 3
+    shown = capsys.readouterr()
+    assert (shown.out, "Traceback" in shown.err, len(shown.err.splitlines())) == ("", False, 2)
+    assert "please report it" in shown.err
+    (kept,) = tmp_path.glob("ep-harness-*.txt")
+    assert f"{type(error).__name__}" in kept.read_text("utf-8")
+
+
+def test_an_exception_on_a_full_disk_is_told_without_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("harness.cli.replay.read_bundle", fail)
+    monkeypatch.setattr("tempfile.mkstemp", fail)
+    assert main(["replay", str(tmp_path)]) == 3
+    assert "No space left on device; please report it" in capsys.readouterr().err

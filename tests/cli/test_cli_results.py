@@ -1,5 +1,6 @@
 """report, diff, gate and history, as a person or a CI job calls them."""
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from harness.core.output_metrics import OutputMetrics
 from harness.core.record import SCHEMA, Placement, Record, encode_record
 from harness.core.run_info import RunInfo
 from harness.core.verdict import Family, Verdict
+from tests.records import matrix_of, with_facts
 
 SaveRun = Callable[..., Path]
 OUTPUT = OutputMetrics(
@@ -32,7 +34,7 @@ def save_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SaveRun:
     def save(name: str, verdicts: Mapping[str, Verdict], reason: str = "") -> Path:
         folder = tmp_path / name
         folder.mkdir(parents=True)
-        records = [
+        made = [
             Record(
                 schema=SCHEMA,
                 cell=f"s/{model}[npu]",
@@ -51,11 +53,13 @@ def save_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SaveRun:
             )
             for model, verdict in verdicts.items()
         ]
+        records = [with_facts(each) for each in made]
+        plan = "".join(f"{cell}\n" for cell in sorted(each.cell for each in records))
         info = RunInfo(
             schema=SCHEMA,
-            plan=name,
+            plan=hashlib.sha256(plan.encode()).hexdigest(),
             cells=len(records),
-            matrix={"path": "m.toml"},
+            matrix=msgspec.to_builtins(matrix_of(records)),
             targets={"npu": {}},
             complete=True,
         )

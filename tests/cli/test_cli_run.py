@@ -87,7 +87,7 @@ UNAVAILABLE = '[[target]]\nname = "npu"\nprovider = "XExecutionProvider"\nplugin
 
 def test_an_unavailable_target_costs_nothing_but_its_cells(project: Project, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    assert main(["run", str(project(UNAVAILABLE)), "--out", str(out)]) == 0
+    assert main(["run", str(project(UNAVAILABLE)), "--out", str(out)]) == 3  # no other provider was tried
     by_target = {(record["target"], record["verdict"]) for record in records(out)}
     assert by_target == {("cpu", "pass"), ("npu", "unavailable")}
     npu = [record for record in records(out) if record["target"] == "npu"]
@@ -99,11 +99,11 @@ def test_cells_that_were_not_tried_are_no_success(
     project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     matrix = str(project(UNAVAILABLE))
-    main(["run", matrix, "--out", str(tmp_path / "both"), "--no-report"])
-    assert "not tried    3 of 6 cells; the others are as the matrix expects" in capsys.readouterr().out
-    main(["run", matrix, "--target", "npu", "--out", str(tmp_path / "one"), "--no-report"])
+    assert main(["run", matrix, "--out", str(tmp_path / "both"), "--no-report"]) == 3
+    assert "NO EVIDENCE  no cell of npu was judged" in capsys.readouterr().out
+    assert main(["run", matrix, "--target", "npu", "--out", str(tmp_path / "one"), "--no-report"]) == 3
     shown = capsys.readouterr().out
-    assert "not tried    3 of 3 cells; no provider was tried" in shown
+    assert "NO EVIDENCE  no cell of npu was judged" in shown
     assert "unavailable  npu: not_installed: plugin package 'no_such_plugin' is not installed" in shown
 
 

@@ -1,6 +1,7 @@
 """Make submissions from structs: a valid one, and whatever a test changes, sealed again."""
 
 import datetime as dt
+import hashlib
 import subprocess
 import zipfile
 from collections.abc import Callable, Iterable
@@ -13,6 +14,7 @@ import numpy as np
 from harness.conformance.attestation import attestation_of
 from harness.conformance.environment import environment_of
 from harness.conformance.level import result_of
+from harness.conformance.profile_matrix import profile_matrix
 from harness.conformance.signing import ssh_sign
 from harness.conformance.submission import (
     ATTESTATION,
@@ -37,11 +39,14 @@ from harness.core.ended import Ended
 from harness.core.facts import facts_of
 from harness.core.noise import NoiseRule
 from harness.core.output_metrics import OutputMetrics
+from harness.core.policy_terms import policy_terms
 from harness.core.record import ModelContent, Placement, ProcessState, Record, encode_record
 from harness.core.run_info import RunInfo
 from harness.core.tolerance import Tolerance
 from harness.core.value import Tensor
 from harness.core.verdict import Phase
+from harness.plan.expectation import is_expected
+from harness.plan.matrix import Matrix
 from harness.profiles.profile import Profile
 from harness.profiles.suite import policy_of_case, suite_name
 from tests.conformance.small_profiles import RULES, frozen_of, golden_of, tiny_profile
@@ -57,7 +62,7 @@ FINGERPRINT: dict[str, Any] = {
     "platform": "Linux-6.8-x86_64",
     "machine": "x86_64",
     "packages": {"numpy": "2.4.6", "onnxruntime-qnn": "2.7.0"},
-    "plugin": {"version": "2.7.0"},
+    "plugin": {"library": "libonnxruntime_providers_qnn.so", "version": "2.7.0"},
     "sha256": {"libonnxruntime_providers_qnn.so": "d" * 64},
     "devices": [{"device": {"type": "NPU", "vendor": "Qualcomm"}, "metadata": {"Description": "Hexagon"}}],
     "drivers": {"qcadsprpc": "1.0"},
@@ -84,11 +89,13 @@ def good_record(profile: Profile, index: int, provider: str = PROVIDER) -> Recor
         placement=placement_of(frozen.ops, {}),
         outputs=rows_of(actual, index),
         golden="profile",
+        golden_digest=frozen.golden,
+        policy=policy_terms(policy_of_case(RULES, case)),
         timings_ms={"create": 2.5 + index / 7, "first_run": 0.3 + index / 11, "teardown": 0.1 + index / 13},
         started=(NOW - dt.timedelta(minutes=5, seconds=-index)).isoformat(timespec="milliseconds"),
         attempt=1,
         process=ProcessState(pid=4711, session=index + 1, took_ms=6.0 + index),
-        content=ModelContent(opsets={"ai.onnx": case.opset}, ops=dict(frozen.ops), types=case.types),
+        content=ModelContent(opsets=dict(frozen.opsets), ops=dict(frozen.ops), types=frozen.types),
         model_digest=frozen.digest,
     )
 
@@ -109,7 +116,15 @@ def refused(record: Record) -> Record:
     """Return the record of a model that the provider refuses cleanly."""
     ended = Ended(how="raised", message="NotImplemented: no MatMul", kind="NotImplemented")
     record = changed(
-        record, ended=ended, phase=Phase.CREATE, placement=None, outputs=(), golden="", timings_ms={}
+        record,
+        ended=ended,
+        phase=Phase.CREATE,
+        placement=None,
+        outputs=(),
+        golden="",
+        golden_digest="",
+        policy={},
+        timings_ms={},
     )
     return judged(record)
 
@@ -144,7 +159,14 @@ def rows_of(actual: np.ndarray[Any, np.dtype[np.float32]], index: int) -> tuple[
 def judged(record: Record) -> Record:
     """Return the record with the verdict that it deserves."""
     decided = decide(facts_of(record), policy_of_case(RULES, tiny_profile().cases[0]))
-    return changed(record, verdict=decided.verdict, family=decided.verdict.family, reason=decided.reason)
+    verdict = decided.verdict
+    return changed(
+        record,
+        verdict=verdict,
+        family=verdict.family,
+        expected=is_expected(None, verdict),
+        reason=decided.reason,
+    )
 
 
 def changed(value: _Value, **fields: Any) -> _Value:
@@ -176,6 +198,8 @@ class Draft:
         self.claims, self.waivers, self.provider = claims, waivers, provider
         self.fingerprint = dict(FINGERPRINT)
         self.statement: Callable[[Statement], Statement] = lambda statement: statement
+        self.matrix: Callable[[Matrix], Matrix] = with_plugin
+        self.run: Callable[[RunInfo], RunInfo] = lambda run: run
         self.raw: Callable[[dict[str, bytes]], object] = len
         self.after: Callable[[dict[str, bytes]], object] = len
 
@@ -204,16 +228,18 @@ class Draft:
                 reproduce=("ep-harness", "conform", "--profile", self.profile.label),
             )
         )
+        plan = (record.cell for record in self.records)
         run = RunInfo(
             schema=1,
-            plan="f" * 64,
+            plan=hashlib.sha256("".join(f"{cell}\n" for cell in sorted(plan)).encode()).hexdigest(),
             cells=len(self.records),
-            matrix={},
+            matrix=msgspec.to_builtins(self.matrix(_matrix_of(self.profile, self.provider))),
             targets={
                 "ep": self.fingerprint | {"providers": [self.provider]},
             },
             complete=True,
         )
+        run = self.run(run)
         files = {
             STATEMENT: encode_part(statement),
             RECORDS: b"".join(encode_record(record) + b"\n" for record in self.records),
@@ -229,6 +255,24 @@ class Draft:
             files[SSH_SIGNATURE] = ssh_sign(files[ATTESTATION], key)
         self.after(files)
         return files
+
+
+_MATRICES: dict[tuple[str, str], Matrix] = {}
+
+
+def _matrix_of(profile: Profile, provider: str) -> Matrix:
+    """Return the matrix of a profile, made once: that takes longer than a submission."""
+    key = (profile.digest, provider)
+    if key not in _MATRICES:
+        _MATRICES[key] = profile_matrix(profile, "ep", provider)
+    return _MATRICES[key]
+
+
+def with_plugin(matrix: Matrix) -> Matrix:
+    """Return the matrix of a profile with what the target of ``FINGERPRINT`` adds."""
+    (target,) = matrix.targets
+    options, library = FINGERPRINT["options"], FINGERPRINT["plugin"]["library"]
+    return changed(matrix, targets=(changed(target, plugin=library, options=dict(options)),))
 
 
 def waivers_toml(waivers: Iterable[Waiver]) -> bytes:

@@ -3,6 +3,7 @@
 import datetime as dt
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from harness.conformance.submission import Waiver
@@ -26,6 +27,15 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     )
     assert all(covers(waiver, label) for label in LABELS)
     assert not covers(waiver, "b/x")
+
+
+def test_forty_stars_take_no_time_and_nothing_else_is_special(tmp_path: Path) -> None:
+    waiver = Waiver(case="*a" * 40 + "b", issue="", expires=dt.date(2027, 3, 31), words="")
+    assert not covers(waiver, "a" * 400)
+    assert covers(msgspec.structs.replace(waiver, case="a/?[x]*"), "a/?[x] io_binding")
+    assert not covers(msgspec.structs.replace(waiver, case="a/?[x]*"), "a/bx")
+    with pytest.raises(UsageError, match="no case is named"):
+        load_waivers(written(tmp_path, GOOD.replace('"a/*"', f'"{waiver.case}"')), ("a" * 400,))
 
 
 @pytest.mark.parametrize(

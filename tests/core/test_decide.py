@@ -147,6 +147,7 @@ CASES: list[tuple[Facts, Verdict]] = [
     (ended("raised", own=REFUSED, out_of_memory=True), Verdict.INVALID_MODEL),
     (ended("raised", own=NO_MEMORY, out_of_memory=True), Verdict.OUT_OF_MEMORY),
     (ended("raised", own=NO_MEMORY), Verdict.INVALID_MODEL),
+    (ended("changed"), Verdict.NOT_RUN),
     (ended("died", own=OK), Verdict.CRASH),
     (ended("died", own=REFUSED), Verdict.CRASH),
     (ended("died", own=DIED), Verdict.NO_GOLDEN),

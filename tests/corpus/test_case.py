@@ -1,3 +1,5 @@
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,9 +14,10 @@ from onnx import numpy_helper
 from harness.core.value import Array, Sequence, Tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.data_sets import GENERATED
-from harness.corpus.errors import ModelError
+from harness.corpus.errors import MisnamedError, ModelError
 from harness.corpus.port import Port, ValueType
 from harness.corpus.suites import Suite, open_folder
+from harness.engine.early_end import without_case
 
 RELU = "agraph (float[N] x) => (float[N] y) { y = Relu(x) }"
 SUBTRACT = """agraph (float[N] left, float[N] right, float[1] scale) => (float[N] y)
@@ -219,3 +222,25 @@ def test_any_damage_is_a_case_or_a_model_error(
         load_case(suite, "model.onnx", {"N": 2})
     except ModelError as error:
         assert "\n" not in str(error)  # noqa: PT017 - an intact model is fine too
+
+
+@pytest.mark.parametrize("length", [250, 251, 252, 254, 255])
+def test_a_name_of_any_length_that_the_system_allows_is_a_model(tmp_path: Path, length: int) -> None:
+    """Names of files that may lie beside it, such as ``<name>.toml`` and ``<stem>.tar.gz``, are longer."""
+    path = tmp_path / ("n" * (length - 5) + ".onnx")
+    path.write_bytes(serialized(RELU))
+    assert load(path).data_sets[0].name == GENERATED
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other file systems refuse such names")
+def test_a_name_that_is_not_text_costs_its_own_model(tmp_path: Path) -> None:
+    for name in (b"good.onnx", b"bad\xff.onnx"):
+        (tmp_path / os.fsdecode(name)).write_bytes(serialized(RELU))
+    suite = open_folder(tmp_path)
+    assert suite.models() == (r"bad\udcff.onnx", "good.onnx")
+    assert load_case(suite, "good.onnx", {}).outputs == ("y",)
+    with pytest.raises(MisnamedError, match="not UTF-8: rename it") as caught:
+        load_case(suite, r"bad\udcff.onnx", {})
+    ended = without_case(caught.value).ended
+    assert ended is not None
+    assert ended.how == "declared"

@@ -78,8 +78,9 @@ def test_no_folder_no_models_and_a_file_are_usage_errors(tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other file systems refuse such names")
-def test_a_name_that_is_not_text_is_a_usage_error(tmp_path: Path) -> None:
-    (tmp_path / os.fsdecode(b"bad\xff.onnx")).touch()
-    with pytest.raises(UsageError, match="not valid UTF-8") as caught:
-        find_models(tmp_path)
+def test_a_folder_whose_name_is_not_text_is_a_usage_error(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"bad\xff")
+    touch(folder, "a.onnx")
+    with pytest.raises(UsageError, match="not UTF-8") as caught:
+        find_models(folder)
     str(caught.value).encode()

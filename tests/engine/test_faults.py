@@ -56,6 +56,10 @@ FAULTS = {
     "kill_in_run": Want(CRASH, RUN, "SIGKILL"),
     "killonce_in_run": Want(PASS),
     "orphan_in_run": Want(CRASH, RUN, "SIGABRT"),
+    "daemon_in_run": Want(CRASH, RUN, "", "it exited early; it left a process behind, which was ended: "),
+    "daemon_in_teardown": Want(PASS, COMPARE, "", f"{AFTER}: it exited; it left a process behind"),
+    "limit_in_run": Want(PASS, COMPARE, "", f"{REPLACED}: it lowered the limit RLIMIT_FSIZE of its process"),
+    "limit_in_teardown": Want(PASS, COMPARE, "", f"{REPLACED}: it lowered the limit RLIMIT_FSIZE"),
     "memory_in_create": Want(Verdict.OUT_OF_MEMORY, CREATE),
     "memory_in_run": Want(Verdict.OUT_OF_MEMORY, RUN),
     "alloc_in_run": Want(Verdict.OUT_OF_MEMORY, RUN, "", "Failed to allocate memory"),
@@ -117,6 +121,8 @@ TALK = {
     "gossip_in_run": Want(CRASH, RUN, f"{NO_FORM}: Invalid value 'gossip' - at `$[0][0]`"),
     "ended_in_run": Want(CRASH, RUN, f"{NO_FORM}: Invalid value 'ended' - at `$[0][0]`"),
     "lunch_in_run": Want(CRASH, RUN, f"{NO_FORM}: Invalid enum value 'lunch' - at `$[0][2]`"),
+    "begins_in_run": Want(CRASH, RUN, "it began phase run of one job more often than the job can ask for"),
+    "asks_in_run": Want(CRASH, RUN, "it asked for more pieces of a model than its files have"),
     "stranger_in_run": Want(CRASH, RUN, "it sent a message about a model that it does not run"),
     "early_in_run": Want(CRASH, RUN, "it was done with a model without a result"),
     "useless_in_run": Want(CRASH, RUN, "it started twice"),
@@ -130,7 +136,7 @@ HANGS = {
     "hang_in_create": Want(HANG, CREATE, "", "no end of phase create within 2 s"),
     "hang_in_run": Want(HANG, RUN, "", "no end of phase run within 2 s"),
     "hang_in_teardown": Want(PASS, COMPARE, "", "no end within 2 s"),
-    # The child keeps the pipe open: only the limit tells.
+    # The child keeps the pipe open.
     "fork_in_run": Want(CRASH, RUN, "SIGABRT"),
     "hanggil_in_run": Want(HANG, RUN, "", "no end of phase run within 2 s"),
     "halfhang_in_run": Want(HANG, RUN, "", "no end of phase run within 2 s"),

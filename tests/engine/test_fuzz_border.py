@@ -154,7 +154,7 @@ class Border:
 
     def receive(self, message: Any, task: Task, tensors: Tensors | None = None) -> Worker:
         """Have a message come through the pipe, from a worker that is at a task."""
-        process: Any = SimpleNamespace(pid=7, send=lambda *_: None, kill=lambda: None, abort=lambda _: None)
+        process = fake_process()
         worker = Worker(1, process, tensors or self.tensors)
         worker.imported = worker.ready = True
         worker.in_flight.append(task)
@@ -177,6 +177,12 @@ class Border:
             assert isinstance(case, Case)
             self.asked.add(task.about.kind)
             self.pipeline.conclude(task, answered(case))
+
+
+def fake_process() -> Any:
+    """A process that nobody is behind."""
+    nothing: Callable[..., None] = lambda *_: None  # noqa: E731
+    return SimpleNamespace(pid=7, send=nothing, kill=nothing, abort=nothing)
 
 
 def sent(message: Any) -> Any:
@@ -356,7 +362,7 @@ KINDS = (Kind.ANSWER, Kind.UNOPTIMIZED, Kind.EVALUATED, Kind.MADE)
 def test_any_description_of_an_environment_is_taken(
     border: Border, mutated: Mutated, data: st.DataObject
 ) -> None:
-    process: Any = SimpleNamespace(pid=7, send=lambda *_: None, kill=lambda: None, abort=lambda _: None)
+    process = fake_process()
     worker = Worker(1, process)
     worker.imported = True
     worker.queue = TaskQueue("ep", cpu_configuration(HOME), Timeouts())

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.cli.judge import judged_again
-from harness.core.decide import Decision, decide
+from harness.core.decide import Decision, decide, judged_again
 from harness.core.facts import CPU_PROVIDER, Facts, facts_of
 from harness.core.generated import Generation as Told
 from harness.core.policy import Policy

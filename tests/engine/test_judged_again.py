@@ -11,8 +11,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.cli.judge import judged_again
-from harness.core.decide import Decision, decide
+from harness.core.decide import Decision, decide, judged_again
 from harness.core.facts import UNREPEATABLE, Facts, facts_of
 from harness.core.metrics import ATOL_GRID
 from harness.core.missing import USUAL, Need, missing

@@ -32,8 +32,13 @@ def _isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))
 
 
-def judge(court: Court, other: Callable[[Array], Array], first: Callable[[Array], Array] = RIGHT) -> Record:
-    """The record of a cell whose EP gives what two functions make of the CPU EP's two answers."""
+def judge(
+    court: Court, other: Callable[[Array], Array], first: Callable[[Array], Array] = RIGHT, error: str = ""
+) -> Record:
+    """The record of a cell whose EP gives what two functions make of the CPU EP's two answers.
+
+    With an ``error`` it raises that for other inputs.
+    """
     task = CellTask(cell=court.cells[0])
     court.pipeline.open += 1
     while court.pipeline.questions.awaits(task):
@@ -50,7 +55,8 @@ def judge(court: Court, other: Callable[[Array], Array], first: Callable[[Array]
         )
         for one, change in ((case, first), (others, other))
     ]
-    ran = Ran(outputs=(outputs[0],), other=outputs[1], placement=ON_THE_EP, timings_ms={})
+    given = None if error else outputs[1]
+    ran = Ran(outputs=(outputs[0],), other=given, other_error=error, placement=ON_THE_EP, timings_ms={})
     court.pipeline.conclude(task, ran)
     court.settle()
     assert court.pipeline.open == 0
@@ -197,3 +203,30 @@ def test_only_an_only_data_set_has_other_inputs(tmp_path: Path) -> None:
     assert others.digest != case.digest
     twice = msgspec.structs.replace(case, data_sets=case.data_sets * 2)
     assert isinstance(with_other_inputs(twice), Inapplicable)
+
+
+@pytest.mark.parametrize(
+    ("error", "cpu", "told"),
+    [
+        ("Fail: no kernel", computed, ""),
+        ("Fail: no kernel", refuses_others, "refused, by the CPU EP, too: Fail: no kernel"),
+        (
+            "Fail: Failed to allocate memory",
+            computed,
+            "refused, out of memory: Fail: Failed to allocate memory",
+        ),
+    ],
+)
+def test_an_error_for_other_inputs_is_the_eps_where_the_cpu_ep_computes_them(
+    tmp_path: Path, error: str, cpu: Callable[[Case], Ending], told: str
+) -> None:
+    court = Court(tmp_path)
+    court.answers["answer"] = cpu
+    record = judge(court, RIGHT, error=error)
+    assert record.other_check is not None
+    assert record.other_check.unchecked == told
+    if told:
+        assert record.verdict is Verdict.PASS
+    else:
+        assert record.verdict is Verdict.ERROR
+        assert record.reason == "for other inputs in the same session it raises Fail: no kernel"

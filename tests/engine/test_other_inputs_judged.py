@@ -8,7 +8,7 @@ import onnx
 import onnx.parser
 import pytest
 
-from harness.cli.judge import judged_again
+from harness.core.decide import judged_again
 from harness.core.policy import Policy
 from harness.core.record import Record
 from harness.core.verdict import Verdict
@@ -35,10 +35,16 @@ FLOATS = {
     "shorter": SHAPE,
     "wider": DTYPE,
     "last of a tie": PASS,
+    "raises": Verdict.ERROR,
 }
 """Fault -> verdict, of an output of floats."""
 
-OTHERS = dict.fromkeys(FLOATS, PASS) | {"stale": MISMATCH, "one element": MISMATCH, "shorter": SHAPE}
+OTHERS = dict.fromkeys(FLOATS, PASS) | {
+    "stale": MISMATCH,
+    "one element": MISMATCH,
+    "shorter": SHAPE,
+    "raises": Verdict.ERROR,
+}
 POSITIONS = OTHERS | {"last of a tie": MISMATCH}
 
 
@@ -148,6 +154,10 @@ def test_the_reason_says_for_which_inputs(records: list[Record]) -> None:
     stale = [record.reason for record in records if record.target == "stale" and record.verdict is MISMATCH]
     assert stale
     assert all(reason.endswith("is the output for the inputs before, bit for bit") for reason in stale)
+    raised = {record.reason for record in records if record.target == "raises"}
+    assert raised == {
+        "for other inputs in the same session it raises RuntimeError: the shapes of before were kept"
+    }
 
 
 def test_bits_that_are_equal_ask_and_record_nothing(records: list[Record]) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from harness.agent.launcher import exit_cause
+from harness.agent.orphans import end_orphans, told
 from harness.engine.configuration import Configuration
 from harness.engine.launch import launch_here
 from harness.engine.process import ENDED, AgentProcess
@@ -103,6 +104,35 @@ def test_a_process_outlives_the_thread_that_asked_for_it_and_its_folder_does_not
     assert process.printed() == "last words"
     serving.join(60.0)
     assert not serving.is_alive()
+
+
+LEAVES = """
+import os, subprocess
+for _ in range(12):
+    subprocess.Popen(["sleep", "1000"], start_new_session=True)
+if not os.fork():  # a daemon, which holds the pipe
+    os.setsid()
+    os.execvp("sleep", ["sleep", "1000"])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not show the variables of processes")
+def test_what_a_process_leaves_behind_is_named_and_ended(tmp_path: Path) -> None:
+    started = launch_here([sys.executable, "-c", LEAVES], {}, tmp_path)
+    process = AgentProcess(started)
+    messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=process.serve, args=(messages.put,), daemon=True).start()
+    assert messages.get(timeout=60) is ENDED  # although the daemon holds the pipe
+    assert process.wait() == ""
+    assert process.left == ["sleep"] * 13
+    assert end_orphans(started.owner) == []
+    assert told(process.left[:1]) == "it left a process behind, which was ended: sleep"
+    assert told(process.left).startswith("it left 13 processes behind, which were ended: sleep, ")
+    assert told([]) == ""
+
+
+def test_a_system_that_shows_no_variables_is_not_asked(tmp_path: Path) -> None:
+    assert end_orphans("x", proc=str(tmp_path / "none")) == []
 
 
 def test_no_message_passes_for_the_end() -> None:

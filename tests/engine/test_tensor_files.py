@@ -197,9 +197,17 @@ def test_what_fits_nowhere_is_refused_in_words(value: Value, monkeypatch: pytest
     tensors.put(tensor(np.zeros(1, np.float32)))
     with pytest.raises(NoRoomError, match=r"^the inputs take more than the \d+ MiB"):
         tensors.put(value)
-    monkeypatch.setattr(agent_files, "INLINE_LIMIT", 7300)
+    monkeypatch.setattr(agent_files, "INLINE_LIMIT", 10810)
     tensors.begin()
     tensors.put(value)
+
+
+def test_texts_have_a_limit_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent_files, "TEXT_LIMIT", 10806)
+    tensors = Tensors()
+    tensors.put(TEXTS)
+    with pytest.raises(NoRoomError, match=r"^the texts of the inputs take more than the \d+ MiB"):
+        tensors.put(tensor(np.array(["x"], dtype=object)))
 
 
 def test_a_refusal_names_the_folders_and_leaves_nothing_in_them(

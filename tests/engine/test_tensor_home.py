@@ -1,9 +1,11 @@
 """Where tensor files lie: a folder for each run in memory, which goes with the run, however that ends."""
 
+import os
 import shutil
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +65,64 @@ def test_a_forgotten_home_goes_with_its_owner(memory: Path) -> None:
     assert len(list(memory.iterdir())) == 1
     del home
     assert list(memory.iterdir()) == []
+
+
+@LINUX
+@pytest.mark.parametrize("lock", ["link", "file", "pipe"])
+@pytest.mark.parametrize("of", ["another user", "this user, open to others", "a link"])
+def test_a_folder_that_others_may_have_prepared_is_left_alone(
+    memory: Path, of: str, lock: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    victim = memory.parent / "victim"
+    victim.write_text("content", encoding="utf-8")
+    trap = memory.parent / "trap" if of == "a link" else memory / "ep-harness-trap"
+    trap.mkdir(mode=0o700)
+    if of == "a link":
+        (memory / "ep-harness-trap").symlink_to(trap)
+    elif of == "this user, open to others":
+        trap.chmod(0o777)
+    else:  # what lies there is not this user's
+        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    if lock == "link":
+        (trap / "lock").symlink_to(victim)
+    elif lock == "pipe":
+        os.mkfifo(trap / "lock")
+    else:
+        (trap / "lock").touch()
+    TensorHome().close()
+    assert [path.name for path in trap.iterdir()] == ["lock"]
+    assert victim.read_text(encoding="utf-8") == "content"
+
+
+@LINUX
+def test_a_lock_that_is_a_link_is_not_followed_in_an_own_folder_either(memory: Path) -> None:
+    victim = memory.parent / "victim"
+    victim.write_text("content", encoding="utf-8")
+    own = memory / "ep-harness-own"
+    own.mkdir(mode=0o700)
+    (own / "lock").symlink_to(victim)
+    TensorHome().close()
+    assert victim.read_text(encoding="utf-8") == "content"
+    assert own.exists()
+
+
+@LINUX
+def test_a_name_that_is_taken_leaves_nothing_behind(memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def taken(path: Path, target: Path) -> Path:
+        raise PermissionError(f"{path} to {target}")
+
+    monkeypatch.setattr(Path, "rename", taken)
+    home = TensorHome()
+    assert list(memory.iterdir()) == []
+    home.close()
+
+
+def test_locks_follow_no_link() -> None:
+    """Of filelock before 3.20.1 the victim's file was truncated: CVE-2025-68146."""
+    file = Path(__file__).parents[2] / "pyproject.toml"
+    needed = tomllib.loads(file.read_text(encoding="utf-8"))["project"]["dependencies"]
+    (version,) = (one.partition(">=")[2] for one in needed if one.startswith("filelock"))
+    assert tuple(map(int, version.split("."))) >= (3, 20, 3)
 
 
 HOLD = """

@@ -53,7 +53,10 @@ def test_an_entry_that_matches_nothing_is_an_error() -> None:
         ({"repeats": 0}, "latency[0].repeats: expected an integer from 1 to 1000, got 0"),
         ({"repeats": 1001}, "latency[0].repeats: expected an integer from 1 to 1000, got 1001"),
         ({"warm_up": -1}, "latency[0].warm_up: expected an integer from 0 to 1000, got -1"),
-        ({"budget_s": 0}, "latency[0].budget_s: expected a finite number greater than 0, got 0"),
+        (
+            {"budget_s": 0},
+            "latency[0].budget_s: expected a finite number greater than 0, at most 604800, got 0",
+        ),
         ({"repaets": 5}, "latency[0].repaets: unknown key\n    did you mean 'repeats'?"),
     ],
 )

@@ -132,9 +132,25 @@ def test_the_largest_integer_of_toml_is_the_limit() -> None:
     target = (
         'schema = 1\nmodels = {suites = ["s"]}\n[[target]]\nname = "t"\nprovider = "CPUExecutionProvider"\n'
     )
-    assert "expected an integer of at least 1, got 9223372036854775808" in message(
+    assert "expected an integer from 1 to 1024, got 9223372036854775808" in message(
         target + f"workers = {1 << 63}"
     )
-    assert "expected a finite number of at least 0" in message(
+    assert "expected a finite number from 0 to 1e+30" in message(
         target + f"[[tolerance]]\nrtol = {'9' * 400}\natol = 0"
     )
+
+
+HEAD = 'schema = 1\nmodels = {suites = ["s"]}\n[[target]]\nprovider = "CPUExecutionProvider"\n'
+
+
+@pytest.mark.parametrize("name", ["a\\nb", "a\\n", "\\u2028", "a\\tb", "n" * 201, ""])
+def test_the_name_of_a_target_is_one_line(name: str) -> None:
+    """It stands in tables, on terminals and in pages."""
+    matrix = HEAD + f'name = "{name}"\n'
+    assert "target[0].name: expected a unique name of one line" in message(matrix)
+
+
+def test_a_newline_at_the_end_of_a_name_is_seen() -> None:
+    places = 'places = [{name = "board\\n", ssh = "u@h"}]'
+    matrix = HEAD + f'name = "a"\n{places}\n'
+    assert "target[0].places[0].name: expected a unique name" in message(matrix)

@@ -68,7 +68,7 @@ def test_an_entry_that_matches_no_model_is_an_error_with_the_nearest() -> None:
 @pytest.mark.parametrize(
     ("entry", "place", "what"),
     [
-        ("dimensions = { b = -1 }", "dimensions.b", "expected an integer of at least 0, got -1"),
+        ("dimensions = { b = -1 }", "dimensions.b", "expected an integer from 0 to 2147483647, got -1"),
         ("inputs = { x = { hgih = 1 } }", "inputs.x.hgih", "did you mean 'high'?"),
         ("inputs = { x = { high = nan } }", "inputs.x.high", "expected an integer or a finite number"),
         ("inputs = { x = { low = 1 } }", "inputs.x", "a range without its upper end"),
@@ -76,7 +76,11 @@ def test_an_entry_that_matches_no_model_is_an_error_with_the_nearest() -> None:
         ("inputs = { x = { high = -1.5 } }", "inputs.x", "no value is at least 0 and less than -1.5"),
         ("inputs = { x = { value = 1, high = 2 } }", "inputs.x", "both a value and a range"),
         ("inputs = { x = {} }", "inputs.x", "the table is empty"),
-        ("inputs = { x = { shape = 3 } }", "inputs.x.shape", "expected a list of integers of at least 0"),
+        (
+            "inputs = { x = { shape = 3 } }",
+            "inputs.x.shape",
+            "expected a list of integers from 0 to 2147483647",
+        ),
         ("dimension = { b = 1 }", "dimension", "did you mean 'dimensions'?"),
         ("", "", "this entry sets neither dimensions, inputs nor agree"),
         ('agree = "topp1"', "agree", "did you mean 'top1'?"),

@@ -129,3 +129,9 @@ def test_a_narrowed_plan_still_answers(plan: Plan) -> None:
     expectation = plan.only("qnn", "test_stft").expectation(stft)
     assert expectation is not None
     assert expectation.verdicts == (Verdict.CRASH,)
+
+
+def test_forty_stars_take_no_time(plan: Plan) -> None:
+    for glob in ({"target_glob": "*q" * 40 + "x"}, {"model_glob": "*t" * 40 + "x"}):
+        with pytest.raises(UsageError, match="of the plan matches"):
+            plan.only(**glob)

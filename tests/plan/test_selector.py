@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.core.cell import Cell
-from harness.plan.selector import Selector, SelectorIndex, glob_matcher, model_matcher, selector_from
+from harness.core.globs import glob_matcher
+from harness.plan.selector import Selector, SelectorIndex, model_matcher, selector_from
 
 PROVIDERS = {"cpu": "CPUExecutionProvider", "qnn-htp": "QNNExecutionProvider"}
 CELL = Cell(
@@ -21,6 +22,25 @@ CELL = Cell(
 
 def selects(selector: Selector, cell: Cell = CELL) -> bool:
     return SelectorIndex([selector], PROVIDERS).matching(cell) == 1
+
+
+STARS = "*a" * 40 + "b"
+
+
+@pytest.mark.parametrize(
+    "key", ["suite", "model", "target", "provider", "precision", "scenario", "option.soc"]
+)
+def test_forty_stars_take_no_time(key: str) -> None:
+    """An entry of a matrix: exclude, expect, tolerance, latency, repeat, gate."""
+    long = "a" * 400
+    cell = Cell(
+        suite=long,
+        model=long,
+        target=long,
+        axes=(("option.soc", long), ("precision", long), ("scenario", long)),
+    )
+    assert SelectorIndex([selector_from({key: STARS})], {long: long}).matching(cell) == 0
+    assert not model_matcher((STARS,))(long, long)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from harness.profiles.profile import Profile
 from harness.publication.gather import Gathered, gather
 from harness.publication.site import write_publication
 from tests.conformance.small_profiles import operators_profile, tiny_profile, write_profile
-from tests.conformance.submissions import NOW, Draft, changed, write_folder
+from tests.conformance.submissions import FINGERPRINT, NOW, Draft, changed, write_folder
 
 DAY = dt.date(2026, 11, 25)
 
@@ -51,7 +51,7 @@ class Publisher:
             return (edits or {}).get(index, _same)(changed(record, timings_ms=times))
 
         draft = Draft(edit, profile=profile or operators_profile(), claims=claims, waivers=waivers)
-        draft.fingerprint |= {"plugin": {"version": version}}
+        draft.fingerprint |= {"plugin": {**FINGERPRINT["plugin"], "version": version}}
 
         def statement(made: Statement) -> Statement:
             harness = changed(made.harness, unofficial=unofficial)

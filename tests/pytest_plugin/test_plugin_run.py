@@ -180,6 +180,17 @@ def test_a_required_target_that_is_unavailable_fails(
     assert '<property name="verdict" value="pass" />' in (project / "j.xml").read_text(encoding="utf-8")
 
 
+def test_a_matrix_that_proves_nothing_fails_the_session(
+    tmp_path: Path, make_project: Callable[..., Path], run_warm: Run, mode: tuple[str, ...]
+) -> None:
+    project = make_project(tmp_path / "project", REQUIRED.replace("required = true\n", ""))
+    done = run_warm(project, *mode, "m.toml", "-k", "not abs")
+    assert done.code == 0, "a selection says nothing about targets"
+    done = run_warm(project, *mode, "m.toml")
+    assert done.code == pytest.ExitCode.TESTS_FAILED
+    assert "no evidence: no cell of ghost was judged" in done.out
+
+
 def test_stopping_at_the_first_failure_keeps_what_has_been_found_out(
     tmp_path: Path, make_project: Callable[..., Path], run_warm: Run, mode: tuple[str, ...]
 ) -> None:

@@ -21,6 +21,7 @@ from harness.core.output_metrics import OutputMetrics
 from harness.core.record import SCHEMA, Placement, Record, encode_record
 from harness.core.run_info import RunInfo
 from harness.core.verdict import Family, Verdict
+from harness.plan.matrix import Matrix
 from harness.report.merge import MergedRun, merge
 from harness.report.read import RunData
 from harness.report.site import write_site
@@ -96,22 +97,32 @@ def make_run(  # noqa: PLR0913 - each is one thing that a run may be like
     *,
     folder: str = "run",
     planned: int | None = None,
-    plan: str = "sha256:1",
+    plan: str | None = None,
     targets: dict[str, dict[str, object]] | None = None,
     complete: bool = True,
     torn: bool = False,
     missing: Sequence[str] | None = None,
     required: Sequence[str] = (),
+    matrix: Matrix | None = None,
 ) -> RunData:
-    """A run; ``missing`` names planned cells without a record, and makes the plan known by name."""
+    """A run; ``missing`` names planned cells without a record, and makes the plan known by name.
+
+    Without a whole ``matrix``, a reader leaves the verdicts of its records as they are.
+    """
     cells = None if missing is None else tuple(sorted({record.cell for record in records} | {*missing}))
     if cells is not None:
         plan, planned = hashlib.sha256(_listing(cells)).hexdigest(), len(cells)
+    if plan is None:
+        whole = complete and planned in (None, len(records))
+        own = _listing(sorted(record.cell for record in records))
+        plan = hashlib.sha256(own).hexdigest() if whole else "sha256:1"
     info = RunInfo(
         schema=SCHEMA,
         plan=plan,
         cells=len(records) if planned is None else planned,
-        matrix={
+        matrix=msgspec.to_builtins(matrix)
+        if matrix is not None
+        else {
             "path": "matrices/local.toml",
             **({"targets": [{"name": name, "required": True} for name in required]} if required else {}),
         },

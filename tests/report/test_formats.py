@@ -1,8 +1,10 @@
 """Every format has the same numbers, and no text of a model or provider has an effect in any format."""
 
 import csv
+import errno
 import io
 import json
+import os
 import re
 import xml.etree.ElementTree as ET
 from collections import Counter
@@ -27,6 +29,7 @@ from harness.report.publish import FORMATS, publish
 from harness.report.read import RunData, captured_output, read_run
 from harness.report.schemas import report_schema
 from harness.report.view import Report, build_report
+from tests.records import matrix_of, with_facts
 
 MakeRecord = Callable[..., Record]
 MakeRun = Callable[..., RunData]
@@ -56,7 +59,9 @@ def run_folder(record: MakeRecord, write_run: WriteRun) -> Path:
         record("right", target="gpu", verdict=Verdict.UNAVAILABLE, cause="no_device", reason="no GPU"),
         record("half", axes={"precision": "ep:fp16"}, bits=11.0),
     ]
-    return write_run("run", records, missing=["onnx-node/absent[npu]"], required=["gpu"])
+    known = [with_facts(each) for each in records]
+    matrix = matrix_of(known, "matrices/local.toml", required=["gpu"])
+    return write_run("run", known, missing=["onnx-node/absent[npu]"], matrix=matrix)
 
 
 def view(folder: Path) -> Report:
@@ -335,3 +340,22 @@ def markdown_is_inert(text: str) -> None:
     outside = re.sub(r"<code>[^<`|]*</code>", "", text)
     outside = re.sub(r"`[^`\n|]*`", "", outside)
     assert not re.search(r"[<>@\[\]!`]", outside), outside
+
+
+def test_a_report_that_cannot_be_completed_leaves_the_one_before(
+    record: MakeRecord, write_run: WriteRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk shows in the new file, before it takes the place of the old one."""
+    out = tmp_path / "report"
+    publish([write_run("old", [record("a")])], out, [*FORMATS])
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    new = write_run("new", [record("b")])
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    for name in FORMATS:
+        with pytest.raises(UsageError, match="No space left on device"):
+            publish([new], out, [name])
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before

@@ -55,9 +55,9 @@ def test_one_fixed_does_not_make_up_for_one_regressed(record: MakeRecord, betwee
 @pytest.mark.parametrize(
     ("after", "limits"),
     [
-        (Verdict.UNAVAILABLE, {"gone": 1}),
-        (Verdict.INVALID_MODEL, {"gone": 1}),
-        (Verdict.NOT_RUN, {"gone": 1, "not_run": 1}),
+        (Verdict.UNAVAILABLE, {"gone": 1, "judged": 1}),
+        (Verdict.INVALID_MODEL, {"gone": 1, "judged": 1}),
+        (Verdict.NOT_RUN, {"gone": 1, "not_run": 1, "judged": 1}),
         (Verdict.FALLBACK, {"regressed": 1}),
         (Verdict.PASS, {}),
     ],
@@ -69,7 +69,7 @@ def test_what_a_pass_may_become(
 
 
 def test_a_cell_that_left_the_plan_or_was_not_run(record: MakeRecord, between: Between) -> None:
-    assert breached(strict(between([record("a"), record("b")], [record("a")]))) == {"gone": 1}
+    assert breached(strict(between([record("a"), record("b")], [record("a")]))) == {"gone": 1, "judged": 1}
     incomplete = between([record("a")], [record("a")], missing=["onnx-node/new[npu]"])
     assert breached(strict(incomplete)) == {"not_run": 1}
 
@@ -77,9 +77,9 @@ def test_a_cell_that_left_the_plan_or_was_not_run(record: MakeRecord, between: B
 def test_a_required_target_that_is_unavailable_fails_every_night(record: MakeRecord, run_of: MakeRun) -> None:
     run = merge([run_of([record("a", verdict=Verdict.UNAVAILABLE)], required=["npu"])])
     diff = compare(run, run, names=("old", "new"))
-    assert breached(strict(diff)) == {"required_unavailable": 1}
+    assert breached(strict(diff)) == {"required_unavailable": 1, "judged": 1}
     assert "limits.required_unavailable: 1 target, 0 allowed" in gate_lines(diff, strict(diff))
-    assert judge(diff, Limits(required_unavailable=1), lambda _: "").passed
+    assert judge(diff, Limits(required_unavailable=1, judged=0), lambda _: "").passed
 
 
 def test_new_cells_that_fail_enter_the_family(record: MakeRecord, between: Between) -> None:
@@ -129,3 +129,27 @@ def test_annotations_are_bounded_and_escaped(record: MakeRecord, between: Betwee
 def test_a_log_line_holds_no_command_of_its_text() -> None:
     assert plain("a\n::add-mask::b ##[set-env]c \x1b[31m\u202e") == r"a : :add-mask: :b # #[set-env]c \u202e"
     assert annotation("error", "a:b,c%", "x\r\ny%") == "::error title=a%3Ab%2Cc%25::x\\x0d%0Ay%25"
+
+
+def test_a_run_of_which_nothing_was_judged_never_passes(record: MakeRecord, between: Between) -> None:
+    silent = [record("a", verdict=Verdict.UNAVAILABLE), record("b", verdict=Verdict.NO_GOLDEN)]
+    diff = between(silent, silent)
+    judgement = strict(diff)
+    assert breached(judgement) == {"judged": 1}
+    text = "\n".join(gate_lines(diff, judgement))
+    assert "limits.judged: 1 target below 0.9" in text
+    assert "no cell in either run" in text
+    assert any("no cell in either run" in line for line in gate_github(judgement))
+    assert judge(diff, Limits(judged=0), lambda _: "").passed
+
+
+@pytest.mark.parametrize(("lost", "judged"), [(1, {}), (2, {"judged": 1})])
+def test_nine_tenths_of_a_target_must_be_judged_again(
+    lost: int, judged: dict[str, int], record: MakeRecord, between: Between
+) -> None:
+    names = [f"m{number}" for number in range(10)]
+    before = [record(name) for name in names]
+    after = [
+        record(name, verdict=Verdict.TIMEOUT if at < lost else Verdict.PASS) for at, name in enumerate(names)
+    ]
+    assert breached(judge(between(before, after), Limits(gone=lost), lambda _: "")) == judged

@@ -55,6 +55,8 @@ def test_a_trend_for_each_target(history: History, night: Night, record: MakeRec
         (2, 2, 10.0, 0.0),
     ]
     assert [point.changed for point in series.points] == [(), ("onnxruntime: 1.30 -> 1.31",)]
+    with pytest.raises(UsageError, match="no target is like"):  # and 40 stars take no time
+        trends(history, "*n" * 40 + "x")
 
 
 def test_since_when_a_cell_fails(history: History, night: Night, record: MakeRecord) -> None:

@@ -86,13 +86,12 @@ def test_a_stored_run_against_one_of_today(tmp_path: Path, turned: str, kind: Ki
         row["policy"] = policy_terms(Policy())
         row["golden_digest"] = "a" * 16
         if row["verdict"] == turned and row["target"] == "openvino":
-            row["verdict"], row["family"] = {
-                "pass": ("mismatch", "failed"),
-                "mismatch": ("pass", "passed"),
-            }[turned]
-            for output in row["outputs"]:
-                output |= {"max_abs": 0.5, "noise": {"precision": "float32", "rms": 9.0, "max": 99.0}}
-                output["noise"] |= {"rms_limit": 3.0, "max_limit": 32.0}
+            # An output that fails or passes by today's rules.
+            frontier, differ = {"pass": ([[0.0, 1e6]], 3), "mismatch": ([[0.0, 0.0]], 0)}[turned]
+            more = {"max_abs": 0.5} if differ else {"details": None}
+            row["outputs"] = [
+                {**one, "frontier": frontier, "mismatched": differ, **more} for one in row["outputs"]
+            ]
 
     new = copied(tmp_path / "new", today)
     diff = compare(read_side(STORED), read_side(new), names=("old", "new"))
@@ -159,4 +158,4 @@ def test_what_is_no_longer_judged_never_passes_a_gate_in_silence(
     (change,) = diff.changes
     word = {Family.SKIPPED: "no longer tested: skipped as", Family.EXCLUDED: "no longer judged: excluded as"}
     assert (change.kind, change.facts) == (Kind.GONE, (f"{word[verdict.family]} {verdict.value}",))
-    assert [breach.limit for breach in judge(diff, Limits(), lambda _: "").breaches] == ["gone"]
+    assert [breach.limit for breach in judge(diff, Limits(), lambda _: "").breaches] == ["gone", "judged"]

@@ -1,5 +1,7 @@
+import errno
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from harness.engine.events import TargetReady
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
+from harness.run import run_folder
 from harness.run.resume import differences
 from harness.run.run_folder import RunFolder
 
@@ -146,3 +149,30 @@ TREES = st.recursive(
 @given(TREES, TREES)
 def test_trees_differ_somewhere_or_not_at_all(left: Any, right: Any) -> None:
     assert (not list(differences(left, right))) == (left == right)
+
+
+def test_only_a_folder_that_describes_its_run_promises_to_be_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run folder without space or inodes, first for `plan.txt`, then for a later `run.json`."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    write = run_folder.write_aside
+    monkeypatch.setattr(run_folder, "write_aside", refuse)
+    with pytest.raises(UsageError) as caught:
+        RunFolder.create(tmp_path / "run", plan())
+    assert "nothing has been recorded" in str(caught.value)
+    assert "--resume" not in str(caught.value)
+
+    monkeypatch.setattr(run_folder, "write_aside", write)
+    folder = RunFolder.create(tmp_path / "run", plan())  # as the message says
+    before = info(folder.path)
+    monkeypatch.setattr(run_folder, "write_aside", refuse)
+    with pytest.raises(UsageError, match="continue with --resume"):
+        folder.ready(READY)
+    monkeypatch.setattr(run_folder, "write_aside", write)
+    folder.finish()
+    assert info(folder.path).plan == before.plan
+    RunFolder.reopen(folder.path, plan(), before, 0).finish()

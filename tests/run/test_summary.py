@@ -13,6 +13,7 @@ from harness.core.cell import Cell
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.record import SCHEMA, Record
+from harness.core.run_info import ShardInfo
 from harness.core.verdict import Family, Verdict
 from harness.core.work import Unchecked
 from harness.plan.expand import expand
@@ -78,11 +79,52 @@ def test_excluded_cells_alone_are_no_success(plan: Plan) -> None:
         verdict = Verdict.INVALID_MODEL if cell.target == "cpu" else Verdict.UNAVAILABLE
         tally.add(record(cell, verdict, expected=True, cause="no_device"))
     assert tally.exit_code() == EXIT_INCOMPLETE
-    assert tally.exit_code(is_share=True) == EXIT_OK
     assert [*remarks(tally.rows())] == [
         ("no evidence", "cpu: no cell was judged: 3 invalid_model"),
         ("invalid_model", "m/a.onnx, m/b.onnx, m/c.onnx"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("silent", "required", "how", "without"),
+    [
+        (("npu",), "", "", ("npu",)),
+        (("npu",), "", "named", ("npu",)),
+        (("cpu",), "", "", ()),
+        (("cpu",), "cpu", "", ("cpu",)),
+        (("npu",), "cpu", "", ("npu",)),
+        (("npu", "gpu"), "", "", ("npu", "gpu")),
+        (("npu",), "gpu", "", ()),  # another provider was judged
+        (("gpu",), "gpu", "", ("gpu",)),
+        (("gpu",), "", "named", ("gpu",)),
+        ((), "", "named", ()),
+    ],
+)
+@pytest.mark.parametrize("verdict", [Verdict.UNAVAILABLE, Verdict.TIMEOUT, Verdict.NO_GOLDEN])
+def test_a_run_without_evidence_is_no_success(
+    verdict: Verdict, silent: tuple[str, ...], required: str, how: str, without: tuple[str, ...]
+) -> None:
+    targets = ["cpu", "npu", *(["gpu"] if "gpu" in (*silent, required) else [])]
+    table = {
+        "schema": 1,
+        "models": {"folders": ["m"]},
+        "target": [
+            {
+                "name": name,
+                "provider": "CPUExecutionProvider" if name == "cpu" else "CUDAExecutionProvider",
+                "required": name == required,
+            }
+            for name in targets
+        ],
+    }
+    plan = expand(matrix_from(table, Path("m.toml")), {"m": ("a.onnx",)})
+    tally = Tally(plan, named=how == "named")
+    for cell in plan.cells:
+        tally.add(record(cell, verdict if cell.target in silent else Verdict.PASS, expected=True))
+    assert tally.without_evidence() == without
+    assert tally.exit_code() == (EXIT_INCOMPLETE if without else EXIT_OK)
+    share = Tally(msgspec.structs.replace(plan, shard=ShardInfo(index=1, count=2, plan="p", cells=9)))
+    assert share.without_evidence() == ()
 
 
 def test_one_judged_cell_is_evidence(plan: Plan) -> None:

@@ -1,7 +1,7 @@
 """Arguments of `agent-check`, the command for authors of agents."""
 
 from harness.cli.arguments import declare
-from harness.cli.arguments.values import count
+from harness.cli.arguments.values import count, limit_s
 
 
 def add_agents(commands: declare.Commands) -> None:
@@ -24,7 +24,7 @@ def add_agents(commands: declare.Commands) -> None:
     declare.options(command)
     declare.value(command, "--only", "TEXT", "only checks with this in their group or title", default="")
     declare.value(
-        command, "--limit", "S", "seconds to wait; default: 60", type=float, dest="limit_s", default=60.0
+        command, "--limit", "S", "seconds to wait; default: 60", type=limit_s, dest="limit_s", default=60.0
     )
     declare.value(
         command,

@@ -19,6 +19,9 @@ def add_triage(commands: declare.Commands) -> None:
     )
     declare.path(triage, "run", "RUN", "run folder")
     declare.value(triage, "cells", "CELL", "ids of cells; default: one of each group of failures", nargs="*")
+    declare.path(
+        triage, "--matrix", "FILE", "matrix file with the targets to start; default: that of a run of yours"
+    )
     declare.value(triage, "--jobs", "N", "targets at once; default: processors", type=count)
     declare.value(
         triage, "--budget", "TIME", "such as 10m; default: no limit", type=duration_s, dest="budget_s"

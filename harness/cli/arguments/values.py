@@ -3,6 +3,8 @@
 import argparse
 import math
 
+_WEEK_S = 604_800
+
 
 def count(text: str) -> int:
     """Read a whole number of at least 1."""
@@ -33,6 +35,17 @@ def duration_s(text: str) -> float:
     if not 0 < seconds < math.inf:
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration; expected such as 90s, 10m or 1.5h")
     return seconds
+
+
+def limit_s(text: str) -> float:
+    """Read a limit in seconds, above 0 and at most a week, which every system can wait for."""
+    try:
+        read = float(text)
+    except ValueError:
+        read = math.nan
+    if not 0 < read <= _WEEK_S:
+        raise argparse.ArgumentTypeError(f"{text!r} is no limit; expected seconds, up to {_WEEK_S}")
+    return read
 
 
 def share(text: str) -> float:

@@ -20,6 +20,8 @@ from harness.core.value import Floats
 _SLACK = 1e-6
 """Relative slack for figures that were rounded in several ways."""
 
+_WORDS = {"ops": "operators", "opsets": "opsets", "types": "element types of inputs"}
+
 _STEP_ROUNDING = 0.5001e-3
 """Records round steps to three decimals."""
 
@@ -28,8 +30,11 @@ def model_faults(record: Record, case: FrozenCase) -> Iterator[str]:
     """Yield why a record is about another model than the frozen one."""
     if record.model_digest != case.digest and (record.model_digest or record.ended is None):
         yield f"the digest of model and data is {record.model_digest or 'missing'}, not {case.digest}"
-    if record.content is not None and record.content.ops != case.ops:
-        yield "other operators than the model's"
+    if record.content is None:
+        return
+    for field in ("ops", "opsets", "types"):
+        if getattr(record.content, field) != getattr(case, field):
+            yield f"other {_WORDS[field]} than the model's"
 
 
 def shape_faults(placement: Placement, case: FrozenCase) -> Iterator[str]:

@@ -4,15 +4,19 @@ from collections.abc import Iterator
 
 from harness.conformance.level import case_label
 from harness.conformance.verify.finding import Finding, finding
-from harness.core.decide import decide
+from harness.core.decide import verdict_of
 from harness.core.facts import facts_of
-from harness.core.output_metrics import OutputMetrics
+from harness.core.judgement import is_rounded
+from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.record import Record
 from harness.profiles.profile import ProfileCase, Rules
 from harness.profiles.suite import policy_of_case
 
 _GOLDEN = "profile"
 """The source of the golden in records of a profile."""
+
+_BY_DEFAULT = "float32"
+"""The precision in records of what did not run."""
 
 
 def verdict_findings(record: Record, case: ProfileCase, rules: Rules) -> Iterator[Finding]:
@@ -24,7 +28,7 @@ def verdict_findings(record: Record, case: ProfileCase, rules: Rules) -> Iterato
         yield finding("verdict", where, f"{record.verdict} is not of the family {record.family}")
     if excuses:
         return
-    decided = decide(facts_of(record), policy_of_case(rules, case)).verdict
+    decided = verdict_of(facts_of(record), policy_of_case(rules, case))
     if decided is not record.verdict:
         yield finding("verdict", where, f"the record has {record.verdict}, its metrics give {decided}")
 
@@ -34,6 +38,8 @@ def _excuses(record: Record, case: ProfileCase) -> Iterator[str]:
     # A case that ended early was judged at no precision, and its record has the default.
     if record.ended is None and record.precision != case.precision:
         yield f"judged at {record.precision}, where the profile has {case.precision}"
+    if record.ended is not None and record.precision not in (_BY_DEFAULT, case.precision):
+        yield f"{record.precision} of a case that ended early"
     if record.ended is None and record.golden != _GOLDEN:
         yield f"compared with the golden {record.golden or 'of nobody'!r}, not with that of the profile"
     if record.converted:
@@ -53,10 +59,20 @@ def _row_excuse(row: OutputMetrics, case: ProfileCase) -> str:
     details = row.details
     if row.precision_error is not None:
         return "compared as the output of a converted model"
-    if row.noise is not None and row.noise.precision != case.precision:
-        return f"noise of {row.noise.precision}, where the profile has {case.precision}"
+    if row.noise is not None and (why := _noise_excuse(row.noise, row, case)):
+        return why
     if details is None:
         return ""
     if details.distribution or details.own:
         return "judged as random numbers, or by the CPU EP's own answer"
     return "excused by ties" if details.ties or details.ties_of or details.tie_frontier else ""
+
+
+def _noise_excuse(noise: Noise, row: OutputMetrics, case: ProfileCase) -> str:
+    if noise.precision != case.precision:
+        return f"noise of {noise.precision}, where the profile has {case.precision}"
+    if noise.wider or noise.delivers or noise.document:
+        return "noise of another computation, which no profile allows"
+    if noise.unmoved is not None and is_rounded(row):
+        return "elements that noise moves, of an output that is rounded"
+    return ""

@@ -48,6 +48,8 @@ def figure_faults(row: OutputMetrics, policy: Policy) -> Iterator[str]:
         yield f"judged by rtol {row.rtol:g}, atol {row.atol:g}, not {wanted.rtol:g}, {wanted.atol:g}"
     if row.is_special or row.max_abs is None:
         return
+    if row.cosine is not None and abs(row.cosine) > 1 + _SLACK:
+        yield f"cosine {row.cosine:g}"
     yield from _sizes(row, row.max_abs)
     yield from _frontier(row, row.max_abs)
     yield from _headroom(row)

@@ -84,7 +84,16 @@ KINDS: dict[str, Kind] = {
     "totals": Kind(Weight.REFUSED, "the statement's totals are not those of its records"),
     "missing-list": Kind(Weight.REFUSED, "the statement's list of cases that do not pass is wrong"),
     "other-environment": Kind(Weight.REFUSED, "the statement has another environment than run.json"),
-    "run": Kind(Weight.REFUSED, "run.json contradicts the records"),
+    "run": Kind(Weight.REFUSED, "run.json contradicts the records, or itself"),
+    "plan": Kind(Weight.REFUSED, "run.json planned other cells than those of the profile on one target"),
+    "matrix": Kind(
+        Weight.REFUSED, "the matrix of run.json is not that of profile, provider and declared options"
+    ),
+    "own-program": Kind(
+        Weight.MARKED,
+        "a setting of the run decides which program or library computed",
+    ),
+    "settings": Kind(Weight.NOTED, "a setting of the run that is no default"),
     "unofficial": Kind(Weight.MARKED, "the harness was changed, or nobody can compare it"),
     "time": Kind(Weight.REFUSED, "a time is unreadable, or a cell starts after the statement was made"),
     "future": Kind(Weight.MARKED, "the statement was made in the future"),
@@ -99,6 +108,8 @@ KINDS: dict[str, Kind] = {
     "too-many-nodes": Kind(Weight.MARKED, "far more nodes were placed than the model can become"),
     "hidden-text": Kind(Weight.MARKED, "a text has control characters or reorders what is read"),
     "copied": Kind(Weight.MARKED, "measured times equal those of another submission"),
+    "look-alike": Kind(Weight.MARKED, "a vendor or product looks like one of another signer, or of nobody"),
+    "other-signer": Kind(Weight.MARKED, "another key signs for this vendor"),
     # --- cases that were run once more ---
     "rerun": Kind(Weight.MARKED, "a case gives another result here, in the environment that is told"),
     "rerun-elsewhere": Kind(Weight.NOTED, "a case gives another result here, in another environment"),

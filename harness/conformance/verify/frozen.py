@@ -8,10 +8,13 @@ import numpy as np
 from harness.core.metrics import widen
 from harness.core.output_kind import OutputKind, Quantized
 from harness.core.output_metrics import OutputMetrics
+from harness.core.policy_terms import PolicyTerm, policy_terms
 from harness.core.value import STRING, Floats, Tensor, Value, leaves
+from harness.core.value_digest import short_digest
 from harness.corpus.case import Case, load_case
 from harness.engine.compare_sets import by_name, compare_sets, flat
 from harness.engine.output_kinds import output_kinds_of
+from harness.engine.recorded import content_of
 from harness.profiles.profile import Profile
 from harness.profiles.suite import profile_suite
 
@@ -39,6 +42,9 @@ class FrozenCase(msgspec.Struct, frozen=True, kw_only=True):
         digest: ``Record.model_digest`` of it.
         shape_only: Operators of the model that compute shapes only.
         ops: Operator type -> nodes, as a record counts them.
+        opsets: Domain -> version, and ``types`` of its inputs, as a record has them.
+        golden: ``Record.golden_digest`` of it.
+        terms: ``Record.policy`` of it.
         leaves: By the name of their row.
         first: Names of those of the first data set, which further runs repeat.
     """
@@ -46,6 +52,10 @@ class FrozenCase(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     shape_only: frozenset[str]
     ops: dict[str, int]
+    opsets: dict[str, int]
+    types: tuple[str, ...]
+    golden: str
+    terms: dict[str, PolicyTerm]
     leaves: dict[str, FrozenLeaf]
     first: frozenset[str]
 
@@ -74,10 +84,15 @@ def frozen_case(case: Case) -> FrozenCase:
         row.name: frozen_leaf(row, values.get(row.name), spreads.get(row.name), kinds.get(row.name))
         for row in compare_sets(answers, answers, rule).outputs
     }
+    content = content_of(case)
     return FrozenCase(
         digest=case.model_digest,
         shape_only=case.facts.shape_only_ops,
-        ops=dict(case.facts.op_types),
+        ops=dict(content.ops),
+        opsets=dict(content.opsets),
+        types=content.types,
+        golden=short_digest(answers),
+        terms=policy_terms(case.frozen.policy),
         leaves=known,
         first=frozenset(row.name for row in compare_sets(answers[:1], answers[:1], rule).outputs),
     )

@@ -1,11 +1,13 @@
 """Open a submission: a folder or a zip, read whole into memory within limits, never unpacked to disk."""
 
+import errno
 import os
 import re
 import stat
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
+from io import BytesIO
 from pathlib import Path
 
 import msgspec
@@ -21,6 +23,8 @@ from harness.conformance.submission import (
     WAIVERS,
 )
 from harness.conformance.verify.finding import Finding, finding
+from harness.core.reading import read_regular
+from harness.core.zips import open_zip
 
 MOST_BYTES = 64 << 20
 """All files of a submission together; a record has some kilobytes, and a profile some hundred cases."""
@@ -127,17 +131,13 @@ def _read_folder(root: Path, files: dict[str, bytes]) -> Iterator[Finding]:
 
 
 def _read_file(path: Path, most: int) -> bytes | None:
-    """Return a plain file's content; None if it has more bytes. It neither follows a link nor waits."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0))
-    with os.fdopen(descriptor, "rb") as file:
-        state = os.fstat(descriptor)
-        if not stat.S_ISREG(state.st_mode):
-            raise OSError(f"{path.name} is no plain file")
-        if state.st_size > most:
+    """Return a plain file's content, no link's; None if it has more bytes."""
+    try:
+        return read_regular(path, most, follow=False)
+    except OSError as error:
+        if error.errno == errno.EFBIG:
             return None
-        content = file.read(most + 1)
-        return content if len(content) <= most else None
+        raise
 
 
 def _read_zip(path: Path, files: dict[str, bytes]) -> Iterator[Finding]:
@@ -148,7 +148,7 @@ def _read_zip(path: Path, files: dict[str, bytes]) -> Iterator[Finding]:
     if not packed.startswith(_ZIP):
         yield finding("unreadable", path.name, "neither a folder nor a zip")
         return
-    with zipfile.ZipFile(path) as archive:
+    with open_zip(BytesIO(packed)) as archive:
         entries = archive.infolist()
         found = [*_entry_findings(entries)]
         yield from found

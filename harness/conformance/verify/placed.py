@@ -35,6 +35,8 @@ def placement_faults(placement: Placement, provider: str) -> Iterator[str]:
         yield "shape_ops that are not on the CPU"
     if provider == CPU_PROVIDER and placement.cpu_nodes:
         yield "nodes on the CPU beside the CPU provider"
+    if placement.chain_ops.keys() - placement.providers.keys():
+        yield "operators of a provider without nodes"
     if placement.providers and sum(placement.providers.values()) != placement.ep_nodes + placement.cpu_nodes:
         yield "the nodes by provider do not add up"
 

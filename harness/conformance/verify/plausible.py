@@ -3,7 +3,7 @@
 import itertools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -48,33 +48,10 @@ def plausibility_findings(
     yield from _hidden(statement)
 
 
-def copy_findings(
-    submissions: Sequence[tuple[str, Mapping[str, bytes], Sequence[Record]]],
-) -> dict[int, list[Finding]]:
-    """Return which submissions (name, files, records) share measured times with others: two runs never do.
-
-    One that is there twice, to the last byte, is no copy of itself.
-
-    Returns:
-        Index in ``submissions`` -> findings; only of those that have some.
-    """
-    measured = [
-        {(case_key(record), times) for record in records if (times := _times(record))}
-        for _, _, records in submissions
-    ]
-    holders: dict[object, list[int]] = defaultdict(list)
-    for index, own in enumerate(measured):
-        for one in own:
-            holders[one].append(index)
-    found: dict[int, list[Finding]] = {}
-    for index, (_, files, records) in enumerate(submissions):
-        shared = Counter(other for one in measured[index] for other in holders[one])
-        for other, same in sorted(shared.items()):
-            name, its_files, _ = submissions[other]
-            if (same >= FEWEST_ALIKE or same == len(measured[index])) and its_files != files:
-                what = f"{same} of {len(records)} records have the times of {name}"
-                found.setdefault(index, []).append(finding("copied", RECORDS, what))
-    return found
+def times_of(record: Record) -> tuple[float, ...]:
+    """Return the measured times of a record; empty if one is missing."""
+    times = record.timings_ms
+    return tuple(times[phase] for phase in sorted(PHASES)) if set(times) == PHASES else ()
 
 
 def _timings(records: Sequence[Record]) -> Iterator[Finding]:
@@ -87,7 +64,7 @@ def _timings(records: Sequence[Record]) -> Iterator[Finding]:
             yield finding("timings", record.cell, "its phases take longer than the whole cell")
         if not record.started:
             yield finding("timings", record.cell, "it ran, and has no start")
-    counts = Counter(_times(record) for record in ran if _times(record))
+    counts = Counter(times_of(record) for record in ran if times_of(record))
     for equal, count in counts.items():
         if count >= FEWEST_ALIKE:
             yield finding("timings", RECORDS, f"{count} records have exactly the times {equal}")
@@ -159,8 +136,3 @@ def _texts(value: object) -> Iterator[str]:
     elif isinstance(value, list):
         for below in value:
             yield from _texts(below)
-
-
-def _times(record: Record) -> tuple[float, ...]:
-    times = record.timings_ms
-    return tuple(times[phase] for phase in sorted(PHASES)) if set(times) == PHASES else ()

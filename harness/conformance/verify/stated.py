@@ -24,6 +24,9 @@ from harness.conformance.waivers import covers
 from harness.core.record import Record
 from harness.core.run_info import RunInfo
 
+MOST_WAIVERS = 1000
+"""Waivers of a submission; each is compared with all cases."""
+
 _CLOCKS = dt.timedelta(minutes=5)
 """By how much two clocks may differ."""
 
@@ -111,6 +114,9 @@ def waiver_findings(
         written = msgspec.convert(table.get("waiver", []), tuple[Waiver, ...])
     except (ValueError, msgspec.ValidationError, RecursionError) as error:
         yield finding("waivers", WAIVERS, error)
+        return
+    if len(statement.waivers) > MOST_WAIVERS:
+        yield finding("waivers", WAIVERS, f"more than {MOST_WAIVERS:,} waivers")
         return
     if written != statement.waivers or set(table) - {"waiver"}:
         yield finding("waivers", WAIVERS, f"its waivers are not those of {STATEMENT}")

@@ -46,6 +46,16 @@ def strict_decode(content: bytes, form: type[_Form], where: str) -> tuple[_Form 
     return value, plain, finding("other-form", where, f"unknown field {unknown}") if unknown else None
 
 
+def strict_convert(plain: Any, form: type[_Form], where: str) -> tuple[_Form | None, Finding | None]:
+    """Return plain values of strict JSON in a form, and what is wrong; None for what is not."""
+    try:
+        value = msgspec.convert(plain, form)
+    except msgspec.ValidationError as error:
+        return None, finding("other-form", where, what_is_wrong(error))
+    unknown = _unknown(plain, msgspec.to_builtins(value), "$")
+    return value, finding("other-form", where, f"unknown field {unknown}") if unknown else None
+
+
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
@@ -81,7 +91,7 @@ def _unknown(plain: Any, written: Any, path: str) -> str:
                     return below
             elif value not in ({}, [], "", None, False, 0):
                 return f"{path}.{key}"
-    if isinstance(plain, list) and isinstance(written, list):
+    if isinstance(plain, list) and isinstance(written, list | tuple):
         pairs = enumerate(zip(plain, written, strict=False))
         return next((found for at, (a, b) in pairs if (found := _unknown(a, b, f"{path}[{at}]"))), "")
     return ""

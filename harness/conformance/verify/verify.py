@@ -8,21 +8,26 @@ import msgspec
 
 from harness.conformance.attestation import Attestation
 from harness.conformance.level import Result, case_key, case_label, result_of
+from harness.conformance.profile_matrix import profile_matrix
 from harness.conformance.submission import ATTESTATION, RECORDS, RUN, STATEMENT, WAIVERS, Statement
 from harness.conformance.verify.against import model_faults, output_faults, shape_faults
 from harness.conformance.verify.cases import case_findings
+from harness.conformance.verify.claims import claim_faults
+from harness.conformance.verify.compared import Compared, compared_findings
 from harness.conformance.verify.decided import verdict_findings
 from harness.conformance.verify.figures import figure_faults
 from harness.conformance.verify.finding import Finding, Weight, finding
 from harness.conformance.verify.frozen import FrozenCase, frozen_cases
 from harness.conformance.verify.opening import open_submission
 from harness.conformance.verify.placed import placement_faults
-from harness.conformance.verify.plausible import copy_findings, plausibility_findings
+from harness.conformance.verify.planned import plan_findings
+from harness.conformance.verify.plausible import plausibility_findings
 from harness.conformance.verify.sealed import digest_findings, seal_of
 from harness.conformance.verify.stated import result_findings, run_findings, time_findings, waiver_findings
 from harness.conformance.verify.strict_json import strict_decode
 from harness.core.record import Record
 from harness.core.run_info import RunInfo
+from harness.plan.matrix import Matrix
 from harness.profiles.profile import Profile, ProfileCase, Rules, decode_profile, profiles_folder
 from harness.profiles.suite import policy_of_case
 
@@ -78,12 +83,19 @@ class _By:
         self.labels = {path.stem for path in folder.glob("*@*.json")}
         self._profiles: dict[str, Profile] = {}
         self._frozen: dict[str, dict[str, FrozenCase]] = {}
+        self._matrices: dict[str, Matrix] = {}
 
     def profile(self, label: str) -> Profile:
         """Return the profile of one of ``labels``, so that no other label becomes a path."""
         if label not in self._profiles:
             self._profiles[label] = decode_profile((self.folder / f"{label}.json").read_bytes())
         return self._profiles[label]
+
+    def matrix(self, profile: Profile) -> Matrix:
+        """Return the matrix of a profile on a target without settings."""
+        if profile.label not in self._matrices:
+            self._matrices[profile.label] = profile_matrix(profile)
+        return self._matrices[profile.label]
 
     def frozen(self, profile: Profile) -> dict[str, FrozenCase]:
         """Return what is frozen with the cases of a profile."""
@@ -99,7 +111,7 @@ def verify(
     now: dt.datetime | None = None,
     profiles: Path | None = None,
 ) -> tuple[Verification, ...]:
-    """Verify submissions, and compare them with each other for copies.
+    """Verify submissions, and compare them with each other for copies and look-alikes.
 
     Args:
         paths: Folders or zips.
@@ -113,10 +125,21 @@ def verify(
     """
     by = _By(signers, now or dt.datetime.now(dt.UTC), profiles or profiles_folder())
     done = [_one(path, by) for path in paths]
-    copies = copy_findings([(one.name, one.files, one.records) for one in done])
+    found = compared_findings([_compared(one) for one in done])
     return tuple(
-        msgspec.structs.replace(one, findings=_bounded([*one.findings, *copies.get(index, ())]))
+        msgspec.structs.replace(one, findings=_bounded([*one.findings, *found.get(index, ())]))
         for index, one in enumerate(done)
+    )
+
+
+def _compared(one: Verification) -> Compared:
+    return Compared(
+        name=one.name,
+        files=one.files,
+        records=one.records,
+        product=None if one.statement is None else one.statement.product,
+        signer=one.signer,
+        refused=one.outcome == Weight.REFUSED,
     )
 
 
@@ -141,8 +164,9 @@ def _read(files: Mapping[str, bytes]) -> _Read:
     run, _, third = strict_decode(files[RUN], RunInfo, RUN)
     found += [each for each in (fault, other, third) if each is not None]
     records: list[Record] = []
-    lines = files[RECORDS].split(b"\n")
-    if lines[-1]:
+    # No more parts than are read: a megabyte may have a million lines.
+    lines = files[RECORDS].split(b"\n", MOST_RECORDS + 1)
+    if files[RECORDS] and not files[RECORDS].endswith(b"\n"):
         found.append(finding("not-json", RECORDS, "the last line has no end"))
     for number, line in enumerate(lines[:-1][:MOST_RECORDS], start=1):
         record, _, fault = strict_decode(line, Record, f"{RECORDS}: line {number}")
@@ -173,6 +197,7 @@ def _verified(name: str, files: Mapping[str, bytes], read: _Read, by: _By) -> Ve
             result = result_of(profile, claims, read.records)
             found += result_findings(read.statement, result, read.attestation)
             found += run_findings(read.statement, read.run, read.records)
+            found += plan_findings(by.matrix(profile), profile, read.statement, read.run, read.records)
             found += (finding("unofficial", STATEMENT, why) for why in read.statement.harness.unofficial)
             found += time_findings(read.statement, read.records, by.now)
             found += waiver_findings(read.statement, files.get(WAIVERS), result, by.now)
@@ -229,6 +254,7 @@ def _records(
 def _record(record: Record, case: ProfileCase, rules: Rules, frozen: FrozenCase) -> Iterator[Finding]:
     label, policy = case_label(case), policy_of_case(rules, case)
     yield from (finding("other-model", label, what) for what in model_faults(record, frozen))
+    yield from (finding(name, label, what) for name, what in claim_faults(record, frozen))
     yield from verdict_findings(record, case, rules)
     for row in (*record.outputs, *record.again):
         for what in figure_faults(row, policy):

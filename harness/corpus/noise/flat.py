@@ -6,10 +6,13 @@ import onnx
 import onnx.defs
 import onnx.inliner
 
-from harness.corpus.nodes import all_nodes, domain_of
+from harness.corpus.nodes import all_nodes, bodies, domain_of
 
 _OLDEST_OPSET = 7
 """Earlier operators do not broadcast by themselves."""
+
+_MOST_SEEN = 64_000_000
+"""Bodies of control flow times nodes: each body gets a list of its own of all tensors that it sees."""
 
 
 class NotFlatError(Exception):
@@ -22,12 +25,17 @@ def flattened(model: onnx.ModelProto) -> onnx.ModelProto:
     An opset before 7 is raised if every operator of the model means the same in opset 7.
 
     Raises:
-        NotFlatError: A function is of another opset, or an operator has changed its meaning.
+        NotFlatError: A function is of another opset, an operator has changed its meaning, or there are too
+            many bodies.
     """
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
         if model.functions:
             raise NotFlatError("the model has functions of another opset than its own")
+    nodes = [*all_nodes(model.graph.node)]
+    inner = sum(1 for node in nodes for _ in bodies(node))
+    if inner * len(nodes) > _MOST_SEEN:
+        raise NotFlatError(f"the model has {inner:,} branches and bodies, and {len(nodes):,} nodes")
     for one in model.opset_import:
         if domain_of(one) == "" and one.version < _OLDEST_OPSET:
             changed = ", ".join(sorted(set(_changed(model, one.version))))

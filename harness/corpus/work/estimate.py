@@ -1,12 +1,15 @@
 """How much one run of a model works: multiply-adds, and bytes that are read and written."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING
 
+from harness.core.reading import size_text
 from harness.core.value import NamedValues, Tensor, value_bytes
 from harness.core.work import Work
 from harness.corpus.element_types import ELEMENT_TYPES
+from harness.corpus.errors import OverBoundError
 from harness.corpus.nodes import bodies
 from harness.corpus.protos import tensor_value
 from harness.corpus.work.size import NOT_KNOWN, UNKNOWN, Size, attribute, counted, known_dims, of_dims
@@ -24,6 +27,12 @@ _TURNS = 16.0
 _CONSTANT_ELEMENTS = 64
 """A constant up to this size may be a shape, axes or factors, and is read."""
 
+MOST_MADE = 4 << 30
+"""Bytes of one tensor that a node makes of nothing, or of little, as a model's constants ask for."""
+
+_MAKING = frozenset({"Constant", "ConstantOfShape", "Expand", "Pad", "Resize", "Tile", "Upsample"})
+"""Operators whose result may be of any size, whatever their inputs are."""
+
 _DEPTH = 8
 """Local functions and bodies inside each other that are followed."""
 
@@ -40,6 +49,9 @@ def work_of(model: "onnx.ModelProto", inputs: NamedValues) -> Work:
     Every operator counts as many multiply-adds as it has results, those with sums as many as they have terms,
     and all its operands and results as bytes. What only a run shows is guessed, always alike: a loop takes
     16 turns.
+
+    Raises:
+        OverBoundError: A node makes a tensor that no test should need.
     """
     outside = {
         name: of_dims(value.array.shape, value.array.itemsize)
@@ -47,30 +59,40 @@ def work_of(model: "onnx.ModelProto", inputs: NamedValues) -> Work:
         else Size(value_bytes(value) / 4)
         for name, value in inputs
     }
+    counter = _Counter(model)
     try:
-        return _Counter(model).graph(model.graph, outside, _DEPTH)
+        work = counter.graph(model.graph, outside, _DEPTH)
     except (*NOT_KNOWN, RecursionError):  # a model that no runtime takes either
-        return Work(nbytes=sum(value_bytes(value) for _, value in inputs), nodes=len(model.graph.node))
+        work = Work(nbytes=sum(value_bytes(value) for _, value in inputs), nodes=len(model.graph.node))
+    if counter.most_made > MOST_MADE:
+        what = f"a tensor of {counter.most_made / (1 << 30):,.0f} GiB that its constants ask for"
+        raise OverBoundError(f"{what}, and the bound of the harness is {size_text(MOST_MADE)}")
+    return work
 
 
 class _Counter:
     def __init__(self, model: "onnx.ModelProto") -> None:
         self.functions = {(one.domain, one.name): one for one in model.functions}
+        self.called: dict[tuple[str, str, int, tuple[Size | None, ...]], tuple[Work, dict[str, Size]]] = {}
+        """What calls with arguments of these sizes have done: functions may call each other without end."""
+        self.most_made = 0.0
+        """Bytes of the largest tensor that a node makes of little."""
 
-    def graph(self, graph: "onnx.GraphProto", outside: Mapping[str, Size], depth: int) -> Work:
-        """Return the work of a graph that sees tensors from outside, its inputs among them."""
-        sizes = dict(outside)
+    def graph(self, graph: "onnx.GraphProto", sizes: MutableMapping[str, Size], depth: int) -> Work:
+        """Return the work of a graph; it adds to the sizes of tensors that it sees, its inputs among them."""
         for weight in graph.initializer:
             sizes.setdefault(weight.name, _of_weight(weight))
         for sparse in graph.sparse_initializer:
-            sizes.setdefault(sparse.values.name, of_dims(sparse.dims))
+            dense = of_dims(sparse.dims, _element_bytes(sparse.values.data_type))
+            self.most_made = max(self.most_made, dense.elements * dense.nbytes)
+            sizes.setdefault(sparse.values.name, dense)
         symbols = _symbols(graph, sizes)
         for port in (*graph.value_info, *graph.output, *graph.input):
             if (declared := _declared(port.type, symbols)) is not None:
                 sizes.setdefault(port.name, declared)
         return self.nodes(graph.node, sizes, depth)
 
-    def nodes(self, nodes: "Iterable[onnx.NodeProto]", sizes: dict[str, Size], depth: int) -> Work:
+    def nodes(self, nodes: "Iterable[onnx.NodeProto]", sizes: MutableMapping[str, Size], depth: int) -> Work:
         """Return the work of nodes in their order; the sizes of their results are added."""
         multiply_adds = nbytes = count = 0.0
         for node in nodes:
@@ -81,6 +103,8 @@ class _Counter:
                 if name and (name not in sizes or (result.values and not index)):
                     sizes[name] = result
             results = [sizes[name] for name in node.output if name]
+            if node.op_type in _MAKING and result.dims is not None:
+                self.most_made = max(self.most_made, result.elements * result.nbytes)
             inner = self.inner(node, given, sizes, depth) if depth else Work()
             multiply_adds += inner.multiply_adds + _multiply_adds(node, given, results)
             nbytes += inner.nbytes + _moved(node, given, results)
@@ -88,13 +112,20 @@ class _Counter:
         return Work(multiply_adds=multiply_adds, nbytes=nbytes, nodes=count)
 
     def inner(
-        self, node: "onnx.NodeProto", given: Sequence[Size | None], sizes: dict[str, Size], depth: int
+        self,
+        node: "onnx.NodeProto",
+        given: Sequence[Size | None],
+        sizes: MutableMapping[str, Size],
+        depth: int,
     ) -> Work:
         """Return the work of a node's bodies, or of the local function that it calls."""
         function = self.functions.get((node.domain, node.op_type))
         if function is not None:
-            named = dict(zip(function.input, (one or UNKNOWN for one in given), strict=False))
-            found = self.nodes(function.node, named, depth - 1)
+            key = (node.domain, node.op_type, depth, tuple(given))
+            if key not in self.called:
+                named = dict(zip(function.input, (one or UNKNOWN for one in given), strict=False))
+                self.called[key] = self.nodes(function.node, named, depth - 1), named
+            found, named = self.called[key]
             for outer, own in zip(node.output, function.output, strict=False):
                 if outer and own in named:
                     sizes[outer] = named[own]
@@ -110,8 +141,11 @@ class _Counter:
 
 
 def _fed(
-    node: "onnx.NodeProto", body: "onnx.GraphProto", given: Sequence[Size | None], sizes: dict[str, Size]
-) -> dict[str, Size]:
+    node: "onnx.NodeProto",
+    body: "onnx.GraphProto",
+    given: Sequence[Size | None],
+    sizes: MutableMapping[str, Size],
+) -> MutableMapping[str, Size]:
     """Return what a body sees: the tensors around it, and what the node feeds it."""
     if node.op_type == "Loop":
         fed: Sequence[Size | None] = (UNKNOWN, UNKNOWN, *given[2:])
@@ -121,7 +155,8 @@ def _fed(
     else:
         fed = ()
     named = zip((port.name for port in body.input), fed, strict=False)
-    return sizes | {name: one._replace(fixed=False) for name, one in named if one is not None}
+    # Not a copy: a graph of many tensors may have as many bodies.
+    return ChainMap({name: one._replace(fixed=False) for name, one in named if one is not None}, sizes)
 
 
 def _slice(one: Size | None) -> Size | None:
@@ -155,8 +190,11 @@ def _constant(node: "onnx.NodeProto") -> Size | None:
     for one in node.attribute:
         if one.type == one.TENSOR:
             return _of_weight(one.t)
+        if one.type == one.SPARSE_TENSOR:
+            return of_dims(one.sparse_tensor.dims, _element_bytes(one.sparse_tensor.values.data_type))
         numbers = (*one.ints, *one.floats) or ((one.i,) if one.type == one.INT else (one.f,))
-        return Size(float(len(numbers)), (len(numbers),), 8.0, fixed=True, values=tuple(map(float, numbers)))
+        values = tuple(map(float, numbers)) if len(numbers) <= _CONSTANT_ELEMENTS else None
+        return Size(float(len(numbers)), (len(numbers),), 8.0, fixed=True, values=values)
     return UNKNOWN
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.core.own_error import UncontainedError
+import harness.engine.cases
+from harness.core.errors import UncontainedError
 from harness.core.record import Record, decode_record
 from harness.core.verdict import Verdict
 from harness.engine.prepare import prepare
@@ -137,20 +138,40 @@ def test_what_happened_before_the_engine_broke_comes_first(
             next(batches)
 
 
-def test_records_that_come_together_wait_for_the_disk_once(
+def test_a_model_that_cannot_be_read_costs_no_neighbour(
+    bench: "Bench", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is read early, for the sake of its questions, while another one is given to a process."""
+    models = tuple(f"{number}_m" for number in range(7))
+    bench.models(*models)
+    load = harness.engine.cases.load_case
+
+    def broken(suite: Any, model: str, *rest: Any, **settings: Any) -> Any:
+        if model.removesuffix(".onnx") == "4_m":
+            raise TypeError("a fault of the harness")
+        return load(suite, model, *rest, **settings)
+
+    monkeypatch.setattr("harness.engine.cases.load_case", broken)
+    monkeypatch.setattr("harness.engine.dispatcher.AHEAD", 2)
+    found = bench.records(bench.run(bench.target("t")))
+    lost = [name for name, record in found.items() if record.verdict is Verdict.HARNESS_ERROR]
+    assert lost == ["t 4_m"]
+
+
+def test_records_are_written_at_once_and_waited_for_at_the_end(
     bench: "Bench", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.models(*(f"{number}_m" for number in range(4)))
     found = tuple(bench.records(bench.run(bench.target("t"))).values())
     folder = RunFolder.create(bench.home / "run", prepare(bench.home / "m.toml")[0])
     synced: list[int] = []
-    monkeypatch.setattr("harness.run.run_folder.os.fsync", synced.append)
+    monkeypatch.setattr("harness.run.durable.SYNC_EVERY_S", 3600.0)
+    monkeypatch.setattr("harness.run.durable.os.fsync", synced.append)
     folder.add(*found[:3])
-    assert len(synced) == 1
     lines = (bench.home / "run" / "records.jsonl").read_bytes().splitlines()
     assert [decode_record(line).cell for line in lines] == [record.cell for record in found[:3]]
     folder.add()
-    assert len(synced) == 1
     folder.add(*found[3:])
-    assert len(synced) == 2
+    assert not synced
     assert folder.finish() is True
+    assert len(synced) == 1

@@ -245,12 +245,55 @@ def test_a_value_that_names_a_file_has_to_be_given(folder: Path, value: str) -> 
     assert bundled_target(bundle, environment={"VENDOR": "/mine"}).env == {"VENDOR": "/mine"}
 
 
+@pytest.mark.parametrize("provider", [CPU, "CUDAExecutionProvider", "UnknownExecutionProvider"])
 @pytest.mark.parametrize(
-    "name", ["LD_PRELOAD", "PYTHONPATH", "PATH", "ld_library_path", "DYLD_INSERT_LIBRARIES", "HTTPS_PROXY"]
+    "name",
+    [
+        "LD_PRELOAD",
+        "PYTHONPATH",
+        "PATH",
+        "ld_library_path",
+        "DYLD_INSERT_LIBRARIES",
+        "HTTPS_PROXY",
+        "GCONV_PATH",
+        "OPENSSL_CONF",
+        "NODE_OPTIONS",
+        "OMP_TOOL_LIBRARIES",
+        "VK_ADD_DRIVER_FILES",
+        "EP_HARNESS_CACHE",
+        "ORT_TENSORRT_FP16_ENABLE",
+        "",
+    ],
 )
-def test_variables_that_choose_code_are_refused(folder: Path, name: str) -> None:
-    with pytest.raises(UsageError, match=name):
-        bundled_target(with_target(folder, env={name: "x"}))
+def test_variables_that_the_catalogue_does_not_have_are_refused(
+    folder: Path, name: str, provider: str
+) -> None:
+    bundle = with_target(folder, provider=(provider,), env={name: "x"})
+    with pytest.raises(UsageError, match=f"it sets the variable {name}") as caught:
+        bundled_target(bundle)
+    assert "--target MATRIX:NAME" in str(caught.value)
+
+
+def test_variables_of_the_catalogue_are_taken(folder: Path) -> None:
+    chain = ("TensorrtExecutionProvider", "CUDAExecutionProvider")
+    env = {"ORT_TENSORRT_FP16_ENABLE": "1", "ORT_DISABLE_FLASH_ATTENTION": "1"}
+    bundle = with_target(folder, provider=chain, env=env)
+    assert bundled_target(bundle, environment={"ORT_TENSORRT_FP16_ENABLE": "0"}).env == env
+    with pytest.raises(UsageError, match="set NVIDIA_TF32_OVERRIDE in the environment"):
+        bundled_target(with_target(folder, provider=chain, env={"NVIDIA_TF32_OVERRIDE": "./evil.so"}))
+
+
+def test_a_variable_that_this_user_has_set_alike_is_taken(folder: Path) -> None:
+    bundle = with_target(folder, env={"VENDOR_MODE": "fast"})
+    assert bundled_target(bundle, environment={"VENDOR_MODE": "fast"}).env == {"VENDOR_MODE": "fast"}
+    with pytest.raises(UsageError, match="set VENDOR_MODE='fast' in the environment"):
+        bundled_target(bundle, environment={"VENDOR_MODE": "slow"})
+
+
+def test_an_option_that_takes_a_path_has_to_be_given(folder: Path) -> None:
+    bundle = with_target(folder, provider=("QNNExecutionProvider",), options={"backend_path": "evil"})
+    with pytest.raises(UsageError, match="--option backend_path"):
+        bundled_target(bundle)
 
 
 @pytest.mark.parametrize(

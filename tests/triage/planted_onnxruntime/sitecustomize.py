@@ -122,7 +122,7 @@ def has_its_turn() -> bool:
     """
     if "rate" not in FAULT:
         return True
-    with open(FAULT["tally"], "ab") as tally:  # noqa: PTH123 - as long as there were sessions
+    with Path(FAULT["tally"]).open("ab") as tally:  # as long as there were sessions
         tally.write(b".")
         sessions = tally.tell()
     return int(sessions * FAULT["rate"]) > int((sessions - 1) * FAULT["rate"])

@@ -195,6 +195,31 @@ def fork() -> None:
     hang()
 
 
+def leave_daemon(then: Callable[[], None] = lambda: None) -> Callable[[], None]:
+    """Leave a copy of this process, with all its descriptors, in a session of its own; then go on."""
+
+    def leave() -> None:
+        if not os.fork():
+            os.setsid()
+            if os.fork():
+                os._exit(0)
+            hang()
+        os.wait()
+        then()
+
+    return leave
+
+
+def leave_twelve() -> None:
+    """Leave twelve processes in sessions of their own."""
+    for _ in range(12):
+        subprocess.Popen(["sleep", "1000"], start_new_session=True)
+
+
+def lower_limit() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+
 def flood() -> None:
     lines = (b"noise " * 170 + b"\n") * 1000
     for _ in range(FLOOD_BYTES // len(lines)):
@@ -317,6 +342,17 @@ def say_to_harness(kind: str, *rest: Any) -> Callable[[], None]:
     return action
 
 
+def keep_saying(word: str, *rest: Any) -> Callable[[], None]:
+    """Send a message again and again, each of which gives a model more time."""
+
+    def say_for_ever() -> None:
+        while True:
+            say_to_harness(word, *rest)()
+            time.sleep(0.01)
+
+    return say_for_ever
+
+
 def say() -> None:
     os.write(1, b"stdout of the provider\n")
     os.write(2, b"stderr of the provider \xff\x1b[31m\n")
@@ -378,6 +414,8 @@ ACTIONS: dict[str, Callable[[], None]] = {
     "nomessage": lambda: write_whole(b"hello"),
     "hangup": hang_up,
     "gossip": say_to_harness("gossip", ...),
+    "begins": keep_saying("phase", ..., "run"),
+    "asks": say_to_harness("need", ..., "model.onnx", 0),
     "lunch": say_to_harness("phase", ..., "lunch"),
     "ended": say_to_harness("ended"),
     "stranger": say_to_harness("result", 12345, {"status": "ok"}),
@@ -386,6 +424,9 @@ ACTIONS: dict[str, Callable[[], None]] = {
     "useless": say_to_harness("unavailable", "no_device", "gone", "", {}),
     "again": say_to_harness("ready", {}),
     "fork": fork,
+    "daemon": leave_daemon(lambda: os._exit(0)),
+    "twelve": leave_twelve,
+    "limit": lower_limit,
     "flood": flood,
     "say": say,
     "memory": throw(MemoryError()),

@@ -1,0 +1,47 @@
+"""Limits of the whole process, which a provider may lower: later models would fail by them.
+
+Windows has none.
+"""
+
+from __future__ import annotations
+
+import os
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
+
+class ProcessLimits:
+    """The limits as they are when this is made, and the mask of new files."""
+
+    def __init__(self) -> None:
+        names = [name for name in dir(resource) if name.startswith("RLIMIT_")] if resource else []
+        self.soft = {name: soft for name in names for soft in [_soft(name)] if soft is not None}
+        self.mask = os.umask(0o077)
+        os.umask(self.mask)
+
+    def lowered(self) -> str:
+        """Return which of them is lower now than it was, in words; empty if none is."""
+        for name, before in self.soft.items():
+            now = _soft(name)
+            if now is not None and now < before:
+                return "it lowered the limit %s of its process from %s to %d" % (name, _told(before), now)
+        mask = os.umask(self.mask)
+        if mask & ~self.mask:
+            return "it changed the mask of new files from %03o to %03o" % (self.mask, mask)
+        return ""
+
+
+def _soft(name: str) -> float | None:
+    """Return a soft limit, infinite if there is none; None if the system does not tell."""
+    try:
+        soft = resource.getrlimit(getattr(resource, name))[0]
+    except (OSError, ValueError):
+        return None
+    return float("inf") if soft == resource.RLIM_INFINITY else soft
+
+
+def _told(limit: float) -> str:
+    return "none" if limit == float("inf") else "%d" % limit

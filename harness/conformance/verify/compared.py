@@ -1,0 +1,95 @@
+"""Compare submissions with each other: measured times that are copied, and names that belong to a signer.
+
+What is refused marks nobody, and what is not signed marks nothing that is.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from harness.conformance.level import case_key
+from harness.conformance.names import as_read, same_name
+from harness.conformance.submission import RECORDS, STATEMENT, Product
+from harness.conformance.submit import UNNAMED
+from harness.conformance.verify.finding import Finding, finding
+from harness.conformance.verify.plausible import FEWEST_ALIKE, times_of
+from harness.core.record import Record
+
+
+class Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """What of a submission is compared with others.
+
+    Attributes:
+        name: Name of the folder or zip.
+        product: None if its statement cannot be read.
+        signer: Identity or fingerprint of the key; empty if nobody signed.
+        refused: Whether it is refused for itself.
+    """
+
+    name: str
+    files: Mapping[str, bytes]
+    records: Sequence[Record]
+    product: Product | None
+    signer: str
+    refused: bool
+
+    def may_mark(self, other: "Compared") -> bool:
+        """Return whether what it shares with another one counts against that one."""
+        return not self.refused and bool(self.signer or not other.signer)
+
+
+def compared_findings(submissions: Sequence[Compared]) -> dict[int, list[Finding]]:
+    """Return what is found: index in ``submissions`` -> findings; only of those that have some."""
+    found: dict[int, list[Finding]] = defaultdict(list)
+    for index, one in (*_copies(submissions), *_names(submissions)):
+        found[index].append(one)
+    return found
+
+
+def _copies(submissions: Sequence[Compared]) -> Iterator[tuple[int, Finding]]:
+    """Yield submissions that share measured times with others: two runs never do.
+
+    One that is there twice, to the last byte, is no copy of itself.
+    """
+    measured = [
+        {(case_key(record), times) for record in one.records if (times := times_of(record))}
+        for one in submissions
+    ]
+    holders: dict[object, list[int]] = defaultdict(list)
+    for index, own in enumerate(measured):
+        for each in own:
+            holders[each].append(index)
+    for index, one in enumerate(submissions):
+        shared = Counter(other for times in measured[index] for other in holders[times])
+        for at, same in sorted(shared.items()):
+            other = submissions[at]
+            if not other.may_mark(one) or other.files == one.files:
+                continue
+            if same >= FEWEST_ALIKE or same == len(measured[index]):
+                what = f"{same} of {len(one.records)} records have the times of {other.name}"
+                yield index, finding("copied", RECORDS, what)
+
+
+def _names(submissions: Sequence[Compared]) -> Iterator[tuple[int, Finding]]:
+    """Yield names that look like those of another submission, and vendors that another key signs for.
+
+    Of two spellings that nobody signed, the rarer one is marked; both if they are as frequent.
+    """
+    for field in ("vendor", "name"):
+        alike: dict[str, dict[tuple[str, str], Compared]] = defaultdict(dict)
+        told = [(at, one, str(getattr(one.product, field, ""))) for at, one in enumerate(submissions)]
+        spelled = Counter(text for _, one, text in told if not one.refused)
+        for _, one, text in told:
+            if not one.refused and text:
+                alike[as_read(text)].setdefault((text, one.signer), one)
+        for at, one, text in told:
+            for (other_text, signer), other in alike[as_read(text)].items() if text else ():
+                if not other.may_mark(one) or (signer and signer == one.signer):
+                    continue
+                if other_text != text and (signer or spelled[other_text] >= spelled[text]):
+                    what = f"the {field} {text!r} looks like {other_text!r} of {other.name}"
+                    yield at, finding("look-alike", STATEMENT, what)
+                elif other_text == text and field == "vendor" and signer and same_name(text) != UNNAMED:
+                    what = f"the vendor {text!r} signs as {signer} in {other.name}"
+                    yield at, finding("other-signer", STATEMENT, what)

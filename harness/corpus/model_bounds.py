@@ -1,0 +1,89 @@
+"""What reading a model may cost: its functions once they are inlined, and the versions that it imports.
+
+A file of 3 kB can call its functions 10^14 times. Every runtime inlines them, and so do parts of the harness,
+so that is found out before anything of the model is walked or run.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from harness.core.errors import one_line
+from harness.corpus.errors import OverBoundError
+from harness.corpus.nodes import all_nodes, domain_of
+from harness.corpus.port import model_text
+
+if TYPE_CHECKING:
+    import onnx
+
+MOST_NODES = 200_000
+"""Nodes of the functions of a model once all calls are inlined. Exported language models have some 20,000."""
+
+MOST_BYTES = 256 << 20
+"""Bytes of the same nodes, as their functions hold them."""
+
+_LATEST_OPSET = (1 << 31) - 1
+"""The largest version that ONNX's own functions take."""
+
+_Function = tuple[str, str, str]
+
+
+class _Size(NamedTuple):
+    nodes: int
+    nbytes: int
+
+
+def check_bounds(model: "onnx.ModelProto") -> None:
+    """Check what a model asks of everything that reads it.
+
+    Raises:
+        OverBoundError: Its functions call each other too often.
+        ValueError: A function calls itself, or an imported version is none.
+    """
+    for imports in (model, *model.functions):
+        for one in imports.opset_import:
+            if not 0 <= one.version <= _LATEST_OPSET:
+                domain = one_line(model_text(one.domain) or "ai.onnx", 60)
+                raise ValueError(f"it imports version {one.version} of {domain}, which does not exist")
+    if model.functions:
+        _check_functions(model)
+
+
+def _check_functions(model: "onnx.ModelProto") -> None:
+    functions = {(domain_of(one), one.name, one.overload): one for one in model.functions}
+    calls: dict[_Function, list[_Function]] = {}
+    sizes: dict[_Function, _Size] = {}
+
+    def called_in(nodes: "Iterable[onnx.NodeProto]") -> list[_Function]:
+        names = ((domain_of(node), node.op_type, node.overload) for node in all_nodes(nodes))
+        return [name for name in names if name in functions]
+
+    def inlined(names: Iterable[_Function]) -> _Size:
+        parts = [sizes[name] for name in names]
+        return _Size(
+            # Cut, so that the numbers stay small whatever they are added to.
+            min(sum(part.nodes for part in parts), MOST_NODES + 1),
+            min(sum(part.nbytes for part in parts), MOST_BYTES + 1),
+        )
+
+    first = called_in(model.graph.node)
+    pending = [(name, False) for name in first]
+    while pending:  # no recursion: functions may call each other in chains of any length
+        name, is_done = pending.pop()
+        if name in sizes:
+            continue
+        if is_done:
+            inner = inlined(calls[name])
+            own = functions[name]
+            sizes[name] = _Size(inner.nodes + len(own.node), inner.nbytes + own.ByteSize())
+        elif name in calls:
+            raise ValueError(f"its function {one_line(model_text(name[1]), 60)!r} calls itself")
+        else:
+            calls[name] = called_in(functions[name].node)
+            pending.append((name, True))
+            pending += ((one, False) for one in dict.fromkeys(calls[name]) if one not in sizes)
+    total = inlined(first)
+    if total.nodes > MOST_NODES or total.nbytes > MOST_BYTES:
+        raise OverBoundError(
+            f"its functions call each other so often that it has more than {MOST_NODES:,} nodes or"
+            f" {MOST_BYTES >> 20} MiB once they are inlined, the bound of the harness"
+        )

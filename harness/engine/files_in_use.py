@@ -1,0 +1,83 @@
+"""Files that a run has read: whether they are still the ones that its results are about."""
+
+import os
+from collections.abc import Callable
+
+import msgspec
+
+from harness.core.lru_cache import LruCache
+from harness.corpus.case import Case, state_of
+from harness.corpus.errors import ChangedError, ModelError
+
+_MOST = 1 << 17
+"""Models that are remembered: more than a run usually has. Fuzzing has no end."""
+
+_Model = tuple[str, str]
+"""Suite and model."""
+
+
+class FilesInUse:
+    """Remembers what was read of each model, and looks again before its results count.
+
+    A model whose files have changed is not used any more: ``load`` raises, and so does whatever asks for it.
+    ``load`` reads a model from its files.
+    """
+
+    def __init__(self, load: Callable[[str, str], Case]) -> None:
+        self._load = load
+        self._known: LruCache[_Model, Case] = LruCache(_MOST)
+        self._changed: dict[_Model, ChangedError] = {}
+
+    def load(self, suite: str, model: str) -> Case:
+        """Return a model from its files.
+
+        Raises:
+            ChangedError: They are not those of the first time.
+            ModelError: They cannot be used, and could not be the first time.
+        """
+        if (error := self.changed(suite, model)) is not None:
+            raise error
+        known = self._known.get((suite, model))
+        try:
+            case = self._load(suite, model)
+        except ChangedError as error:
+            raise self._note(suite, model, error) from error
+        except ModelError as error:
+            # It was there when the run was planned.
+            if known is None and os.path.lexists(error.path):
+                raise
+            raise self._note(suite, model, ChangedError(error.path)) from error
+        if known is None:
+            self._known.put((suite, model), msgspec.structs.replace(case, data_sets=()), 0)
+        elif known.digest != case.digest:
+            raise self._note(suite, model, ChangedError(case.model_path))
+        return case
+
+    def changed(self, suite: str, model: str) -> ChangedError | None:
+        """Return the error of a model whose files are known to have changed."""
+        return self._changed.get((suite, model)) if self._changed else None
+
+    def look(self, suite: str, model: str, *, fails: bool) -> ChangedError | None:
+        """Look at the files of a model again; return an error if they have changed since they were read.
+
+        Files that were written anew with the same content explain no right answer, but may explain one that
+        ``fails``: it may have been read in between.
+        """
+        known = self._known.get((suite, model))
+        if known is None or (error := self.changed(suite, model)) is not None:
+            return None if known is None else error
+        if state_of(known) == known.state:
+            return None
+        if not fails and self._same_content(suite, model, known):
+            return None
+        return self._note(suite, model, ChangedError(known.model_path))
+
+    def _same_content(self, suite: str, model: str, known: Case) -> bool:
+        try:
+            return self._load(suite, model).digest == known.digest
+        except ModelError:
+            return False
+
+    def _note(self, suite: str, model: str, error: ChangedError) -> ChangedError:
+        self._changed[suite, model] = error
+        return error

@@ -1,0 +1,170 @@
+"""What a record claims and a reader derives: its cell, provider, verdict, family and expectation.
+
+The plan names the cells, the matrix the policies and expectations, and the rules of this version give the
+verdict. What is stored is never believed; where it differs, that is told.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from harness.core.cell import Cell
+from harness.core.decide import judged_again, verdict_of
+from harness.core.errors import one_line
+from harness.core.facts import facts_of
+from harness.core.later_words import what_is_wrong
+from harness.core.policy import Policy
+from harness.core.policy_terms import policy_text
+from harness.core.record import Record
+from harness.core.run_info import RunInfo
+from harness.plan.expectation import is_expected
+from harness.plan.matrix import Matrix
+from harness.plan.plan import Plan
+from harness.plan.tolerance_entry import policy_of
+from harness.plan.tolerance_policy import cell_of
+from harness.report.figures import plural
+
+_PROFILE = "profile:"
+"""Before the label of a profile in the suites of a matrix."""
+
+_CHARS = 160
+
+
+class Derived:
+    """Derives the records of one run, one after the other.
+
+    Args:
+        info: ``run.json``.
+        planned: Ids of the planned cells; None if the run folder does not name them.
+    """
+
+    def __init__(self, info: RunInfo, planned: tuple[str, ...] | None) -> None:
+        self._info = info
+        self._planned = None if planned is None else frozenset(planned)
+        self._plan, self._problem = _plan_of(info)
+        self._providers = self._plan.matrix.first_providers if self._plan is not None else {}
+        self._frozen: dict[str, dict[tuple[str, str], Policy]] | None = None
+        self._foreign: list[str] = []
+        self._judged: dict[str, tuple[Record, Record]] = {}
+        self._others: dict[str, list[str]] = {}
+
+    @property
+    def foreign(self) -> int:
+        """Records that were left out, since the plan has no such cell."""
+        return len(self._foreign)
+
+    def of(self, record: Record) -> Record | None:
+        """Return a record with what is derived, or None if the plan does not have its cell."""
+        cell = cell_of(record)
+        if cell.id != record.cell or not self._has(record):
+            self._foreign.append(record.cell)
+            return None
+        derived = record
+        if self._plan is not None:
+            if record.provider != (provider := self._providers[record.target]):
+                derived = msgspec.structs.replace(derived, provider=provider)
+            derived = self._with_verdict(derived, cell, self._plan)
+        family, expected = derived.verdict.family, self._expected(derived, cell)
+        if derived.family is not family or derived.expected is not expected:
+            derived = msgspec.structs.replace(derived, family=family, expected=expected)
+        if derived is not record:
+            self._note(record, derived)
+        return derived
+
+    def told(self) -> Iterator[str]:
+        """Yield what differs from what is stored, one line each."""
+        if self._problem:
+            yield (
+                f"the matrix of run.json cannot be read, so verdicts are as stored, and no failure is "
+                f"expected: {self._problem}"
+            )
+        if self._foreign:
+            yield (
+                f"{_records(self._foreign)} of a cell that the plan does not have, or with fields of another "
+                "cell; left out"
+            )
+        if self._judged:
+            old, new = next(iter(self._judged.values()))
+            yield (
+                f"{_records([*self._judged])} with another verdict than its facts give by the rules of this "
+                f"version: {old.verdict} is stored, and {new.verdict} counts"
+                + (f", judged by {policy_text(new.policy)}" if new.policy else "")
+            )
+        for field, cells in self._others.items():
+            yield f"{_records(cells)} with another `{field}` than matrix and verdict give, which count"
+
+    def _has(self, record: Record) -> bool:
+        if self._plan is not None and record.target not in self._providers:
+            return False
+        return self._planned is None or record.cell in self._planned
+
+    def _expected(self, record: Record, cell: Cell) -> bool:
+        if self._plan is None:
+            return is_expected(None, record.verdict)
+        environment = self._info.environment_of(record.target, record.place)
+        expectation, _ = self._plan.expectation_at(cell, environment, record.outputs)
+        return is_expected(expectation, record.verdict)
+
+    def _with_verdict(self, record: Record, cell: Cell, plan: Plan) -> Record:
+        policy = self._policy(record, cell, plan)
+        if policy is None or verdict_of(facts_of(record), policy) is record.verdict:
+            return record
+        return judged_again(record, policy)
+
+    def _policy(self, record: Record, cell: Cell, plan: Plan) -> Policy | None:
+        """Return the policy of a cell; None for that of a profile which this version does not have."""
+        if self._frozen is None:
+            self._frozen = dict(_frozen_policies(plan.matrix))
+        if record.suite in self._frozen:
+            return self._frozen[record.suite].get((record.model, cell.axis("scenario")))
+        entry = plan.tolerance(cell) if plan.matrix.tolerance else None
+        return policy_of(entry, record.precision, converted=record.converted)
+
+    def _note(self, stored: Record, derived: Record) -> None:
+        if derived.verdict is not stored.verdict:
+            self._judged[stored.cell] = (stored, derived)
+            return  # its family and expectation follow
+        for field in ("family", "expected", "provider"):
+            if getattr(stored, field) != getattr(derived, field):
+                self._others.setdefault(field, []).append(stored.cell)
+
+
+def is_plan_of(info: RunInfo, records: Sequence[Record]) -> bool:
+    """Return whether the records of a complete run have the cells whose digest is in ``run.json``."""
+    listing = "".join(f"{cell}\n" for cell in sorted(record.cell for record in records))
+    return hashlib.sha256(listing.encode()).hexdigest() == info.plan
+
+
+def _plan_of(info: RunInfo) -> tuple[Plan | None, str]:
+    """Return a plan that has no cells, but what the matrix sets for each; else why there is none."""
+    try:
+        return Plan(matrix=msgspec.convert(info.matrix, Matrix), cells=()), ""
+    except msgspec.ValidationError as error:
+        return None, one_line(what_is_wrong(error), _CHARS)
+
+
+def _frozen_policies(matrix: Matrix) -> Iterator[tuple[str, dict[tuple[str, str], Policy]]]:
+    """Yield the suite of each profile of a matrix, with the policy of each case, by model and scenario.
+
+    A profile that this version does not have gives none.
+    """
+    labels = [suite.removeprefix(_PROFILE) for suite in matrix.models.suites if suite.startswith(_PROFILE)]
+    if not labels:
+        return
+    from harness.profiles.profile import load_profile, profile_labels  # few runs have one
+    from harness.profiles.suite import policy_of_case, suite_name
+
+    for label in labels:
+        if label in profile_labels():
+            profile = load_profile(label)
+            yield (
+                suite_name(profile),
+                {case.key: policy_of_case(profile.rules, case) for case in profile.cases},
+            )
+        else:
+            yield "-".join(label.rsplit("@", 1)), {}
+
+
+def _records(cells: list[str]) -> str:
+    return f"{plural(len(cells), 'record')} (first: {one_line(cells[0], _CHARS)})"

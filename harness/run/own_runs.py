@@ -1,0 +1,89 @@
+"""Which run folders this user wrote here: a key in the cache signs each ``run.json``.
+
+``run.json`` has commands, environment variables and libraries of targets. Who starts them on its word runs
+whatever its author wants, so the file itself cannot say whose it is.
+"""
+
+import hmac
+import os
+import secrets
+import stat
+from pathlib import Path
+
+import msgspec
+
+from harness.core.errors import UsageError
+from harness.core.reading import read_regular
+from harness.core.run_info import RunInfo
+from harness.core.writing import aside
+from harness.corpus.cache import cache_root, fill_once
+
+INFO = "run.json"
+CODES = "run.mac"
+"""In the run folder: HMAC-SHA256 (hexadecimal) of ``run.json``; while that changes, also of the new one."""
+
+KEY = "run-key"
+"""Entry of the cache with the key."""
+
+_MOST_BYTES = 64 << 20
+"""Of ``run.json``: one with 10,000 places has some megabytes."""
+
+
+def write_info(folder: Path, content: bytes, *, is_own: bool = True) -> None:
+    """Write ``run.json`` of a folder. It is signed if it is a run of this user and the cache has a key.
+
+    Raises:
+        OSError: The folder cannot be written.
+    """
+    key = _key() if is_own else None
+    with aside(folder / INFO) as fresh:
+        fresh.write_bytes(content)
+        if key is not None:  # one of the two is there, whenever the process ends
+            _sign(folder, key, *_signed(folder, key), content)
+    if key is not None:
+        _sign(folder, key, content)
+
+
+def own_info(folder: Path) -> RunInfo | None:
+    """Return ``run.json`` if this user wrote it with this cache, and it is unchanged; else None."""
+    key = _key()
+    for content in () if key is None else _signed(folder, key):
+        return msgspec.json.decode(content, type=RunInfo)
+    return None
+
+
+def _sign(folder: Path, key: bytes, *contents: bytes) -> None:
+    (folder / CODES).write_bytes(b"".join(_code(key, content) + b"\n" for content in contents))
+
+
+def _signed(folder: Path, key: bytes) -> tuple[bytes, ...]:
+    """Return the content of ``run.json``, if it is signed."""
+    try:
+        codes = read_regular(folder / CODES, 1024).split()
+        content = read_regular(folder / INFO, _MOST_BYTES)
+    except OSError:
+        return ()
+    code = _code(key, content)
+    return (content,) if any(hmac.compare_digest(code, each) for each in codes) else ()
+
+
+def _code(key: bytes, content: bytes) -> bytes:
+    return hmac.new(key, content, "sha256").hexdigest().encode()
+
+
+def _key() -> bytes | None:
+    """Return the key; None if there is no cache to keep it, or if others can read or write it."""
+    try:
+        path = fill_once(cache_root() / KEY, _write_key) / "key"
+        state = path.lstat()
+        if os.name == "posix" and (state.st_uid != os.getuid() or stat.S_IMODE(state.st_mode) & 0o077):
+            return None
+        return read_regular(path, 1024) or None
+    except (OSError, UsageError):
+        return None
+
+
+def _write_key(entry: Path) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(entry / "key", flags, 0o600), "wb") as file:
+        file.write(secrets.token_bytes(32))
