@@ -102,6 +102,9 @@ class RowCache:
             damages = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in damages:
                 self._remove()
+        except UnicodeDecodeError:  # SQLite's own message names a part of a damaged schema
+            self._disconnect()
+            self._remove()
         except OSError:
             pass
         return None, False

@@ -1,0 +1,53 @@
+"""A few mutations of each kind of input that others write; ``tox -e mutation`` makes some for ten minutes."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.mutation.command import tally
+from benchmarks.mutation.commands import Commands, commands
+from benchmarks.mutation.kinds import KINDS
+
+pytestmark = [
+    pytest.mark.real_ep,
+    pytest.mark.skipif(os.name != "posix", reason="each command is a fork"),
+]
+
+COUNTS = {
+    "models": 2,
+    "data sets": 2,
+    "bundles": 4,
+    "submissions": 6,
+    "run folders": 8,
+    "matrices": 12,
+    "agents": 2,
+    "caches": 2,
+}
+"""A few seconds of a processor for each."""
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
+    with commands(tmp_path_factory.mktemp("commands")) as made:
+        yield made
+
+
+def test_each_kind_has_a_number() -> None:
+    assert COUNTS.keys() == KINDS.keys()
+
+
+@pytest.mark.parametrize("kind", COUNTS)
+def test_what_others_write_costs_nothing_but_itself(kind: str, given: Commands, tmp_path: Path) -> None:
+    found = tally(kind, tmp_path, given, seed=46, count=COUNTS[kind])
+    assert found.problems == {}
+    assert found.attempts == COUNTS[kind]
+
+
+def test_what_a_command_must_not_do_is_noted(given: Commands, tmp_path: Path) -> None:
+    (tmp_path / "m.toml").write_text("schema = 1\n", encoding="utf-8")
+    ended = given.run(("list", "m.toml"), tmp_path)
+    assert ended.code == 2
+    assert ended.peak_mib > 10
+    assert ended.err.startswith("ep-harness: m.toml: ")
