@@ -26,7 +26,7 @@ def add(runs: Sequence[Path], database: Path) -> int:
     """
     with History(database, create=True) as history:
         for run in runs:
-            state = "added" if history.add(run) else "already there"
+            state = "added" if history.add(run, notify) else "already there"
             print_lines([f"{state:<14} {run}"])
     return EXIT_OK
 

@@ -4,7 +4,7 @@ import contextlib
 import datetime as dt
 import hashlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -115,8 +115,10 @@ class History:
     def __exit__(self, *_: object) -> None:
         self.database.close()
 
-    def add(self, path: Path) -> bool:
+    def add(self, path: Path, tell: Callable[[str], object] = len) -> bool:
         """Add a run, or a folder of runs as one; return False if the history already has it.
+
+        ``tell`` receives where records claim something else than what is derived.
 
         Raises:
             UsageError: The run cannot be read, its parts contradict each other, or the file is not writable.
@@ -128,6 +130,8 @@ class History:
             if self.database.execute("SELECT 1 FROM run WHERE digest = ?", (digest,)).fetchone():
                 return False
             self._insert(run, digest, name)
+        for line in run.told:
+            tell(line)
         return True
 
     def _insert(self, run: MergedRun, digest: str, name: str) -> None:

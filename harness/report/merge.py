@@ -71,6 +71,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
         notices: Problems of the data, one sentence each.
         faults: What triage found in each run, in the order of the runs.
         foreign: Records of cells that are in no plan; they are left out.
+        told: Those of ``notices`` that tell what records claim, and what is derived.
     """
 
     matrix: dict[str, object]
@@ -85,6 +86,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
     notices: tuple[str, ...]
     faults: tuple[RunFault, ...] = ()
     foreign: int = 0
+    told: tuple[str, ...] = ()
 
     @property
     def matrix_path(self) -> str:
@@ -127,6 +129,7 @@ def merge(runs: Sequence[RunData]) -> MergedRun:
             RunFault(folder=run.folder, run=name, fault=fault) for name, run in named for fault in run.faults
         ),
         foreign=sum(run.foreign for run in runs),
+        told=tuple(_told(named)),
     )
 
 
@@ -279,7 +282,12 @@ def _environments(named: _Named, apart: set[str]) -> tuple[Environment, ...]:
     return tuple(found)
 
 
+def _told(named: _Named) -> Iterator[str]:
+    yield from (f"{name}: {line}." for name, run in named for line in run.told)
+
+
 def _notices(named: _Named, conflicts: Sequence[Conflict], repeated: int, unnamed: int) -> Iterator[str]:
+    yield from _told(named)
     for name, run in named:
         if run.torn:
             yield (
@@ -291,7 +299,6 @@ def _notices(named: _Named, conflicts: Sequence[Conflict], repeated: int, unname
                 f"{name}: {plural(len(run.damaged), 'line')} of records.jsonl without a record "
                 f"(first: {_which(run.damaged[0])}); a cell that has no other record counts as not run."
             )
-        yield from (f"{name}: {line}." for line in run.told)
         if run.damaged_faults:
             yield (
                 f"{name}: {plural(len(run.damaged_faults), 'line')} of triage/faults.jsonl without a fault "

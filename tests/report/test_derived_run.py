@@ -76,6 +76,12 @@ def test_what_is_written_into_a_record_does_not_count(field: str, forged: object
     assert any(told in notice for notice in merge([run]).notices)
 
 
+def test_a_history_tells_it_when_the_run_is_added(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    new = copied(tmp_path / "new", lambda rows: of(rows, WRONG).update(expected=True))
+    assert main(["history", "add", str(new), "--db", str(tmp_path / "h.sqlite")]) == 0
+    assert capsys.readouterr().err.count("another `expected`") == 1
+
+
 def test_a_record_that_tells_a_pass_with_every_field_of_one(tmp_path: Path) -> None:
     forged = {"expected": True, "family": "passed", "verdict": "pass"}
     new = copied(tmp_path / "new", lambda rows: of(rows, WRONG).update(forged))
