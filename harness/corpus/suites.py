@@ -151,6 +151,7 @@ def open_suite(name: str) -> Suite:
     if name not in SUITES:
         hint = valid_names(name, SUITES, len(SUITES))
         raise UsageError.at("suite", f"there is no suite {name!r}", hint)
+    make_all: Callable[[Path], None] | None = None
     match name:
         case "zoo":
             from harness.corpus.zoo.roster import write_zoo_model, zoo_models
@@ -167,7 +168,7 @@ def open_suite(name: str) -> Suite:
             make_all = functools.partial(_write, name)
             root = fill_once(entry, make_all, with_digests=True)
         case _:
-            root, make_all = _onnx_test_data(name), None
+            root = _onnx_test_data(name)
     names = tuple(sorted(entry.name for entry in root.iterdir() if (entry / "model.onnx").is_file()))
     return Suite(name=name, root=root, kind="built_in", names=names, cache=_suites_cache(), make_all=make_all)
 
