@@ -165,7 +165,7 @@ def open_suite(name: str) -> Suite:
             # The data depends on these versions and, for our own models, on the code that makes them.
             revision = f"{_code_digest(name)}-" if name == "corners" else ""
             entry = _suites_cache() / f"{name}-{_versions()}-{revision}v{_FORMAT}"
-            make_all = functools.partial(_write, name)
+            make_all = _writer(name)
             root = fill_once(entry, make_all, with_digests=True)
         case _:
             root = _onnx_test_data(name)
@@ -291,6 +291,12 @@ def _fuzz(name: str) -> Suite:
 def operator_tests() -> Path:
     """Return the folder of ONNX's operator tests, which is made if necessary."""
     return open_suite("onnx-node").root
+
+
+@functools.cache
+def _writer(suite: str) -> Callable[[Path], None]:
+    """Return what writes a suite into an empty folder; the same each time, so that suites can be compared."""
+    return functools.partial(_write, suite)
 
 
 def _write(suite: str, folder: Path) -> None:
