@@ -62,8 +62,10 @@ def _lasting(stream: TextIO | None, told: TextIO | None) -> TextIO:
         stream.flush()
     lasting = _LastingFile(raw, told)
     unbuffered = raw is buffer
+    # With -u, Python itself wraps the file without a buffer in between.
+    below: Any = lasting if unbuffered else io.BufferedWriter(lasting)
     return io.TextIOWrapper(
-        lasting if unbuffered else io.BufferedWriter(lasting),  # type: ignore[arg-type] # as Python -u does
+        below,
         encoding=stream.encoding,
         errors=stream.errors,
         line_buffering=stream.line_buffering,

@@ -43,9 +43,10 @@ def find_damaged(folder: Path, below: str | None = None, only: str = "") -> Path
     for first in digests if below is None else (below,):
         files = digests[first]
         for name in files if not only else (only,):
-            path = folder / first / name
+            # Texts in place of paths, here and below: this is done for every cell.
+            path = f"{folder}/{first}/{name}"
             if files.get(name) != _digest(path):
-                return path
+                return Path(path)
     return None
 
 
@@ -93,13 +94,13 @@ def _read(folder: Path) -> Mapping[str, Mapping[str, str]] | None:
         status = os.stat(f"{folder}/{DIGESTS}")  # noqa: PTH116 - for every cell
     except OSError:
         return None
-    return _digests(folder, status.st_size, status.st_mtime_ns, status.st_ino)
+    return _digests(f"{folder}/{DIGESTS}", status.st_size, status.st_mtime_ns, status.st_ino)
 
 
 @lru_cache(maxsize=64)
-def _digests(folder: Path, *_state: int) -> _Digests | None:
+def _digests(path: str, *_state: int) -> _Digests | None:
     try:
-        return _decoder.decode((folder / DIGESTS).read_bytes())
+        return _decoder.decode(Path(path).read_bytes())
     except (OSError, ValueError):
         return None
 
@@ -107,14 +108,17 @@ def _digests(folder: Path, *_state: int) -> _Digests | None:
 _decoder = msgspec.json.Decoder(_Digests)
 
 
-def _digest(path: Path) -> str:
+def _digest(path: str | Path) -> str:
     """Return a digest of a file; empty if it cannot be read."""
+    digest = hashlib.blake2b(digest_size=16)
     try:
-        with path.open("rb", buffering=0) as file:
-            return hashlib.file_digest(file, _hash).hexdigest()
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+            while content := file.read(_PIECE):
+                digest.update(content)
     except OSError:
         return ""
+    return digest.hexdigest()
 
 
-def _hash() -> "hashlib._Hash":
-    return hashlib.blake2b(digest_size=16)  # type: ignore[return-value]
+_PIECE = 1 << 20
+"""Bytes that are read at once: the whole file, nearly always."""

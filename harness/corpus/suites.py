@@ -151,6 +151,7 @@ def open_suite(name: str) -> Suite:
     if name not in SUITES:
         hint = valid_names(name, SUITES, len(SUITES))
         raise UsageError.at("suite", f"there is no suite {name!r}", hint)
+    make_all: Callable[[Path], None] | None = None
     match name:
         case "zoo":
             from harness.corpus.zoo.roster import write_zoo_model, zoo_models
@@ -164,10 +165,10 @@ def open_suite(name: str) -> Suite:
             # The data depends on these versions and, for our own models, on the code that makes them.
             revision = f"{_code_digest(name)}-" if name == "corners" else ""
             entry = _suites_cache() / f"{name}-{_versions()}-{revision}v{_FORMAT}"
-            make_all = functools.partial(_write, name)
+            make_all = _writer(name)
             root = fill_once(entry, make_all, with_digests=True)
         case _:
-            root, make_all = _onnx_test_data(name), None
+            root = _onnx_test_data(name)
     names = tuple(sorted(entry.name for entry in root.iterdir() if (entry / "model.onnx").is_file()))
     return Suite(name=name, root=root, kind="built_in", names=names, cache=_suites_cache(), make_all=make_all)
 
@@ -290,6 +291,12 @@ def _fuzz(name: str) -> Suite:
 def operator_tests() -> Path:
     """Return the folder of ONNX's operator tests, which is made if necessary."""
     return open_suite("onnx-node").root
+
+
+@functools.cache
+def _writer(suite: str) -> Callable[[Path], None]:
+    """Return what writes a suite into an empty folder; the same each time, so that suites can be compared."""
+    return functools.partial(_write, suite)
 
 
 def _write(suite: str, folder: Path) -> None:

@@ -185,8 +185,8 @@ class Cases:
         return load_case(opened, model, dimensions, settings=settings)
 
     def _find(self, wanted: _Form) -> Found:
-        if (error := self.files.changed(wanted.suite, wanted.model)) is not None:
-            return error
+        if (changed := self.files.changed(wanted.suite, wanted.model)) is not None:
+            return changed
         case = self._kept.get(wanted)
         if case is None:
             try:

@@ -36,8 +36,8 @@ class FilesInUse:
             ChangedError: They are not those of the first time.
             ModelError: They cannot be used, and could not be the first time.
         """
-        if (error := self.changed(suite, model)) is not None:
-            raise error
+        if (before := self.changed(suite, model)) is not None:
+            raise before
         known = self._known.get((suite, model))
         try:
             case = self._load(suite, model)

@@ -54,7 +54,8 @@ def test_a_file_that_changes_is_missing_and_blames_nobody(
     monkeypatch.setenv("EP_HARNESS_CACHE", str(tmp_path / "cache"))
     matrix, out = project(), tmp_path / "run"
     model = tmp_path / "models" / "relu.onnx"
-    content, make, jobs = model.read_bytes(), dispatcher.job, []
+    content, make = model.read_bytes(), vars(dispatcher)["job"]
+    jobs: list[Any] = []
 
     def job(case: Any, *arguments: Any, **settings: Any) -> Any:
         if case.model_path == model:

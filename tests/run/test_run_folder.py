@@ -159,7 +159,7 @@ def test_only_a_folder_that_describes_its_run_promises_to_be_resumed(
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    write = run_folder.write_aside
+    write = vars(run_folder)["write_aside"]
     monkeypatch.setattr(run_folder, "write_aside", refuse)
     with pytest.raises(UsageError) as caught:
         RunFolder.create(tmp_path / "run", plan())
