@@ -79,7 +79,6 @@ LOOK_ALIKES: dict[str, str] = {
         "\u028b\u03c5\u054d\u057d\u1200\u144c\u1d1c\u222a\u22c3\ua4f4\ua79f\uab4e\uab52\U000104ce"
         "\U000104f6\U000118b8\U000118d8\U00016f42"
     ),
-    "ue": "\u1d6b",
     "uo": "\uab63",
     "v": (
         "\u03bd\u0474\u0475\u06f7\u13d9\u142f\u1d20\u2228\u22c1\u2d38\ua4e6\ua6df\uaba9\U0001051d"

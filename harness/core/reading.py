@@ -6,8 +6,8 @@ Reading a pipe never ends, nor does a link to a device such as ``/dev/zero``; a 
 import errno
 import os
 import stat
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 MOST_RECORDS = 8 << 30
 """Bytes of a file with one line for each result, which is read line by line: 100,000 take some 0.5 GB."""
@@ -22,7 +22,7 @@ MOST_SETTINGS = 16 << 20
 """Bytes of a file that people write, such as a matrix."""
 
 
-def open_regular(path: Path, most: int, *, follow: bool = True) -> BinaryIO:
+def open_regular(path: Path, most: int, *, follow: bool = True) -> BufferedReader:
     """Open a regular file of at most so many bytes to read it; nothing else is opened or waited for.
 
     ``follow`` is whether a link to such a file counts as one.

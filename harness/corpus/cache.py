@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.core.errors import UsageError, one_line
+from harness.corpus.intact import find_damaged, write_digests
 
 ENVIRONMENT = "EP_HARNESS_CACHE"
 """The environment variable that names another folder."""
@@ -22,12 +23,13 @@ def cache_root() -> Path:
     return platformdirs.user_cache_path("ort-ep-harness", appauthor=False)
 
 
-def fill_once(entry: Path, build: Callable[[Path], None]) -> Path:
+def fill_once(entry: Path, build: Callable[[Path], None], *, with_digests: bool = False) -> Path:
     """Return a folder of the cache, and fill it if it does not exist yet.
 
     The content is built beside the entry and renamed into place, under a lock: other processes see the whole
     entry or none, and wait for it. A name that derives from everything that the content depends on makes an
-    entry valid for ever. ``build`` fills an empty folder; if it raises, there is no entry.
+    entry valid for ever. ``build`` fills an empty folder; if it raises, there is no entry. The digests of
+    ``harness.corpus.intact`` are written with it, if they are wanted.
 
     Raises:
         UsageError: The cache cannot be written, for example because the disk is full.
@@ -40,12 +42,25 @@ def fill_once(entry: Path, build: Callable[[Path], None]) -> Path:
         entry.parent.mkdir(parents=True, exist_ok=True)
         with filelock.FileLock(entry.with_name(f"{entry.name}.lock")):
             if not entry.is_dir():
-                _fill(entry, build)
+                _fill(entry, build, with_digests=with_digests)
     except OSError as error:
         what = f"the cache cannot be filled: {one_line(error)}"
         hint = f"free some space, or set {ENVIRONMENT} to a folder that can be written"
         raise UsageError.at(entry, what, hint) from error
     return entry
+
+
+def fill_intact(entry: Path, build: Callable[[Path], None]) -> Path:
+    """Return a folder of the cache as ``fill_once`` does; one with a damaged file is filled again.
+
+    Every file of it is read for that.
+
+    Raises:
+        UsageError: The cache cannot be written.
+    """
+    if entry.is_dir() and find_damaged(entry) is not None:
+        remove_entry(entry)
+    return fill_once(entry, build, with_digests=True)
 
 
 def remove_entry(entry: Path) -> bool:
@@ -62,7 +77,7 @@ def remove_entry(entry: Path) -> bool:
     return True
 
 
-def _fill(entry: Path, build: Callable[[Path], None]) -> None:
+def _fill(entry: Path, build: Callable[[Path], None], *, with_digests: bool) -> None:
     prefix = f".{entry.name}."
     for orphan in entry.parent.glob(f"{prefix}*"):
         # This process has the lock, so the one that began this folder died.
@@ -72,4 +87,6 @@ def _fill(entry: Path, build: Callable[[Path], None]) -> None:
         content = Path(scratch) / "content"
         content.mkdir()
         build(content)
+        if with_digests:
+            write_digests(content)
         content.rename(entry)

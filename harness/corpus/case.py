@@ -15,7 +15,15 @@ from harness.corpus.attempts import FIRST, Attempt
 from harness.corpus.data_sets import DataSet, Signature, check_names, hash_data_set, read_data_sets
 from harness.corpus.decoder_names import sizes_by_config
 from harness.corpus.domain_walk import domains_of
-from harness.corpus.errors import ChangedError, InputError, MisnamedError, ModelError, SettingsError, blame
+from harness.corpus.errors import (
+    ChangedError,
+    DamagedError,
+    InputError,
+    MisnamedError,
+    ModelError,
+    SettingsError,
+    blame,
+)
 from harness.corpus.external import external_files
 from harness.corpus.facts import ModelFacts, model_facts
 from harness.corpus.file_state import FileState, cached_state, files_state, model_state
@@ -114,7 +122,7 @@ def load_case(
     settings for this model override those of the model's side file, which override ``dimensions``.
 
     Raises:
-        ChangedError: A file changes while it is read.
+        ChangedError: A file changes while it is read, or is damaged in the cache.
         MisnamedError: Its file has a name that is not UTF-8.
         SettingsError: The settings, the side file or ``genai_config.json`` do not fit the model.
         ModelError: The model, its external data or its test data is missing or broken.
@@ -131,6 +139,8 @@ def load_case(
     name = repr((_FORMAT, str(path), sorted(dimensions.items()), seed, settings))
     kept = None if row_cache is None or state is None else row_cache.get(name, state.text)
     case = None if kept is None else _unpack(kept, path)
+    if (damaged := suite.damaged(model, data=case is None)) is not None:
+        raise DamagedError(damaged)
     if case is None:
         try:
             case, external = _read(suite, model, path, dimensions, seed, settings)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.corpus.cache import cache_root, fill_once, remove_entry
+from harness.corpus.cache import cache_root, fill_intact, remove_entry
 from harness.corpus.case import Case
 from harness.corpus.errors import blame
 from harness.corpus.model_file import load_model
@@ -41,7 +41,7 @@ def derive(
         for file, content in files.items():
             (folder / file).write_bytes(content)
 
-    return fill_once(cache_root() / kind / name, build)
+    return fill_intact(cache_root() / kind / name, build)
 
 
 def digest_of(*parts: object) -> str:

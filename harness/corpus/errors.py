@@ -52,6 +52,18 @@ class ChangedError(ModelError):
         super().__init__(path, "the file changed during the run; restore it, then continue with --resume")
 
 
+class DamagedError(ChangedError):
+    """A file of a model in the cache is not as it was made; ``Suite.mend`` makes it again."""
+
+    def __init__(self, path: Path, why: str = "") -> None:
+        further = f", and cannot be made again: {why}" if why else ""
+        ModelError.__init__(self, path, f"the file in the cache is damaged{further}")
+
+
+class MendedError(ChangedError):
+    """A file in the cache was damaged or gone, and is whole again: what used it is to be repeated."""
+
+
 class MisnamedError(ModelError):
     """The name of a model's file is not UTF-8, so that no message and no record can hold it."""
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from harness.core.spread import PROBES
 from harness.core.value import NamedValues, Tensor, Value, tensor
-from harness.corpus.cache import cache_root, fill_once
+from harness.corpus.cache import cache_root, fill_intact
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
 from harness.corpus.derived import MODEL, digest_of
@@ -94,7 +94,7 @@ def noisy_case(case: Case, noise_at: str) -> Case | Inapplicable:
             amplitudes = _build(case, noise_at, folder)
         (folder / _AMPLITUDES).write_bytes(msgspec.json.encode(amplitudes))
 
-    fill_once(entry, build)
+    fill_intact(entry, build)
     amplitudes = msgspec.json.decode((entry / _AMPLITUDES).read_bytes(), type=str | tuple[float, ...])
     if isinstance(amplitudes, str):
         return Inapplicable(amplitudes)

@@ -191,7 +191,8 @@ def _taken(proto: Any, declared: ValueType) -> int:
     if declared.kind == "tensor":
         dtype = ELEMENT_TYPES.get(proto.data_type, "")
         bits = BITS.get(dtype, 8 * DTYPES[dtype].itemsize if dtype in DTYPES else 8 * TEXT_BYTES)
-        return PART_BYTES + math.prod(map(abs, proto.dims)) * bits // 8
+        elements: int = math.prod(map(abs, proto.dims))
+        return PART_BYTES + elements * bits // 8
     if declared.kind == "map":
         return PART_BYTES * len(proto.values.tensor_values)
     item = _item(declared)

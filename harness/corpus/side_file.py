@@ -1,6 +1,5 @@
 """The side file: ``resnet.onnx.toml`` beside ``resnet.onnx`` has settings of the model."""
 
-import tomllib
 from pathlib import Path
 
 import msgspec
@@ -10,6 +9,7 @@ from harness.core.errors import one_line
 from harness.core.model_settings import ModelSettings, contradicting_inputs
 from harness.core.reading import MOST_SETTINGS, read_regular
 from harness.core.structure import Place, deviations
+from harness.core.toml_text import toml_table
 from harness.corpus.errors import InputError, SettingsError, blame
 
 
@@ -32,7 +32,7 @@ def read_side_file(model: Path) -> ModelSettings:
         except FileNotFoundError:
             return ModelSettings()
         try:
-            table = tomllib.loads(content.decode("utf-8-sig"))
+            table = toml_table(content)
         except RecursionError as error:
             raise ValueError("nested too deeply") from error
     place = Place(path.name)

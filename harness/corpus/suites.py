@@ -17,7 +17,8 @@ from harness.core.errors import Problem, UsageError, one_line, valid_names
 from harness.core.policy import Policy
 from harness.core.text import visible
 from harness.corpus.cache import cache_root, fill_once
-from harness.corpus.errors import ModelError
+from harness.corpus.errors import DamagedError, ModelError
+from harness.corpus.intact import find_damaged, mend
 from harness.corpus.walk import find_models, is_text
 
 FUZZ = "fuzz:"
@@ -40,7 +41,7 @@ SUITES: dict[str, str] = {
 }
 """The built-in suites by name, with one line each, short enough for 80 columns."""
 
-_FORMAT = 1
+_FORMAT = 2
 """Rises when suites in the cache change although no version of their sources does."""
 
 
@@ -57,6 +58,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
         shared: Folders that hold several models, relative to the root with forward slashes.
         cache: Folder that keeps what was read from the models, if anything is kept.
         make: Fills the empty folder of one model, if models are made at their first use.
+        make_all: Fills the empty folder of the suite, if it is made as a whole.
         policies: Model -> how it is judged, if the suite is frozen: goldens and noise are in its files, and
             nothing is asked of the CPU provider. None for any other suite.
     """
@@ -69,6 +71,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
     shared: frozenset[str] = frozenset()
     cache: Path | None = None
     make: Callable[[str, Path], None] | None = None
+    make_all: Callable[[Path], None] | None = None
     policies: Mapping[str, Policy] | None = None
 
     @property
@@ -88,11 +91,45 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
         """
         if self.make is not None:
             try:
-                fill_once(self.root / model, functools.partial(self.make, model))
+                fill_once(self.root / model, self._maker(model), with_digests=True)
             except UsageError as error:
                 raise ModelError(self.root / model / "model.onnx", error.problems[0].what) from error
         inside = f"{model}/model.onnx" if self.kind == "built_in" else model
         return self.root / inside
+
+    @property
+    def is_cached(self) -> bool:
+        """Whether its models are made by code, and kept in the cache."""
+        return self.make is not None or self.make_all is not None
+
+    def damaged(self, model: str, *, data: bool) -> Path | None:
+        """Return a file of a model that the cache has damaged or lost; None if there is none.
+
+        Without ``data`` only the model itself is looked at.
+        """
+        only = "" if data else "model.onnx"
+        if self.make_all is not None:
+            return find_damaged(self.root, model, only)
+        if self.make is not None:
+            return find_damaged(self.root / model, "" if only else None, only)
+        return None
+
+    def mend(self, model: str) -> str:
+        """Make what is damaged in the cache again; return what to tell the user.
+
+        Raises:
+            DamagedError: The cache cannot be written.
+        """
+        folder = self.root if self.make_all is not None else self.root / model
+        try:
+            count = mend(folder, self.make_all or self._maker(model))
+        except (OSError, UsageError) as error:
+            raise DamagedError(folder, one_line(error)) from error
+        return f"{folder}: files in the cache that were damaged or missing, and are made again: {count}"
+
+    def _maker(self, model: str) -> Callable[[Path], None]:
+        assert self.make is not None  # noqa: S101 - only such suites make single models
+        return functools.partial(self.make, model)
 
     def data_folder(self, model: str) -> Path:
         """Return the folder of a model's ``test_data_set_N``; it need not exist.
@@ -125,13 +162,14 @@ def open_suite(name: str) -> Suite:
             return _made_singly(name, decoder_names(), write_decoder, ("decoders", "zoo"))
         case "onnx-node" | "onnx-light" | "corners":
             # The data depends on these versions and, for our own models, on the code that makes them.
-            revision = _code_digest(name) if name == "corners" else f"v{_FORMAT}"
-            entry = _suites_cache() / f"{name}-{_versions()}-{revision}"
-            root = fill_once(entry, functools.partial(_write, name))
+            revision = f"{_code_digest(name)}-" if name == "corners" else ""
+            entry = _suites_cache() / f"{name}-{_versions()}-{revision}v{_FORMAT}"
+            make_all = functools.partial(_write, name)
+            root = fill_once(entry, make_all, with_digests=True)
         case _:
-            root = _onnx_test_data(name)
+            root, make_all = _onnx_test_data(name), None
     names = tuple(sorted(entry.name for entry in root.iterdir() if (entry / "model.onnx").is_file()))
-    return Suite(name=name, root=root, kind="built_in", names=names, cache=_suites_cache())
+    return Suite(name=name, root=root, kind="built_in", names=names, cache=_suites_cache(), make_all=make_all)
 
 
 def open_folder(path: Path) -> Suite:
@@ -233,7 +271,9 @@ def _made_singly(
     """Return a suite of code in some packages, each model of which is made when it is first asked for."""
     cache = _suites_cache()
     # Empty at first; made now, so that a cache that cannot be written is reported before anything runs.
-    root = fill_once(cache / f"{name}-{_versions()}-{_code_digest(*packages)}", lambda _folder: None)
+    root = fill_once(
+        cache / f"{name}-{_versions()}-{_code_digest(*packages)}-v{_FORMAT}", lambda _folder: None
+    )
     return Suite(name=name, root=root, kind="built_in", names=names, cache=cache, make=make)
 
 

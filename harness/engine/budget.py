@@ -96,4 +96,5 @@ def _pieces(model: Any, piece_bytes: int) -> int:
     """
     if isinstance(model, str):
         return 0
-    return _TWICE * sum(int(nbytes) // piece_bytes + 2 for _, nbytes, _ in model["files"])
+    pieces: int = sum(nbytes // piece_bytes + 2 for _, nbytes, _ in model["files"])
+    return _TWICE * pieces

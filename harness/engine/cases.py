@@ -10,7 +10,7 @@ from harness.core.lru_cache import LruCache, Room
 from harness.core.precision import AS_IS
 from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
 from harness.corpus.case import Case, load_case
-from harness.corpus.errors import ChangedError, ModelError, RefusedError, SettingsError
+from harness.corpus.errors import ChangedError, DamagedError, ModelError, RefusedError, SettingsError
 from harness.corpus.generation import Generation, generation_of
 from harness.corpus.model_check import broken_rule
 from harness.corpus.noisy import noisy_case
@@ -91,7 +91,7 @@ class Cases:
         self._suites = suites
         self._references = references
         self._warn = warn
-        self.files = FilesInUse(self._from_files)
+        self.files = FilesInUse(self._from_files, lambda suite: suites[suite].is_cached)
         self._kept: LruCache[_Form, Found] = LruCache(room.count, room.nbytes)
         self._generations: LruCache[str, Generation] = LruCache(room.count, room.nbytes)
         self._refused: dict[tuple[str, str, str], dict[str, str]] = {}
@@ -100,20 +100,15 @@ class Cases:
 
     def of(self, question: Question) -> Found:
         """Return the model that a question is about; for a cell, that of its question ``ANSWER``."""
-        if question.kind is Kind.MADE:
-            return self._find(_Form(question.suite, question.model))
-        played = SCENARIOS[question.scenario]
-        return self._find(
-            _Form(
-                question.suite,
-                question.model,
-                question.precision,
-                question.scenario if played.other_data or played.other_files else PLAIN,
-                question.kind if question.kind in OTHER_FORMS else Kind.ANSWER,
-                question.noise_at,
-                question.others,
-            )
-        )
+        return self._find(_form(question))
+
+    def is_gone(self, question: Question) -> bool:
+        """Return whether the model of a question has vanished from the cache; if so, it is made again."""
+        case = self.of(question)
+        if not isinstance(case, Case) or case.model_path.is_file():
+            return False
+        self._kept.drop(_form(question))
+        return True
 
     def has_inputs(self, question: Question) -> bool:
         """Return whether it is known which inputs a model runs with; always true of a model with test data.
@@ -180,8 +175,14 @@ class Cases:
         return self.files.look(question.suite, question.model, fails=fails)
 
     def _from_files(self, suite: str, model: str) -> Case:
+        """Read a model; what the cache has damaged or lost is made again, and told."""
+        opened, dimensions = self._suites[suite], self._plan.matrix.models.dimensions
         settings = self._plan.model_settings(suite, model)
-        return load_case(self._suites[suite], model, self._plan.matrix.models.dimensions, settings=settings)
+        try:
+            return load_case(opened, model, dimensions, settings=settings)
+        except DamagedError:
+            self._warn(opened.mend(model))
+        return load_case(opened, model, dimensions, settings=settings)
 
     def _find(self, wanted: _Form) -> Found:
         if (error := self.files.changed(wanted.suite, wanted.model)) is not None:
@@ -277,6 +278,22 @@ class Cases:
         if golden is None or at is None or at >= len(case.data_sets) or case.data_sets[at].name == GIVEN:
             return None
         return {case.data_sets[at].name: golden.message}
+
+
+def _form(question: Question) -> _Form:
+    """Return the form of a model that a question is about."""
+    if question.kind is Kind.MADE:
+        return _Form(question.suite, question.model)
+    played = SCENARIOS[question.scenario]
+    return _Form(
+        question.suite,
+        question.model,
+        question.precision,
+        question.scenario if played.other_data or played.other_files else PLAIN,
+        question.kind if question.kind in OTHER_FORMS else Kind.ANSWER,
+        question.noise_at,
+        question.others,
+    )
 
 
 def why_not(found: NoCase) -> str:

@@ -4,6 +4,7 @@ An outcome waits here for the answers of the CPU provider that its verdict needs
 the options whose effect is in question.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,7 @@ from harness.core.record import Record
 from harness.core.scenario import GENERATE, SCENARIOS
 from harness.core.verdict import Cause, Family, Verdict
 from harness.corpus.case import Case
+from harness.corpus.errors import MendedError
 from harness.corpus.generation import Generation
 from harness.engine import elsewhere
 from harness.engine.answer import NOT_REQUESTED, golden_of, keep_answer
@@ -43,6 +45,9 @@ from harness.engine.open_questions import OpenQuestions
 from harness.engine.outcome import Ending, Made, Outcome, Ran, Rejected, Unavailable
 from harness.engine.recorded import Attempt, record_of
 from harness.engine.task import BaselineTask, CellTask, Kind, Question, QuestionTask, Task
+
+_MOST_REPEATS = 3
+"""Times that a cell or a question is repeated because the cache has lost its files."""
 
 _UNTRIED = frozenset({Family.SKIPPED, Family.MISSING})
 _RIGHT = frozenset({Family.PASSED, Family.UNTESTED})
@@ -73,6 +78,8 @@ class CellPipeline:
         self.gives_outputs = gives_outputs
         self.open = 0
         """Tasks that have not been concluded."""
+        self.repeated = Counter[str]()
+        """How often cells and questions were repeated with files of the cache that were made again."""
         self.compared: dict[Baseline, list[Compared]] = {}
         self.environments = Environments(next_step.plan, announce)
         self.questions = OpenQuestions(next_step.cases, next_step.references, self._put_question)
@@ -200,11 +207,22 @@ class CellPipeline:
         """Keep an answer, and conclude the cells that have waited for it."""
         # Before it is kept: an answer about other files must not outlive them.
         changed = self.next_step.cases.look(task.about, fails=not isinstance(outcome, Ran | Made))
-        if changed is None:
+        is_mended = isinstance(changed, MendedError) or self._is_gone(task, outcome)
+        is_mended = is_mended and self._may_repeat(repr(task.about))
+        if changed is None and not is_mended:
             self._keep(task, outcome)
         self.open -= 1
         for cell_task, its_outcome in self.questions.close(task.about):
-            self.conclude(cell_task, changed or its_outcome)
+            # With what is whole again, a cell asks again.
+            self.conclude(cell_task, its_outcome if is_mended else changed or its_outcome)
+
+    def _is_gone(self, task: QuestionTask, outcome: Ending | NoCase) -> bool:
+        return not isinstance(outcome, Ran | Made) and self.next_step.cases.is_gone(task.about)
+
+    def _may_repeat(self, what: str) -> bool:
+        """Return whether a cell or a question may be tried once more, as the cache was cleaned meanwhile."""
+        self.repeated[what] += 1
+        return self.repeated[what] <= _MOST_REPEATS
 
     def _keep(self, task: QuestionTask, outcome: Ending | NoCase) -> None:
         try:
@@ -265,7 +283,11 @@ class CellPipeline:
         decision = decide(facts, self._policy(task) if facts.ended is None else Policy())
         if decision.verdict.family not in _UNTRIED:
             fails = decision.verdict.family not in _RIGHT
-            if (changed := self.next_step.cases.look(task.about, fails=fails)) is not None:
+            changed = self.next_step.cases.look(task.about, fails=fails)
+            if isinstance(changed, MendedError) and self._may_repeat(task.cell.id):
+                self.put(task)
+                return
+            if changed is not None:
                 facts = without_case(changed)
                 decision = decide(facts, Policy())
         # A cell that is tried again has failed, whatever the further try gives.

@@ -7,7 +7,7 @@ import msgspec
 
 from harness.core.lru_cache import LruCache
 from harness.corpus.case import Case, state_of
-from harness.corpus.errors import ChangedError, ModelError
+from harness.corpus.errors import ChangedError, MendedError, ModelError
 
 _MOST = 1 << 17
 """Models that are remembered: more than a run usually has. Fuzzing has no end."""
@@ -20,11 +20,12 @@ class FilesInUse:
     """Remembers what was read of each model, and looks again before its results count.
 
     A model whose files have changed is not used any more: ``load`` raises, and so does whatever asks for it.
-    ``load`` reads a model from its files.
+    ``load`` reads a model from its files; if its suite ``is_cached``, it also makes them again.
     """
 
-    def __init__(self, load: Callable[[str, str], Case]) -> None:
+    def __init__(self, load: Callable[[str, str], Case], is_cached: Callable[[str], bool]) -> None:
         self._load = load
+        self._is_cached = is_cached
         self._known: LruCache[_Model, Case] = LruCache(_MOST)
         self._changed: dict[_Model, ChangedError] = {}
 
@@ -61,22 +62,29 @@ class FilesInUse:
         """Look at the files of a model again; return an error if they have changed since they were read.
 
         Files that were written anew with the same content explain no right answer, but may explain one that
-        ``fails``: it may have been read in between.
+        ``fails``: it may have been read in between. A model of the cache is made again, so that the error
+        says only that its results are to be repeated.
         """
         known = self._known.get((suite, model))
         if known is None or (error := self.changed(suite, model)) is not None:
             return None if known is None else error
         if state_of(known) == known.state:
             return None
-        if not fails and self._same_content(suite, model, known):
+        now = self._loaded(suite, model)
+        if now is None or now.digest != known.digest:
+            return self._note(suite, model, ChangedError(known.model_path))
+        if not fails:
             return None
+        if self._is_cached(suite):
+            self._known.put((suite, model), msgspec.structs.replace(now, data_sets=()), 0)
+            return MendedError(known.model_path)
         return self._note(suite, model, ChangedError(known.model_path))
 
-    def _same_content(self, suite: str, model: str, known: Case) -> bool:
+    def _loaded(self, suite: str, model: str) -> Case | None:
         try:
-            return self._load(suite, model).digest == known.digest
+            return self._load(suite, model)
         except ModelError:
-            return False
+            return None
 
     def _note(self, suite: str, model: str, error: ChangedError) -> ChangedError:
         self._changed[suite, model] = error

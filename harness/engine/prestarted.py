@@ -11,13 +11,13 @@ import shutil
 import sys
 import tempfile
 import threading
-import tomllib
 import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from harness.core.reading import MOST_SETTINGS, read_regular
+from harness.core.toml_text import toml_table
 from harness.engine.launch import launch_here
 from harness.engine.process import AgentProcess
 
@@ -94,7 +94,7 @@ def _runs_here(matrix: Path) -> bool:
 def target_tables(matrix: Path) -> list[dict[str, Any]]:
     """Return the targets of a matrix file, unchecked; reading the matrix later reports what is wrong."""
     try:
-        targets = tomllib.loads(read_regular(matrix, MOST_SETTINGS).decode("utf-8-sig")).get("target")
+        targets = toml_table(read_regular(matrix, MOST_SETTINGS)).get("target")
     except (OSError, ValueError, RecursionError):
         return []
     return [table for table in targets if isinstance(table, dict)] if isinstance(targets, list) else []

@@ -83,8 +83,11 @@ def open_condition(target: str, condition: str) -> str:
 def is_expected(expectation: Expectation | None, verdict: Verdict) -> bool:
     """Return whether a verdict is as expected; without an expectation, whether it is there and no failure.
 
-    A cell of which nothing was tried is never unexpected. A target that must be there is ``required``.
+    A cell of which nothing was tried is never unexpected. A target that must be there is ``required``. A cell
+    that an exception of the harness's own has cost its verdict is never expected.
     """
+    if verdict is Verdict.HARNESS_ERROR:
+        return False
     if verdict.family is Family.SKIPPED and verdict is not Verdict.TIMEOUT:
         return True
     if expectation is not None:

@@ -11,6 +11,7 @@ from harness.core.globs import Globs
 from harness.core.model_settings import ModelSettings
 from harness.core.reading import MOST_SETTINGS, read_regular
 from harness.core.structure import Place, deviations
+from harness.core.toml_text import toml_table
 from harness.plan.consistency import contradictions
 from harness.plan.expectation import Expectation, expectation_from
 from harness.plan.file_format import MatrixFile
@@ -131,8 +132,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     """
     place = Place(str(path))
     try:
-        # Editors on Windows may begin a file with a byte order mark, which TOML does not allow.
-        return tomllib.loads(read_regular(path, MOST_SETTINGS).decode("utf-8-sig"))
+        return toml_table(read_regular(path, MOST_SETTINGS))
     except FileNotFoundError:
         near = [file.name for file in path.parent.glob("*.toml")] if path.parent.is_dir() else []
         hint = valid_names(path.name, sorted(near)) if near else "there is no *.toml file in that folder"

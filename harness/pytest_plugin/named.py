@@ -1,12 +1,12 @@
 """The matrix files named on pytest's command line."""
 
 import os
-import tomllib
 from pathlib import Path
 
 import pytest
 
 from harness.core.reading import MOST_SETTINGS, read_regular
+from harness.core.toml_text import toml_table
 
 MATRICES = pytest.StashKey[tuple[Path, ...]]()
 """The matrix files named on the command line, absolute, in its order."""
@@ -31,7 +31,7 @@ def is_matrix(path: Path) -> bool:
     except OSError:
         return False
     try:
-        table = tomllib.loads(content.decode("utf-8-sig"))
+        table = toml_table(content)
     except (ValueError, RecursionError):
         return b"[[target]]" in content
     return "schema" in table and isinstance(table.get("target"), list)

@@ -87,7 +87,7 @@ def test_a_file_that_changes_is_missing_and_blames_nobody(
 def suite(project: Project, tmp_path: Path) -> FilesInUse:
     project()
     folder = open_folder(tmp_path / "models")
-    return FilesInUse(lambda _, model: load_case(folder, model, {}))
+    return FilesInUse(lambda _, model: load_case(folder, model, {}), lambda _: False)
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -135,12 +135,12 @@ def test_external_data_and_test_data_belong_to_it(tmp_path: Path, monkeypatch: p
     proto = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=9)
     onnx.save(proto, model, save_as_external_data=True, location="w.bin", size_threshold=0)
     folder = open_folder(model.parent)
-    suite = FilesInUse(lambda _, name: load_case(folder, name, {}))
+    suite = FilesInUse(lambda _, name: load_case(folder, name, {}), lambda _: False)
     suite.load("models", "m.onnx")
     (model.parent / "w.bin").write_bytes(b"\0" * 3)
     assert suite.look("models", "m.onnx", fails=False) is not None
 
-    suite = FilesInUse(lambda _, name: load_case(folder, name, {}))
+    suite = FilesInUse(lambda _, name: load_case(folder, name, {}), lambda _: False)
     (model.parent / "w.bin").write_bytes(b"\0" * 16)
     data = model.parent / "test_data_set_0" / "input_0.pb"
     data.parent.mkdir()

@@ -562,6 +562,21 @@ def test_folders_with_links_pipes_and_sparse_files(tmp_path: Path) -> None:
     expect(verified(folder, tmp_path), "unknown-file")
 
 
+def test_many_entries_lines_waivers_and_stars_are_counted_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = Draft().files()
+    lines = write_folder({**files, RECORDS: b"\n" * (60 << 20)}, tmp_path / "lines")
+    expect(verified(lines, tmp_path), "too-large")
+    many = tuple(changed(WAIVER, words=str(number)) for number in range(3))
+    monkeypatch.setattr("harness.conformance.verify.stated.MOST_WAIVERS", 2)
+    expect(verified(write_folder(Draft(waivers=many).files(), tmp_path / "many"), tmp_path), "waivers")
+    stars = changed(WAIVER, case="*a" * 40 + "b")
+    expect(verified(write_folder(Draft(waivers=(stars,)).files(), tmp_path / "stars"), tmp_path), "waivers")
+    monkeypatch.setattr("harness.core.zips.MOST_DIRECTORY", 100)
+    expect(verified(write_zip(files, tmp_path / "good.zip"), tmp_path), "unreadable")
+
+
 def test_at_least_sixty_kinds_are_tried() -> None:
     kinds: tuple[dict[str, Any], ...] = (RECORD_EDITS, RAW_EDITS, AFTER_EDITS, STATED, PROFILES, ENTRIES)
     assert sum(len(table) for table in kinds) >= 60

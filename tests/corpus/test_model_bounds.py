@@ -14,6 +14,7 @@ from harness.corpus.domain_walk import domains_of
 from harness.corpus.errors import BoundError, ModelError
 from harness.corpus.facts import model_facts
 from harness.corpus.model_bounds import MOST_NODES, check_bounds
+from harness.corpus.noise.flat import NotFlatError, flattened
 from harness.corpus.suites import open_folder
 from harness.corpus.work.estimate import work_of
 
@@ -117,6 +118,31 @@ def test_a_function_that_calls_itself_is_the_models_fault() -> None:
         check_bounds(
             model_of([oh.make_node("F", ["x"], ["y"], domain="own")], ["y"], functions=[function, other])
         )
+
+
+def test_types_nested_deep_are_the_models_fault(tmp_path: Path) -> None:
+    declared = onnx.TypeProto(tensor_type=onnx.TypeProto.Tensor(elem_type=1)).SerializeToString()
+    for _ in range(300):
+        item = b"\x0a" + varint(len(declared)) + declared
+        declared = b"\x22" + varint(len(item)) + item  # a sequence of these
+    port = b"\x0a\x01x\x12" + varint(len(declared)) + declared
+    graph = b"\x5a" + varint(len(port)) + port
+    (tmp_path / "deep.onnx").write_bytes(b"\x3a" + varint(len(graph)) + graph)
+    with pytest.raises(ModelError, match="corrupt"):
+        load_case(open_folder(tmp_path), "deep.onnx", {})
+
+
+def varint(number: int) -> bytes:
+    """Return a number as protobuf writes it."""
+    low, rest = number & 0x7F, number >> 7
+    return bytes([low | 0x80]) + varint(rest) if rest else bytes([low])
+
+
+def test_more_bodies_than_can_be_copied_get_no_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert flattened(branches(10))
+    monkeypatch.setattr("harness.corpus.noise.flat._MOST_SEEN", 100)
+    with pytest.raises(NotFlatError, match="20 branches and bodies, and 31 nodes"):
+        flattened(branches(10))
 
 
 def test_a_chain_of_many_functions_is_no_recursion() -> None:

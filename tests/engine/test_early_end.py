@@ -3,11 +3,21 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.verdict import Phase
-from harness.engine.early_end import clean_error, ended
+from harness.core.decide import decide
+from harness.core.policy import Policy
+from harness.core.verdict import Phase, Verdict
+from harness.corpus.errors import BoundError
+from harness.engine.early_end import clean_error, ended, without_case
 from harness.engine.outcome import Raised
 
 SOURCE = "/onnxruntime_src/onnxruntime/core"
+
+
+def test_a_model_beyond_a_bound_says_nothing_about_the_provider() -> None:
+    facts = without_case(BoundError(Path("m/one.onnx"), "its functions call each other so often"))
+    decision = decide(facts, Policy())
+    assert decision.verdict is Verdict.NO_GOLDEN
+    assert decision.reason == "m/one.onnx: its functions call each other so often"
 
 
 @pytest.mark.parametrize(

@@ -70,8 +70,13 @@ def test_a_piece_is_read_when_its_turn_comes() -> None:
     """Those that an agent asks for and does not read take no memory."""
     with pytest.MonkeyPatch.context() as patch:
         read: list[tuple[str, int]] = []
+
+        def piece(_: object, name: str, offset: int) -> bytes:
+            read.append((name, offset))
+            return b"content"
+
         patch.setattr(worker, "Case", SimpleNamespace)
-        patch.setattr(worker, "piece", lambda _, *which: read.append(which) or b"content")
+        patch.setattr(worker, "piece", piece)
         queued: list[Any] = []
         asked = Worker(1, SimpleNamespace(pid=7, send=queued.append))  # type: ignore[arg-type]
         for offset in range(100):

@@ -234,7 +234,7 @@ def test_a_model_travels_once(
         asked.append((name, offset))
         return piece(case, name, offset)
 
-    monkeypatch.setattr("harness.engine.listener.piece", counted)
+    monkeypatch.setattr("harness.engine.worker.piece", counted)
     monkeypatch.setattr(job, "CHUNK_BYTES", 100)
     for number in range(6):
         write_model(tmp_path / "models" / f"{number}_fine.onnx", "big" if number == 5 else "")
@@ -302,7 +302,7 @@ def test_a_model_that_goes_missing_on_its_way_says_so(
     env: dict[str, str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("harness.engine.listener.piece", lambda *_: None)
+    monkeypatch.setattr("harness.engine.worker.piece", lambda *_: None)
     write_model(tmp_path / "models" / "1_fine.onnx")
     (record,) = records(run_matrix(tmp_path, far(env)), "far").values()
     assert record.verdict is Verdict.NO_GOLDEN

@@ -10,7 +10,9 @@ import msgspec
 import pytest
 
 from harness.cli import main
-from harness.core.record import Record, decode_record
+from harness.core.cell import Cell
+from harness.core.own_error import lost_record, own_error
+from harness.core.record import Record, decode_record, encode_record
 from harness.core.run_info import RunInfo
 from harness.core.verdict import Family, Verdict
 from harness.plan.matrix import Matrix, Models
@@ -134,6 +136,24 @@ def test_without_a_matrix_no_failure_is_expected(tmp_path: Path) -> None:
     run = read_run(new)
     assert {one.expected for one in run.records if one.verdict.family is Family.FAILED} == {False}
     assert "the matrix of run.json cannot be read" in run.told[0]
+
+
+def test_a_cell_that_the_harness_lost_is_read_as_it_was_written(tmp_path: Path) -> None:
+    def lose(rows: list[Row]) -> None:
+        row = of(rows, WRONG)
+        cell = Cell(
+            suite=row["suite"],
+            model=row["model"],
+            target=row["target"],
+            axes=tuple(sorted(row["axes"].items())),
+        )
+        lost = lost_record(cell, row["provider"], row["started"], own_error(ValueError("x")))
+        rows[rows.index(row)] = json.loads(encode_record(lost))
+
+    run = read_run(copied(tmp_path / "new", lose))
+    assert run.told == ()
+    (record,) = (one for one in run.records if one.cell == WRONG)
+    assert (record.verdict, record.expected) == (Verdict.HARNESS_ERROR, False)
 
 
 def derived_with_profile(label: str, record: Record) -> Record | None:

@@ -1,7 +1,6 @@
 """Check the statement against what it is about: records, run.json, waivers.toml and the clock."""
 
 import datetime as dt
-import tomllib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -23,6 +22,7 @@ from harness.conformance.verify.finding import Finding, finding
 from harness.conformance.waivers import covers
 from harness.core.record import Record
 from harness.core.run_info import RunInfo
+from harness.core.toml_text import toml_table
 
 MOST_WAIVERS = 1000
 """Waivers of a submission; each is compared with all cases."""
@@ -110,7 +110,7 @@ def waiver_findings(
 ) -> Iterator[Finding]:
     """Yield waivers that are wrong, expired or idle, and those that the two files do not share."""
     try:
-        table = tomllib.loads((content or b"").decode("utf-8"))
+        table = toml_table(content or b"")
         written = msgspec.convert(table.get("waiver", []), tuple[Waiver, ...])
     except (ValueError, msgspec.ValidationError, RecursionError) as error:
         yield finding("waivers", WAIVERS, error)

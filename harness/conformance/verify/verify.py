@@ -166,9 +166,12 @@ def _read(files: Mapping[str, bytes]) -> _Read:
     records: list[Record] = []
     # No more parts than are read: a megabyte may have a million lines.
     lines = files[RECORDS].split(b"\n", MOST_RECORDS + 1)
+    if len(lines) > MOST_RECORDS:
+        found.append(finding("too-large", RECORDS, f"more than {MOST_RECORDS:,} lines"))
+        lines = []
     if files[RECORDS] and not files[RECORDS].endswith(b"\n"):
         found.append(finding("not-json", RECORDS, "the last line has no end"))
-    for number, line in enumerate(lines[:-1][:MOST_RECORDS], start=1):
+    for number, line in enumerate(lines[:-1], start=1):
         record, _, fault = strict_decode(line, Record, f"{RECORDS}: line {number}")
         if fault is not None:
             found.append(fault)
@@ -176,8 +179,6 @@ def _read(files: Mapping[str, bytes]) -> _Read:
             found.append(finding("not-json", f"{RECORDS}: line {number}", "a carriage return"))
         if record is not None:
             records.append(record)
-    if len(lines) > MOST_RECORDS:
-        found.append(finding("too-large", RECORDS, f"more than {MOST_RECORDS:,} lines"))
     return _Read(
         statement=statement, attestation=attestation, run=run, records=tuple(records), findings=tuple(found)
     )

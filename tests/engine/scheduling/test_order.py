@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import harness.engine.cases
 from harness.core.errors import UncontainedError
 from harness.core.record import Record, decode_record
 from harness.core.verdict import Verdict
+from harness.corpus.case import load_case
 from harness.engine.prepare import prepare
 from harness.engine.recorded import record_of
 from harness.run.run_folder import RunFolder
@@ -144,12 +144,11 @@ def test_a_model_that_cannot_be_read_costs_no_neighbour(
     """It is read early, for the sake of its questions, while another one is given to a process."""
     models = tuple(f"{number}_m" for number in range(7))
     bench.models(*models)
-    load = harness.engine.cases.load_case
 
     def broken(suite: Any, model: str, *rest: Any, **settings: Any) -> Any:
         if model.removesuffix(".onnx") == "4_m":
             raise TypeError("a fault of the harness")
-        return load(suite, model, *rest, **settings)
+        return load_case(suite, model, *rest, **settings)
 
     monkeypatch.setattr("harness.engine.cases.load_case", broken)
     monkeypatch.setattr("harness.engine.dispatcher.AHEAD", 2)

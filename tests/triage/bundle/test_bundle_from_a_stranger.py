@@ -1,5 +1,6 @@
 """A bundle of a stranger is read, and refused in one line if it is not what its manifest says."""
 
+import hashlib
 import json
 import os
 import stat
@@ -9,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import onnx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from harness.cli import main
 from harness.core.errors import UsageError
 from harness.plan.target import Target
 from harness.triage.bundle import write_bundle
@@ -340,3 +343,25 @@ def test_figures_of_a_scenario_are_taken(folder: Path) -> None:
 def test_a_target_has_the_manifest_s_own_type() -> None:
     """So that a field added to the manifest is thought of where a stranger's target is read."""
     assert BundledTarget.__struct_fields__ == ("name", "provider", "plugin", "device", "options", "env")
+
+
+@pytest.mark.parametrize("version", [-(2**63), 2**63 - 1])
+def test_a_model_of_a_version_that_does_not_exist_is_no_verdict(
+    version: int, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """1 would say that the fault is there."""
+    model = onnx.load(folder / "model.onnx")
+    model.opset_import[0].version = version
+    content = model.SerializeToString()
+    (folder / "model.onnx").write_bytes(content)
+    entry = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+    edited(folder, lambda manifest: manifest["files"].update({"model.onnx": entry}))
+    assert main(["replay", str(folder), "--provider", "CPUExecutionProvider"]) == 2
+    told = capsys.readouterr().err
+    assert f"it imports version {version} of ai.onnx, which does not exist" in told
+    assert len(told.splitlines()) <= 2
+
+
+def test_a_zip_of_a_million_entries_is_not_listed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.core.zips.MOST_DIRECTORY", 1000)
+    refused(zipped(folder, *((f"{number:0100}", b"") for number in range(10))), "list of entries is larger")
