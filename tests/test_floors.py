@@ -79,6 +79,8 @@ TABLE = {
     "cli": floor(f"{EVERYTHING} pytest_plugin", FRONT_END),
 }
 WATCHED = FRONT_END | {"duckdb", "networkx", "onnxruntime", "google", "markupsafe", "pluggy"}
+FOR_TYPES = {"_typeshed"}
+"""Of the standard library's types: no Python can import it."""
 FORBIDDEN_MODULES = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 
 IMPORT_ALL = """
@@ -142,7 +144,7 @@ def test_a_floor_names_only_what_it_may(name: str) -> None:
             if top == "harness":
                 other = rest.partition(".")[0]
                 assert other in may_know(name), f"{path} imports {module}"
-            elif top not in sys.stdlib_module_names:
+            elif top not in sys.stdlib_module_names | FOR_TYPES:
                 assert top in rules.third_party | rules.lazy, f"{path} imports {module}"
 
 

@@ -5,7 +5,10 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 _DESCRIPTORS = 3
 """Standard input, output and error."""
@@ -81,7 +84,7 @@ class _LastingFile(io.RawIOBase):
         self._told = told
         self._lost = False
 
-    def write(self, data: Any, /) -> int | None:
+    def write(self, data: "ReadableBuffer", /) -> int | None:
         if not self._lost:
             try:
                 return self._raw.write(data)

@@ -122,7 +122,7 @@ def test_a_row_that_is_not_what_was_put_there_does_not_count(
 
 @pytest.mark.parametrize("damage", ["text", "cut", "empty", "pages", "schema", "name"])
 def test_a_damaged_database_is_a_miss_and_made_anew(path: Path, damage: str) -> None:
-    chance = random.Random(damage)
+    chance = random.Random(damage)  # noqa: S311 - nobody is to be fooled
     contents = {f"name {number}": chance.randbytes(3000) for number in range(50)}
     before = RowCache(path)
     for name, content in contents.items():
@@ -154,7 +154,7 @@ def test_a_row_cache_that_goes_bad_in_use_is_a_miss(row_cache: RowCache, path: P
         row_cache.put(f"name {number}", "", bytes(5000))
     with database(path) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    path.write_bytes(random.Random(1).randbytes(path.stat().st_size))
+    path.write_bytes(random.Random(1).randbytes(path.stat().st_size))  # noqa: S311 - likewise
     assert {row_cache.get(f"name {number}", "") for number in range(20)} <= {None, bytes(5000)}
     shutil.rmtree(path.parent, ignore_errors=True)
     row_cache.get("name 1", "")
