@@ -162,7 +162,9 @@ def _runtime(runtime: Runtime, told: str, fingerprint: Mapping[str, Any]) -> Ite
 def _variables(target: Target) -> Iterator[Finding]:
     """Yield environment variables: those of the catalogue are listed, others ask for a person."""
     known = find_provider(target.provider[0]) if target.env else None
-    usual = {name for probe in known.probes for name in probe.env} if known is not None else set[str]()
+    usual = set[str]()
+    if known is not None:
+        usual = {one.name for one in known.variables} | {name for one in known.probes for name in one.env}
     for name, value in target.env.items():
         if _INJECTS.fullmatch(name):
             yield finding("matrix", RUN, f"env of the target puts code into the process: {name} = {value}")
