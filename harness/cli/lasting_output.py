@@ -5,10 +5,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TextIO
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
+from typing import Any, TextIO
 
 _DESCRIPTORS = 3
 """Standard input, output and error."""
@@ -84,7 +81,7 @@ class _LastingFile(io.RawIOBase):
         self._told = told
         self._lost = False
 
-    def write(self, data: "ReadableBuffer", /) -> int | None:
+    def write(self, data: Any, /) -> int | None:
         if not self._lost:
             try:
                 return self._raw.write(data)
