@@ -15,7 +15,7 @@ import msgspec
 from harness.core.errors import UsageError
 from harness.core.reading import read_regular
 from harness.core.run_info import RunInfo
-from harness.core.writing import aside
+from harness.core.writing import aside, write_aside
 from harness.corpus.cache import cache_root, fill_once
 
 INFO = "run.json"
@@ -53,7 +53,7 @@ def own_info(folder: Path) -> RunInfo | None:
 
 
 def _sign(folder: Path, key: bytes, *contents: bytes) -> None:
-    (folder / CODES).write_bytes(b"".join(_code(key, content) + b"\n" for content in contents))
+    write_aside(folder / CODES, b"".join(_code(key, content) + b"\n" for content in contents))
 
 
 def _signed(folder: Path, key: bytes) -> tuple[bytes, ...]:

@@ -26,7 +26,9 @@ class Channel:
         threading.Thread(target=self.process.serve, args=(self.messages.put,), daemon=True).start()
 
     def receive(self) -> Any:
-        return self.messages.get(timeout=60)
+        message = self.messages.get(timeout=60)
+        self.process.taken += 1
+        return message
 
     def stop(self) -> None:
         self.send(("stop",))

@@ -27,6 +27,7 @@ IN_PLACE = {
     "fuzz/histories.py": "only grows",
     "profiles/suite.py": "the cache, renamed as a whole",
     "run/artifacts.py": "the folder of one cell",
+    "run/durable.py": "a file that only grows",
     "run/run_folder.py": "records.jsonl only grows",
     "runtimes": "the cache, renamed as a whole",
     "studies/freeze.py": "a new folder",
