@@ -163,10 +163,13 @@ class Agent:
         return total, own
 
     def _wait(self, kind: str) -> Any:
-        while (message := self._heard.get(timeout=120))[0] != kind:
+        while True:
+            message = self._heard.get(timeout=120)
+            self._process.taken += 1
+            if message[0] == kind:
+                return message
             if message[0] not in {"imported", "phase"}:
                 raise RuntimeError(message)
-        return message
 
 
 @contextlib.contextmanager

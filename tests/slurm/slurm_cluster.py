@@ -185,7 +185,7 @@ class Slurm:
         """End all jobs but one."""
         self.call("scancel", *(other for other in self.jobs() if other != job))
 
-    def wait_for_no_job(self, timeout_s: float = 10.0) -> list[str]:
+    def wait_for_no_job(self, timeout_s: float = 60.0) -> list[str]:
         """Return the jobs that are still there after some seconds; none, if all end before."""
         deadline = time.monotonic() + timeout_s
         while (left := self.jobs()) and time.monotonic() < deadline:

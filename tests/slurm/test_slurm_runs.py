@@ -237,10 +237,10 @@ def test_a_run_that_ends_early_leaves_no_job(
     engine = start_engine(tmp_path, matrix(env))
     until(lambda: slurm.jobs("RUNNING"), "no job runs")
     engine.close()
-    assert slurm.wait_for_no_job(5.0) == []
+    assert slurm.wait_for_no_job(60.0) == []
     slurm.occupy()
     engine = start_engine(tmp_path, matrix(env))
     until(lambda: slurm.jobs("PENDING"), "no job waits")
     engine.close()
-    until(lambda: not slurm.jobs("PENDING"), "the job still waits", 5.0)
+    until(lambda: not slurm.jobs("PENDING"), "the job still waits", 60.0)
     slurm.clear()
