@@ -14,6 +14,7 @@ from harness.core.later_words import what_is_wrong
 from harness.core.missing import Need, missing
 from harness.core.policy import Policy
 from harness.core.policy_terms import policy_text
+from harness.core.reading import MOST_FILE, read_regular
 from harness.core.record import Record, encode_record
 from harness.core.run_info import RunInfo
 from harness.core.writing import write_aside, writing
@@ -128,7 +129,7 @@ def _write(out: Path, run: Path, info: RunInfo, records: Sequence[Record], *, is
         out.mkdir(parents=True, exist_ok=True)
         write_aside(out / RECORDS, b"".join(encode_record(record) + b"\n" for record in records))
         if (run / PLAN).is_file():
-            write_aside(out / PLAN, (run / PLAN).read_bytes())
+            write_aside(out / PLAN, read_regular(run / PLAN, MOST_FILE))
         # Last and at once: without this file the folder is not a run.
         write_info(out, msgspec.json.format(msgspec.json.encode(info)) + b"\n", is_own=is_own)
 

@@ -1,6 +1,7 @@
 """Matrix files that commands write."""
 
 import json
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -31,6 +32,13 @@ _TAIL = """
 # verdict = "crash"
 # reason  = "https://..."
 """
+
+
+_NO_TEXT = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""What a target's name must not have; a plugin may call its provider anything."""
+
+_LONGEST = 100
+"""Characters of a short name; a target's name has room for a place and a number."""
 
 
 def matrix_of(rows: Sequence[Row], head: str = HEAD) -> Iterator[str]:
@@ -70,7 +78,8 @@ def toml(value: object) -> str:
 
 def short_name(provider: str) -> str:
     """Return a target name for a provider: ``openvino`` for ``OpenVINOExecutionProvider``."""
-    return provider.removesuffix("ExecutionProvider").lower() or "target"
+    name = _NO_TEXT.sub("_", provider.removesuffix("ExecutionProvider").lower())
+    return name[:_LONGEST] or "target"
 
 
 def target_names(rows: Iterable[Row]) -> list[str]:

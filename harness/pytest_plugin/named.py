@@ -5,9 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.reading import MOST_SETTINGS, read_regular
-from harness.core.toml_text import toml_table
-
 MATRICES = pytest.StashKey[tuple[Path, ...]]()
 """The matrix files named on the command line, absolute, in its order."""
 
@@ -26,6 +23,10 @@ def named_matrices(config: pytest.Config) -> tuple[Path, ...]:
 
 def is_matrix(path: Path) -> bool:
     """Whether a TOML file is a matrix; one that is not valid TOML is, if it has a ``[[target]]`` line."""
+    # A session that names none loads as little as it can.
+    from harness.core.reading import MOST_SETTINGS, read_regular
+    from harness.core.toml_text import toml_table
+
     try:
         content = read_regular(path, MOST_SETTINGS)
     except OSError:

@@ -22,6 +22,7 @@ from harness.fuzz.state import planned_cells
 from harness.plan.matrix import Matrix
 from harness.run.own_runs import KEY, own_info, write_info
 from harness.run.run_folder import RunFolder
+from tests.records import with_facts
 
 Passed = Callable[..., Record]
 Capture = pytest.CaptureFixture[str]
@@ -68,9 +69,10 @@ def made(tmp_path: Path, passed: Passed) -> Callable[..., Path]:
 
 
 def failed(passed: Passed, **changes: Any) -> Record:
-    return msgspec.structs.replace(
-        passed("a.onnx"), verdict=Verdict.MISMATCH, family=Family.FAILED, expected=False, **changes
+    found = msgspec.structs.replace(
+        passed("a.onnx"), verdict=Verdict.CRASH, family=Family.FAILED, expected=False, **changes
     )
+    return with_facts(found)
 
 
 def a_stranger_s(run: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -209,7 +211,7 @@ def test_records_of_no_planned_cell_are_left_out(
     assert main(["triage", str(run)]) == EXIT_OK
     command.triage_folder(asked[0][0], run, budget_s=1)
     assert [cells for _, cells in asked] == [("m/a.onnx[cpu]",)] * 2
-    assert "1 record left out" in capsys.readouterr().err
+    assert "of a cell that the plan does not have" in capsys.readouterr().err
     lines = (run / "records.jsonl").read_bytes().splitlines()
     disguised = lines[1].replace(unplanned.cell.encode(), b"m/a.onnx[cpu]")
     (run / "records.jsonl").write_bytes(disguised + b"\n")

@@ -56,7 +56,7 @@ ANYWHERE = (
     "engine.measure.compare_sets",
     "engine.compare_sets.compare_all",
     "core.compare.measure",
-    "core.missing.decide",
+    "core.missing.verdict_of",
     "core.judging.judge_rows",
     "core.rules.Found",
     "engine.cell_pipeline.decide",

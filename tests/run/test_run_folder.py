@@ -18,7 +18,7 @@ from harness.engine.events import TargetReady
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
-from harness.run import run_folder
+from harness.run import own_runs, run_folder
 from harness.run.resume import differences
 from harness.run.run_folder import RunFolder
 
@@ -159,20 +159,19 @@ def test_only_a_folder_that_describes_its_run_promises_to_be_resumed(
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    write = vars(run_folder)["write_aside"]
-    monkeypatch.setattr(run_folder, "write_aside", refuse)
-    with pytest.raises(UsageError) as caught:
-        RunFolder.create(tmp_path / "run", plan())
+    with monkeypatch.context() as full:
+        full.setattr(run_folder, "write_aside", refuse)
+        with pytest.raises(UsageError) as caught:
+            RunFolder.create(tmp_path / "run", plan())
     assert "nothing has been recorded" in str(caught.value)
     assert "--resume" not in str(caught.value)
 
-    monkeypatch.setattr(run_folder, "write_aside", write)
     folder = RunFolder.create(tmp_path / "run", plan())  # as the message says
     before = info(folder.path)
-    monkeypatch.setattr(run_folder, "write_aside", refuse)
-    with pytest.raises(UsageError, match="continue with --resume"):
-        folder.ready(READY)
-    monkeypatch.setattr(run_folder, "write_aside", write)
+    with monkeypatch.context() as full:
+        full.setattr(own_runs, "aside", refuse)
+        with pytest.raises(UsageError, match="continue with --resume"):
+            folder.ready(READY)
     folder.finish()
     assert info(folder.path).plan == before.plan
     RunFolder.reopen(folder.path, plan(), before, 0).finish()
