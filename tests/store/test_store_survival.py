@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import duckdb
@@ -25,6 +25,15 @@ COUNT = "SELECT run, count(*) FROM records GROUP BY ALL ORDER BY ALL"
 QUERY = (
     "import sys, harness.store.store as s; s.BATCH_RECORDS = 1\n"
     "from harness.cli.main import main\nsys.exit(main(sys.argv[1:]))"
+)
+# It never comes to an end with the records of the third run.
+STUCK = (
+    "import time, harness.report.read as read; usual = read.open_regular\n"
+    "def stuck(path, *more):\n"
+    "    if path.name == 'records.jsonl' and path.parent.name == 'night-03':\n"
+    "        (path.parent / 'reached').touch(); time.sleep(1000)\n"
+    "    return usual(path, *more)\n"
+    "read.open_regular = stuck\n" + QUERY
 )
 HOLD = (
     "import sys, pathlib; from harness.store.store import open_store\n"
@@ -70,44 +79,25 @@ def wait_for(met: Callable[[], object]) -> None:
         time.sleep(0.02)
 
 
-def with_a_slow_run(folder: Path, night: WriteRun, records: Sequence[Record]) -> Path:
-    """Runs of which the third one's records come from a pipe that nobody writes: whoever reads it waits."""
-    for number in (1, 2, 3, 4):
-        night(number, *records)
-    slow = folder / "night-03" / "records.jsonl"
-    slow.unlink()
-    os.mkfifo(slow)
-    return slow
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="a pipe of POSIX makes the reader wait")
 @pytest.mark.parametrize("number", ["SIGINT", "SIGKILL"])
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 def test_interrupted_or_killed_while_it_reads(
-    number: str, runs: Path, rows: Rows, night: WriteRun, record: MakeRecord, place: Path, asking: Started
+    number: str, runs: Path, rows: Rows, night: WriteRun, record: MakeRecord, place: Path, started: Started
 ) -> None:
-    slow = with_a_slow_run(runs, night, [record("abs"), record("neg")])
-    process = asking()
-    wait_for((place / FILE).exists)
-    # It has opened the pipe when writing to it no longer fails.
-    wait_for(lambda: opened_by_a_reader(slow))
+    for at in (1, 2, 3, 4):
+        night(at, record("abs"), record("neg"))
+    process = started("query", str(runs), COUNT, "--format", "csv", "--store", str(place), code=STUCK)
+    wait_for((runs / "night-03" / "reached").exists)
     process.send_signal(getattr(signal, number))
     out, err = process.communicate(timeout=LIMIT_S)
     assert out == ""
     assert "Traceback" not in err
     assert process.returncode == (130 if number == "SIGINT" else -signal.SIGKILL)
-    slow.unlink()
+    (runs / "night-03" / "records.jsonl").unlink()
     night(3, record("abs"))
     assert rows(COUNT) == [("night-01", 2), ("night-02", 2), ("night-03", 1), ("night-04", 2)]
     # What was read before the signal was kept: these runs were not read again.
     assert rows("SELECT min(id), max(id) FROM run WHERE name < 'night-03'") == [(1, 2)]
-
-
-def opened_by_a_reader(pipe: Path) -> bool:
-    try:
-        os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
-    except OSError:
-        return False
-    return True
 
 
 def test_two_processes_at_once(night: WriteRun, record: MakeRecord, asking: Started) -> None:
