@@ -27,7 +27,6 @@ from harness.report.read import RunData, read_run
 from harness.run.own_runs import own_info
 from harness.run.run_folder import PLAN
 from harness.triage.expect_entries import expect_entries
-from harness.triage.planned import planned_records
 from harness.triage.triage import Note, Triage, TriageSettings, read_faults
 
 SHOWN_CELLS = 3
@@ -109,8 +108,12 @@ def _of_own_run(data: RunData) -> tuple[Matrix, tuple[Record, ...]]:
 
 
 def _of_cells(data: RunData, cells: Collection[str], where: Path) -> tuple[Record, ...]:
-    """Return the records of planned cells, and tell how many others there are."""
-    kept = planned_records(data.records, cells)
+    """Return the records of planned cells, and tell how many others there are.
+
+    Triage runs a cell by its axes, which may name libraries. Records whose axes are not those of their id
+    have been left out when the run was read.
+    """
+    kept = tuple(record for record in data.records if record.cell in cells)
     if left := len(data.records) - len(kept):
         notify(f"{plural(left, 'record')} left out: of no cell of {where}")
     return kept

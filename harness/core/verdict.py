@@ -101,8 +101,9 @@ WRONG_NUMBERS = frozenset({Verdict.MISMATCH, Verdict.PRECISION_LOSS})
 """Verdicts on finite numbers that are too far from the golden's."""
 
 
-SILENT = frozenset({Family.SKIPPED, Family.EXCLUDED, Family.MISSING})
-"""Families of cells that were not judged."""
+def is_result(verdict: Verdict) -> bool:
+    """Return whether a verdict says something about the provider."""
+    return verdict.family not in {Family.SKIPPED, Family.EXCLUDED, Family.MISSING}
 
 
 def says_nothing(verdicts: Collection[Verdict]) -> bool:

@@ -17,9 +17,6 @@ from harness.corpus.errors import InputError, SettingsError, blame
 
 CONFIG_NAME = "genai_config.json"
 
-_LARGEST = 16 << 20
-"""Bytes; those of real models have a few thousand."""
-
 LAYER = "%d"
 """Stands for the number of the layer in names of the cache."""
 
@@ -117,8 +114,6 @@ def read_genai_config(folder: Path) -> GenaiConfig | None:
     path = folder / CONFIG_NAME
     with blame(path, InputError):
         try:
-            if path.stat().st_size > _LARGEST:
-                raise ValueError(f"larger than {_LARGEST >> 20} MiB, which no configuration is")
             content = read_regular(path, MOST_SETTINGS)
         except FileNotFoundError:
             return None

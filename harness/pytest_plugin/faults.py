@@ -10,7 +10,6 @@ from harness.corpus.suites import Suite
 from harness.engine.admission import processors
 from harness.plan.matrix import Matrix
 from harness.report.read import read_run
-from harness.triage.planned import planned_records
 from harness.triage.triage import Triage, TriageSettings
 
 BUDGET_S = 600.0
@@ -21,7 +20,8 @@ def fault_lines(matrix: Matrix, suites: Mapping[str, Suite], run: Path) -> Itera
     """Triage a run, and yield the lines that show its faults, each as soon as it is known."""
     try:
         data = read_run(run)
-        records = planned_records(data.records, set(data.planned or ()))
+        planned = set(data.planned or ())  # only these: a record of another cell may name libraries to load
+        records = tuple(record for record in data.records if record.cell in planned)
         settings = TriageSettings(jobs=processors(), budget_s=BUDGET_S)
         work = Triage(matrix, suites, records, run / TRIAGE_FOLDER, settings, lambda _: None)
         for fault in work.run():

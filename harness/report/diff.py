@@ -10,13 +10,13 @@ import msgspec
 from harness.core.agreement import changed_agreement
 from harness.core.errors import UsageError, one_line
 from harness.core.record import Record
-from harness.core.verdict import SILENT, Family, Verdict
+from harness.core.verdict import Family, Verdict, is_result
 from harness.report.figures import brief, plural
 from harness.report.latency_change import latency_change
 from harness.report.likeness import Likeness, Unlike
 from harness.report.measure import PARTS, MeasureChange, Part, measure_change
 from harness.report.merge import MergedRun, merge
-from harness.report.ranks import is_result, rank, why_gone, why_new
+from harness.report.ranks import rank, why_gone, why_new
 from harness.report.read import read_run, run_folders
 from harness.report.ways import generation_changes
 from harness.report.worst import HEADROOM_WARNING, least_bits, most_headroom
@@ -210,8 +210,7 @@ def compare(old: MergedRun, new: MergedRun, *, names: tuple[str, str]) -> Diff:
 
 def _judged(old: MergedRun, new: MergedRun) -> dict[str, tuple[int, int]]:
     before, after = (
-        Counter(record.target for _, record in run.records if record.verdict.family not in SILENT)
-        for run in (old, new)
+        Counter(record.target for _, record in run.records if is_result(record.verdict)) for run in (old, new)
     )
     targets = sorted({record.target for run in (old, new) for _, record in run.records})
     return {target: (before[target], after[target]) for target in targets}

@@ -22,11 +22,6 @@ _NEW = {
 """The same of the old run."""
 
 
-def is_result(verdict: Verdict) -> bool:
-    """Return whether a verdict says something about the provider."""
-    return verdict.family in _RANKS
-
-
 def rank(verdict: Verdict) -> tuple[int, bool]:
     """Return the rank of a result; of two, the higher one is better."""
     return _RANKS[verdict.family], verdict is Verdict.PASS

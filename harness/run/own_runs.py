@@ -39,7 +39,8 @@ def write_info(folder: Path, content: bytes, *, is_own: bool = True) -> None:
     with aside(folder / INFO) as fresh:
         fresh.write_bytes(content)
         if key is not None:  # one of the two is there, whenever the process ends
-            _sign(folder, key, *_signed(folder, key), content)
+            before = _signed(folder, key)
+            _sign(folder, key, *([] if before is None else [before]), content)
     if key is not None:
         _sign(folder, key, content)
 
@@ -47,24 +48,23 @@ def write_info(folder: Path, content: bytes, *, is_own: bool = True) -> None:
 def own_info(folder: Path) -> RunInfo | None:
     """Return ``run.json`` if this user wrote it with this cache, and it is unchanged; else None."""
     key = _key()
-    for content in () if key is None else _signed(folder, key):
-        return msgspec.json.decode(content, type=RunInfo)
-    return None
+    content = None if key is None else _signed(folder, key)
+    return None if content is None else msgspec.json.decode(content, type=RunInfo)
 
 
 def _sign(folder: Path, key: bytes, *contents: bytes) -> None:
     write_aside(folder / CODES, b"".join(_code(key, content) + b"\n" for content in contents))
 
 
-def _signed(folder: Path, key: bytes) -> tuple[bytes, ...]:
-    """Return the content of ``run.json``, if it is signed."""
+def _signed(folder: Path, key: bytes) -> bytes | None:
+    """Return the content of ``run.json``; None if it is not signed."""
     try:
         codes = read_regular(folder / CODES, 1024).split()
         content = read_regular(folder / INFO, _MOST_BYTES)
     except OSError:
-        return ()
+        return None
     code = _code(key, content)
-    return (content,) if any(hmac.compare_digest(code, each) for each in codes) else ()
+    return content if any(hmac.compare_digest(code, each) for each in codes) else None
 
 
 def _code(key: bytes, content: bytes) -> bytes:

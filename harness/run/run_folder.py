@@ -224,7 +224,8 @@ def _mend(records: Path) -> None:
 
 
 def _remove(records: Path, cells: Collection[str]) -> None:
-    with open_regular(records, MOST_RECORDS) as lines, aside(records) as fresh, fresh.open("wb") as file:
+    # The new file takes its place last, when both are closed: Windows replaces no file that is open.
+    with aside(records) as fresh, open_regular(records, MOST_RECORDS) as lines, fresh.open("wb") as file:
         file.writelines(line for line in lines if decode_record(line).cell not in cells)
         file.flush()
         os.fsync(file.fileno())

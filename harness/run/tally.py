@@ -7,7 +7,7 @@ import msgspec
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.facts import CPU_PROVIDER
 from harness.core.record import Record
-from harness.core.verdict import SILENT, Family, Verdict, says_nothing
+from harness.core.verdict import Family, Verdict, is_result, says_nothing
 from harness.plan.plan import Plan
 from harness.run.not_judged import Cause, Group, add_to, says_nothing_yet
 
@@ -61,7 +61,7 @@ class TargetRow(msgspec.Struct, kw_only=True):
     @property
     def judged(self) -> int:
         """Cells that say something about the provider."""
-        return sum(count for verdict, count in self.verdicts.items() if verdict.family not in SILENT)
+        return sum(count for verdict, count in self.verdicts.items() if is_result(verdict))
 
     @property
     def says_nothing(self) -> bool:
