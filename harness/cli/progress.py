@@ -35,6 +35,7 @@ class Progress:
     def __init__(self, tally: Tally, console: Console | None = None, told: list[str] | None = None) -> None:
         self._told = [] if told is None else told
         self.console = console or Console(highlight=False, soft_wrap=False)
+        self._is_terminal = self.console.is_terminal  # asks the system each time, and each cell needs it
         self._tally = tally
         self._reported: set[tuple[str, str]] = set()
         self._printed = self._drawn = time.monotonic()
@@ -46,7 +47,7 @@ class Progress:
             rich.progress.MofNCompleteColumn(),
             rich.progress.TextColumn("{task.fields[counts]}"),
             console=self.console,
-            disable=not self.console.is_terminal,
+            disable=not self._is_terminal,
         )
         self._tasks = {
             row.target: self.bars.add_task(
@@ -65,7 +66,7 @@ class Progress:
     def explain(self, word: str, text: str) -> None:
         """Print a word and its explanation: one line, or wrapped to the width of a terminal."""
         line = visible(f"{word:<{_WORD_WIDTH}} {text}")
-        if self.console.is_terminal:
+        if self._is_terminal:
             indent = " " * (_WORD_WIDTH + 1)
             wrap = textwrap.TextWrapper(self.console.width, subsequent_indent=indent, break_long_words=False)
             line = "\n".join(wrap.wrap(line))
@@ -79,12 +80,12 @@ class Progress:
         """Show that a target started, or is unavailable."""
         if event.problem:
             self.say(f"unavailable  {event.target}")  # the reason follows in the summary
-        elif not self.console.is_terminal:
+        elif not self._is_terminal:
             self.say(f"ready        {event.target}")
 
     def place(self, event: PlaceChanged) -> None:
         """Show that a place started, is not equal to the others, or was set aside."""
-        if event.state != "ready" or not self.console.is_terminal:
+        if event.state != "ready" or not self._is_terminal:
             told = f": {event.reason}" if event.reason else ""
             self.explain(event.state, f"place {event.place} of {event.target}{told}")
 
@@ -92,7 +93,7 @@ class Progress:
         """Show the record of a cell."""
         if not record.expected:
             self._report(record)
-        if self.console.is_terminal:
+        if self._is_terminal:
             if time.monotonic() - self._drawn > _DRAWN_EVERY_S:
                 self.draw()
         elif time.monotonic() - self._printed > _PLAIN_INTERVAL_S:

@@ -1,6 +1,6 @@
 """What onnx's checker says of a model, in another process: it is native code, which some models crash.
 
-It is asked only about models that the CPU provider refuses.
+It is asked only about models that the CPU provider refuses, once: answers stay in the row cache.
 """
 
 import atexit
@@ -13,6 +13,8 @@ from typing import IO
 
 from harness.core.errors import one_line
 from harness.corpus.helper_process import HelperProcess
+from harness.corpus.row_cache import open_row_cache
+from harness.corpus.suites import suites_cache
 
 _CHECKER = HelperProcess(Path(__file__).with_name("check_child.py"))
 
@@ -30,7 +32,15 @@ def broken_rule(path: Path, digest: str) -> str:  # noqa: ARG001 - part of the k
         path: The model's file.
         digest: Of its content, so that a file that changes is checked again.
     """
-    return one_line(_CHECKER.ask(functools.partial(_exchange, path)) or "")
+    kept, name = open_row_cache(suites_cache()), f"broken rule of {digest}"
+    if (known := kept.get(name, "")) is not None:
+        return known.decode()
+    answer = _CHECKER.ask(functools.partial(_exchange, path))
+    if answer is None:  # nothing that the model is known for
+        return ""
+    rule = one_line(answer)
+    kept.put(name, "", rule.encode())
+    return rule
 
 
 def end_checker() -> None:

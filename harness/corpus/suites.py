@@ -164,13 +164,13 @@ def open_suite(name: str) -> Suite:
         case "onnx-node" | "onnx-light" | "corners":
             # The data depends on these versions and, for our own models, on the code that makes them.
             revision = f"{_code_digest(name)}-" if name == "corners" else ""
-            entry = _suites_cache() / f"{name}-{_versions()}-{revision}v{_FORMAT}"
+            entry = suites_cache() / f"{name}-{_versions()}-{revision}v{_FORMAT}"
             make_all = _writer(name)
             root = fill_once(entry, make_all, with_digests=True)
         case _:
             root = _onnx_test_data(name)
     names = tuple(sorted(entry.name for entry in root.iterdir() if (entry / "model.onnx").is_file()))
-    return Suite(name=name, root=root, kind="built_in", names=names, cache=_suites_cache(), make_all=make_all)
+    return Suite(name=name, root=root, kind="built_in", names=names, cache=suites_cache(), make_all=make_all)
 
 
 def open_folder(path: Path) -> Suite:
@@ -186,7 +186,7 @@ def open_folder(path: Path) -> Suite:
     misnamed = frozenset(visible(model) for model in found if not is_text(model))
     names = tuple(sorted({*misnamed, *filter(is_text, found)}))
     crowded = frozenset(parent for parent, models in Counter(map(_parent, names)).items() if models > 1)
-    cache = _suites_cache()
+    cache = suites_cache()
     return Suite(
         name=name or "root",
         root=root,
@@ -215,7 +215,7 @@ def open_file(path: Path) -> Suite:
     shared = frozenset({""}) if len(models) > 1 else frozenset[str]()
     name = root.name or "root"
     return Suite(
-        name=name, root=root, kind="folder", names=(path.name,), shared=shared, cache=_suites_cache()
+        name=name, root=root, kind="folder", names=(path.name,), shared=shared, cache=suites_cache()
     )
 
 
@@ -250,7 +250,8 @@ def _model_file(path: Path) -> Suite:
     return open_file(path)
 
 
-def _suites_cache() -> Path:
+def suites_cache() -> Path:
+    """Return the folder of the cache for suites, and for what was read of their models."""
     return cache_root() / "suites"
 
 
@@ -270,7 +271,7 @@ def _made_singly(
     name: str, names: tuple[str, ...], make: Callable[[str, Path], None], packages: tuple[str, ...]
 ) -> Suite:
     """Return a suite of code in some packages, each model of which is made when it is first asked for."""
-    cache = _suites_cache()
+    cache = suites_cache()
     # Empty at first; made now, so that a cache that cannot be written is reported before anything runs.
     root = fill_once(
         cache / f"{name}-{_versions()}-{_code_digest(*packages)}-v{_FORMAT}", lambda _folder: None

@@ -16,6 +16,7 @@ from harness.core.text import visible
 from harness.core.writing import write_aside, writing
 from harness.data_files import data_root
 from harness.report.figures import alike, brief, moment, multiple, ratio
+from harness.report.template_loader import TemplateLoader
 from harness.report.tone import SYMBOLS, TONES, spoken, tone
 
 _MAX_CHARS = 5_000
@@ -46,8 +47,8 @@ class Pages:
             what = "there is no such folder of templates"
             raise UsageError.at(templates, what, "name an existing folder")
         self._templates = templates
-        folders = [*([] if templates is None else [templates]), data_root() / "report_templates"]
-        self._loader = jinja2.FileSystemLoader(folders, encoding="utf-8")
+        shipped = data_root() / "report_templates"
+        self._loader = TemplateLoader([*([] if templates is None else [templates]), shipped], shipped)
         self.environment = jinja2.Environment(
             loader=self._loader,
             autoescape=True,

@@ -148,7 +148,7 @@ class RunFolder:
         if not records:
             return ()
         lines = [self._line(record) for record in records]
-        with _writing(self.path):
+        with writing(self.path, "the run folder", _CONTINUE):
             self._records.add(b"".join(line for _, line in lines))
         self._added += len(records)
         return tuple(record for record, _ in lines)

@@ -13,6 +13,15 @@ from harness.corpus.helper_process import HelperProcess
 from harness.corpus.model_check import broken_rule, end_checker
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17, "nowhere" : 1]> '
+RIGHT = "agraph (float[2] x) => (float[2] y) { y = Relu(x) }"
+WRONG = "agraph (float[2] x) => (float[2] y) { y = Foo(x) }"
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache without the answers of other tests, on the disk and in memory."""
+    monkeypatch.setenv("EP_HARNESS_CACHE", str(tmp_path / "cache"))
+    broken_rule.cache_clear()
 
 
 def rule_of(folder: Path, graph: str) -> str:
@@ -24,9 +33,9 @@ def rule_of(folder: Path, graph: str) -> str:
 @pytest.mark.parametrize(
     ("graph", "rule"),
     [
-        ("agraph (float[2] x) => (float[2] y) { y = Relu(x) }", ""),
+        (RIGHT, ""),
         ("agraph (float[2] x) => (float[2] y) { y = nowhere.Op(x) }", ""),
-        ("agraph (float[2] x) => (float[2] y) { y = Foo(x) }", "No Op registered for Foo"),
+        (WRONG, "No Op registered for Foo"),
         ("agraph (float[2] x, int32[2] z) => (float[2] y) { y = Add(x, z) }", "inconsistent type"),
     ],
 )
@@ -45,8 +54,16 @@ def test_a_model_that_kills_the_checker_has_broken_no_known_rule_and_the_next_on
     dying.write_text("import os\nos.abort()\n", encoding="utf-8")
     with monkeypatch.context() as patch:
         patch.setattr(model_check, "_CHECKER", HelperProcess(dying))
-        assert broken_rule(tmp_path / "any.onnx", "dies") == ""
-    assert "Foo" in rule_of(tmp_path, "agraph (float[2] x) => (float[2] z) { z = Foo(x) }")
+        assert rule_of(tmp_path, WRONG) == ""
+    broken_rule.cache_clear()
+    assert "Foo" in rule_of(tmp_path, WRONG)
+
+
+def test_the_next_process_need_not_ask_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = [rule_of(tmp_path, graph) for graph in (WRONG, RIGHT)]
+    broken_rule.cache_clear()
+    monkeypatch.setattr(model_check, "_CHECKER", None)
+    assert [rule_of(tmp_path, graph) for graph in (WRONG, RIGHT)] == rules
 
 
 def test_a_checker_that_comes_to_no_end_has_found_no_rule(
