@@ -43,7 +43,8 @@ class Tally:
 
     def __init__(self, first: list[Any]) -> None:
         self.first = first
-        self.digests = {digest(first)}
+        self._digests: set[bytes] = set()
+        """Of the runs that gave other bits."""
         self.runs = 1
         self.differing = 0
         """Runs that gave other bits than the first."""
@@ -53,6 +54,11 @@ class Tally:
         self.furthest: list[Any] | None = None
         """Outputs of the run furthest from the first; None if all runs gave the same bits."""
         self._known = _small_arrays(first)
+
+    @property
+    def distinct(self) -> int:
+        """Results with different bits; a digest of the first is made only where others differ."""
+        return len(self._digests | {digest(self.first)}) if self._digests else 1
 
     def repeats_first(self, values: list[Any]) -> bool:
         """Count one more run, given as a session returns it, if it surely gave the bits of the first one.
@@ -76,7 +82,7 @@ class Tally:
         if outputs == self.first:  # nearly always, and cheaper than a digest
             return
         self.differing += 1
-        self.digests.add(digest(outputs))
+        self._digests.add(digest(outputs))
         self.max_abs = max(self.max_abs, difference(self.first, outputs, relative=False))
         apart = difference(self.first, outputs)
         if apart > self.apart:
@@ -88,7 +94,7 @@ class Tally:
         job_run.result["repeats"] = {
             "runs": self.runs // sessions,
             "sessions": sessions,
-            "distinct": len(self.digests),
+            "distinct": self.distinct,
             "differing": self.differing,
             "max_abs": self.max_abs if math.isfinite(self.max_abs) else None,
         }

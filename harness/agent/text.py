@@ -7,6 +7,8 @@ from typing import Any
 
 OUTPUT_LIMIT = 16384  # bytes of captured output for one cell, from its head and its tail
 
+_PLAIN = frozenset({bool, int, float, bytes})
+
 
 def clean(text: object, limit: int = 4000) -> str:
     """Return an object's text, encodable and of bounded length, even if its ``__str__`` fails."""
@@ -19,15 +21,16 @@ def clean(text: object, limit: int = 4000) -> str:
 
 def sendable(value: Any) -> Any:
     """Return the same value with texts that can be encoded, whatever a provider's names contain."""
-    if value is None or type(value) in (bool, int, float, bytes):
+    kind = type(value)
+    if kind is str and value.isascii() and len(value) <= OUTPUT_LIMIT * 2:  # nearly always
+        return value
+    if value is None or kind in _PLAIN:
         return value
     if isinstance(value, dict):
         return {sendable(key): sendable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         items = [sendable(item) for item in value]
         return tuple(items) if isinstance(value, tuple) else items
-    if type(value) is str and value.isascii() and len(value) <= OUTPUT_LIMIT * 2:  # nearly always
-        return value
     return clean(value, limit=OUTPUT_LIMIT * 2)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import importlib
 import math
 import re
@@ -79,7 +80,13 @@ def to_wire(value: Any, onnx_type: str = "") -> Any:
     if array.dtype.kind in "OUS":
         texts = [str(item).encode("utf-8", "replace").decode("utf-8") for item in array.ravel().tolist()]
         return {"dtype": "string", "shape": list(array.shape), "data": texts}
-    return {"dtype": array.dtype.name, "shape": list(array.shape), "data": contents(array)}
+    return {"dtype": _name_of(array.dtype), "shape": list(array.shape), "data": contents(array)}
+
+
+@functools.lru_cache(maxsize=64)
+def _name_of(dtype: Any) -> str:
+    """Return numpy's name of a type, which numpy puts together anew each time."""
+    return str(dtype.name)
 
 
 def value_to_wire(value: Any, narrow: str) -> Any:

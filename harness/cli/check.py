@@ -29,7 +29,7 @@ def check(
     what: str,
     provider: str,
     suites: list[str],
-    model: str | None,
+    model: list[str],
     out: Path | None,
     with_report: bool,
     **request: Any,

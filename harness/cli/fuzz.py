@@ -56,7 +56,7 @@ class Wanted(TypedDict):
 def fuzz(
     *,
     targets: list[str],
-    target: str | None,
+    target: list[str],
     out: Path | None,
     resume: Path | None,
     with_report: bool,
@@ -148,17 +148,18 @@ def summary(work: Campaign, seconds: float) -> Iterator[str]:
         )
 
 
-def _matrix(targets: Sequence[str], target: str | None, wanted: Request) -> Matrix:
+def _matrix(targets: Sequence[str], target: Sequence[str], wanted: Request) -> Matrix:
     """Return a matrix of all targets that are named, judged by noise unless a file says otherwise."""
     if len(targets) > 1 or targets[0].endswith(".toml"):
         wanted.refuse_settings("name one PROVIDER and no matrix file")
     found = [_of_one(msgspec.structs.replace(wanted, provider=name)) for name in targets]
     every = [one for matrix in found for one in matrix.targets]
-    matches = glob_matcher((target or "*",))
+    matches = glob_matcher(target)
     chosen = tuple(one for one in every if matches(one.name))
     names = [one.name for one in every]
-    if not chosen:
-        raise UsageError.at("--target", f"no target matches {target!r}", valid_names(str(target), names))
+    for glob in target:
+        if not any(map(glob_matcher([glob]), names)):
+            raise UsageError.at("--target", f"no target matches {glob!r}", valid_names(glob, names))
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise UsageError.at(twice, "two targets have this name", "name each once")

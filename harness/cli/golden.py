@@ -31,7 +31,7 @@ from harness.studies.verify_goldens import Outcome, verify_kept, verify_recordin
 _UNCHANGED: frozenset[Outcome] = frozenset({"same", "unrepeatable", "refused_before_too"})
 
 
-def record(matrix: Path, *, model: str | None, out: Path | None, as_json: bool) -> int:
+def record(matrix: Path, *, model: list[str], out: Path | None, as_json: bool) -> int:
     """Compute and keep the goldens of a matrix's models.
 
     Returns:
@@ -51,7 +51,7 @@ def record(matrix: Path, *, model: str | None, out: Path | None, as_json: bool) 
 def verify(
     what: Path | None,
     *,
-    model: str | None,
+    model: list[str],
     packages: Sequence[str],
     python: str | None,
     target: str | None,

@@ -49,7 +49,7 @@ def run(
     chosen = Selection(**selection)
     plan, suites = prepare(matrix)
     plan = chosen.of(plan)
-    tally, durations = Tally(plan, named=chosen.target is not None), Durations(matrix)
+    tally, durations = Tally(plan, named=bool(chosen.target)), Durations(matrix)
     before = None if resume is None else read_run(resume)
     for line in before.told if before is not None else ():
         notify(line)

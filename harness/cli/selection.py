@@ -1,7 +1,7 @@
 """The part of a plan that a command is about: its globs and its shard."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,17 +17,17 @@ AUTO = "auto"
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """The selecting arguments of a command; None where not given.
+    """The selecting arguments of a command; None or empty where not given.
 
     Attributes:
-        target: Glob on the target's name.
-        model: Glob on ``suite/model``, or on the model alone.
+        target: Globs on the target's name.
+        model: Globs on ``suite/model``, or on the model alone.
         shard: ``I/N``: the I-th of N shares; ``auto``: as the variables of a scheduler or CI system say.
         durations: A run folder whose timings make the shares equally long; all shards need the same.
     """
 
-    target: str | None = None
-    model: str | None = None
+    target: Sequence[str] = ()
+    model: Sequence[str] = ()
     shard: str | None = None
     durations: Path | None = None
 
@@ -50,9 +50,10 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     def arguments(self) -> Iterator[str]:
         """Yield the selection as arguments of a command, which mean the same on every machine."""
         for flag, value in msgspec.structs.asdict(self).items():
-            if value is not None:
-                share = "/".join(map(str, self._share(value))) if flag == "shard" else str(value)
-                yield from (f"--{flag}", share)
+            if flag == "shard" and value is not None:
+                value = "/".join(map(str, self._share(value)))
+            for one in value if flag in {"target", "model"} else [] if value is None else [value]:
+                yield from (f"--{flag}", str(one))
 
     @staticmethod
     def _share(text: str) -> tuple[int, int]:

@@ -6,7 +6,7 @@ It takes time linear in a glob's stars, so that one from a stranger cannot hang 
 
 import fnmatch
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 Globs = tuple[str, ...]
 """Alternatives: one of them has to match."""
@@ -15,7 +15,7 @@ MOST_LENGTH = 4096
 """Characters of a glob; a longer one matches nothing, as no name is so long. Compiling takes 30 us a star."""
 
 
-def glob_matcher(globs: Globs) -> Callable[[str], bool]:
+def glob_matcher(globs: Sequence[str]) -> Callable[[str], bool]:
     """Return a predicate: one of the globs matches the whole text. Without globs every text matches.
 
     Globs are those of ``fnmatch``, case-sensitive: ``*`` matches any text, slashes included, ``?`` one

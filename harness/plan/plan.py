@@ -117,32 +117,40 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
         request = self._repeats.find(cell)
         return request.settings if request else None
 
-    def only(self, target_glob: str | None = None, model_glob: str | None = None) -> "Plan":
+    def only(self, targets: Sequence[str] = (), models: Sequence[str] = ()) -> "Plan":
         """Return a part of this plan, in its order, by globs on the target's name and on ``suite/model``.
 
-        None stands for all. Without a slash, a glob on the model is tried on the model's name alone, too.
+        None of a kind stands for all; of several, one has to match. Without a slash, a glob on the model is
+        tried on the model's name alone, too.
 
         Raises:
-            UsageError: A glob matches nothing, or the two match nothing together.
+            UsageError: A glob matches nothing, or targets and models match nothing together.
         """
-        on_target = glob_matcher(() if target_glob is None else (target_glob,))
-        on_model = model_matcher(() if model_glob is None else (model_glob,))
-        targets = {name for name in {cell.target: None for cell in self.cells} if on_target(name)}
-        models = {pair for pair in {(cell.suite, cell.model) for cell in self.cells} if on_model(*pair)}
+        chosen_targets, chosen_models = self._with_target(targets), self._with_model(models)
         chosen = tuple(
-            cell for cell in self.cells if cell.target in targets and (cell.suite, cell.model) in models
+            cell
+            for cell in self.cells
+            if cell.target in chosen_targets and (cell.suite, cell.model) in chosen_models
         )
-        problems = []
-        if target_glob is not None and not targets:
-            problems.append(self._nothing("target", target_glob))
-        if model_glob is not None and not models:
-            problems.append(self._nothing("model", model_glob))
+        problems = [
+            *(self._nothing("target", glob) for glob in targets if not self._with_target([glob])),
+            *(self._nothing("model", glob) for glob in models if not self._with_model([glob])),
+        ]
         if not chosen and not problems:
-            what = f"no cell matches both the target {target_glob!r} and the model {model_glob!r}"
+            named = (" or ".join(map(repr, globs)) for globs in (targets, models))
+            what = "no cell matches both the target {} and the model {}".format(*named)
             problems.append(Problem(where="--target, --model", what=what))
         if problems:
             raise UsageError(*problems)
         return Plan(matrix=self.matrix, cells=chosen)
+
+    def _with_target(self, globs: Sequence[str]) -> set[str]:
+        matches = glob_matcher(globs)
+        return {name for name in {cell.target: None for cell in self.cells} if matches(name)}
+
+    def _with_model(self, globs: Sequence[str]) -> set[tuple[str, str]]:
+        matches = model_matcher(globs)
+        return {pair for pair in {(cell.suite, cell.model) for cell in self.cells} if matches(*pair)}
 
     def _nothing(self, key: str, glob: str) -> Problem:
         hint = nearest_names(key, (glob,), self.cells, self.matrix.first_providers)

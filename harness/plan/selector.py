@@ -92,7 +92,7 @@ def selector_from(table: Mapping[str, str | Sequence[str]], *, not_keys: Iterabl
     return Selector(**named, axes=tuple(sorted(globs.items())))
 
 
-def model_matcher(globs: Globs) -> Callable[[str, str], bool]:
+def model_matcher(globs: Sequence[str]) -> Callable[[str, str], bool]:
     """Return a predicate on (suite, model). A glob without a slash is also tried on the model alone."""
     if not globs:
         return lambda _suite, _model: True

@@ -1,6 +1,6 @@
 """Goldens computed again, by any release of onnxruntime: which outputs changed, how far, and since when."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -127,14 +127,14 @@ def verify_kept(
 
 def verify_recording(
     folder: Path,
-    model: str | None,
+    model: Sequence[str],
     runtime: Runtime,
     notify: Notify,
     show: Callable[[int, int], None],
 ) -> Verified:
     """Compute a recording again. Ctrl-C ends it early, with the results so far.
 
-    Altered files are reported and not used. ``model`` is a glob on ``suite/model``, None for all; ``show`` is
+    Altered files are reported and not used. ``model`` has globs on ``suite/model``, none for all; ``show`` is
     called with the number of models so far, and of all.
 
     Raises:
@@ -142,10 +142,11 @@ def verify_recording(
     """
     found = Verified()
     recording = read_recording(folder)
-    chosen = model_matcher(() if model is None else (model,))
+    chosen = model_matcher(model)
     wanted = [one for one in recording.models if chosen(one.suite, one.model)]
     if not wanted:
-        what = f"no model of the recording matches {model or '*'!r}; it has {len(recording.models)} models"
+        named = " or ".join(map(repr, model or ("*",)))
+        what = f"no model of the recording matches {named}; it has {len(recording.models)} models"
         raise UsageError.at(folder, what)
     intact: dict[str, RecordedModel] = {}
     for one in wanted:

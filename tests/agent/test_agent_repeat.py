@@ -78,7 +78,7 @@ def test_the_furthest_run_is_kept() -> None:
     tally = Tally([to_wire(np.zeros(3))])
     for off in (0.0, 1e-3, 5.0, 1e-3, 2.0):
         tally.add([to_wire(np.array([0, off, 0]))])
-    assert len(tally.digests) == 4
+    assert tally.distinct == 4
     assert (tally.runs, tally.differing) == (6, 4)
     assert tally.max_abs == 5.0
     assert tally.furthest == [to_wire(np.array([0, 5.0, 0]))]
@@ -87,7 +87,7 @@ def test_the_furthest_run_is_kept() -> None:
 def test_another_sign_of_zero_is_another_result_at_no_distance() -> None:
     tally = Tally([to_wire(np.zeros(1))])
     tally.add([to_wire(-np.zeros(1))])
-    assert (len(tally.digests), tally.max_abs) == (2, 0.0)
+    assert (tally.distinct, tally.max_abs) == (2, 0.0)
     assert tally.furthest == [to_wire(-np.zeros(1))]
 
 

@@ -106,7 +106,7 @@ def test_the_cells_that_are_named_are_in_their_matrix() -> None:
     }
     assert named  # else nothing is looked at
     for matrix, model in named:
-        prepare(ROOT / matrix)[0].only(None, model)
+        prepare(ROOT / matrix)[0].only(models=[model])
 
 
 def test_commands_are_found() -> None:

@@ -54,7 +54,7 @@ def add_golden(commands: declare.Commands) -> None:
     declare.value(verify, "--python", "VERSION", "Python for the packages, such as 3.11")
     declare.value(verify, "--target", "NAME", "compute in the runtime of this target of the matrix")
     for command in (record, verify):
-        declare.value(command, "--model", "GLOB", declare.MODELS)
+        declare.models(command)
         declare.json(command, declare.ONE_OBJECT)
     prune = declare.command(
         commands, "prune", "remove goldens and derived models unused for 30 days", "golden.prune"

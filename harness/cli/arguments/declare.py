@@ -10,7 +10,7 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # n
 
 
 MATRIX = "matrix file (TOML); `ep-harness init` writes one"
-MODELS = "only these models: suite/model, or the model alone"
+MODELS = "only these models: suite/model, or the model alone; may be repeated"
 RUN = "run folder, or a folder of run folders, which count as one"
 ONE_OBJECT = "print one JSON object"
 ONE_ARRAY = "print one JSON array"
@@ -112,10 +112,20 @@ def place(command: argparse.ArgumentParser, text: str, where: str = "") -> None:
     flag(command, "--software-gpu", f"with --browser: compute WebGPU on the processor{where}")
 
 
+def targets(command: argparse.ArgumentParser) -> None:
+    """Declare ``--target``, as a list ``target``."""
+    repeated(command, "--target", "GLOB", "only these targets; may be repeated")
+
+
+def models(command: argparse.ArgumentParser) -> None:
+    """Declare ``--model``, as a list ``model``."""
+    repeated(command, "--model", "GLOB", MODELS)
+
+
 def selection(command: argparse.ArgumentParser) -> None:
     """Declare the arguments that select cells; see ``harness.cli.selection``."""
-    value(command, "--target", "GLOB", "only these targets")
-    value(command, "--model", "GLOB", MODELS)
+    targets(command)
+    models(command)
     value(
         command,
         "--shard",

@@ -59,7 +59,7 @@ def _add_check(commands: declare.Commands) -> None:
         "default: onnx-node, and none beside a folder; `ep-harness list --suites` names all",
         dest="suites",
     )
-    declare.value(check, "--model", "GLOB", declare.MODELS)
+    declare.models(check)
     declare.path(check, "--out", "DIR", "run folder; default: runs/check-<provider>-<time>")
     declare.no_report(check)
 

@@ -28,7 +28,7 @@ def add_fuzz(commands: declare.Commands) -> None:
         "exact name of a provider, such as CPUExecutionProvider, or a matrix file, whose targets count",
         nargs="+",
     )
-    declare.value(fuzz, "--target", "GLOB", "of matrix files, only these targets")
+    declare.repeated(fuzz, "--target", "GLOB", "of matrix files, only these targets; may be repeated")
     declare.provider_settings(fuzz)
     declare.value(
         fuzz, "--for", "TIME", "such as 8h; default: 10m", type=duration_s, dest="seconds", default=600.0
