@@ -1,6 +1,7 @@
 """`ep-harness check`: test providers with suites or folders of models, without a matrix file."""
 
 import glob
+import time
 import tomllib
 from pathlib import Path, PurePath
 from typing import Any
@@ -13,12 +14,20 @@ from harness.cli.output import notify
 from harness.cli.run import default_folder, run
 from harness.cli.selection import Selection
 from harness.cli.targets import HERE, Request, Tested, in_its_place, naming_arguments
-from harness.core.errors import UsageError
+from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, UsageError
 from harness.core.scenario import GENERATE
 from harness.corpus.suites import open_folder
 from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
+
+QUICK, THOROUGH = "quick", "thorough"
+
+THOROUGH_S = 900.0
+"""Seconds of `check --thorough`: what the usual tests leave of them is spent on fuzzing."""
+
+FUZZ_SEED = 1
+"""Of that fuzzing; the usual tests have models of seed 0."""
 
 _MANY = 50
 """Models of a folder above which a user waits long enough for a word about it."""
@@ -30,6 +39,7 @@ def check(
     provider: str,
     suites: list[str],
     model: list[str],
+    extent: str,
     out: Path | None,
     with_report: bool,
     **request: Any,
@@ -37,13 +47,21 @@ def check(
     """Run a provider, or those that work here, over models. The run folder gets its matrix file.
 
     With that file the run can be resumed, and extended. Models that generate text with a cache play the
-    scenario ``generate``: those of the suite of this name, and those of a folder.
+    scenario ``generate``: those of the suite of this name, and those of a folder. ``extent`` is how much of a
+    provider is tested if neither suites nor a folder are named: ``QUICK``, ``THOROUGH``, or as usual.
 
     Returns:
         As ``run``; a provider that cannot be used counts as an unavailable required target.
     """
+    began = time.monotonic()
     folder, named = (what, provider) if _is_folder(what, provider) else ("", what)
-    wanted = in_its_place(Request(provider=named, models=_tested(suites, folder), **request))
+    if extent and (suites or folder):
+        hint = "leave one of them out"
+        raise UsageError.at(f"--{extent}", "is about a provider without --suite and FOLDER", hint)
+    models = _tested(suites, folder) if suites or folder or extent == QUICK else Tested(usual=True)
+    wanted = in_its_place(Request(provider=named, models=models, **request))
+    if extent == THOROUGH and (model or wanted.place):
+        raise UsageError.at("--thorough", "fuzzes, which goes with neither --model nor --browser nor --node")
     name = Path(folder).absolute().name if folder else wanted.name
     run_folder = out or default_folder(PurePath(f"check-{name}.toml"))
     content = _matrix_text(wanted)
@@ -54,7 +72,32 @@ def check(
     plan = expand(matrix, {suite: each.models() for suite, each in opened.items()})
     Selection(model=model).of(plan)  # refuses a glob that matches nothing, before anything is written
     write_new_matrix(file, content)
-    return run(file, out=run_folder, resume=None, with_report=with_report, model=model)
+    code = run(file, out=run_folder, resume=None, with_report=with_report, model=model)
+    left_s = THOROUGH_S - (time.monotonic() - began)
+    if extent != THOROUGH or code in {EXIT_INCOMPLETE, EXIT_INTERRUPTED} or left_s <= 0:
+        return code
+    return max(code, _fuzzed(wanted, run_folder / "fuzz", left_s, with_report=with_report))
+
+
+def _fuzzed(wanted: Request, out: Path, seconds: float, *, with_report: bool) -> int:
+    """Spend the rest of the time on generated models; return the exit code of that."""
+    from harness.cli.fuzz import fuzz
+
+    return fuzz(
+        targets=[wanted.provider],
+        target=[],
+        out=out,
+        resume=None,
+        with_report=with_report,
+        triage_s=0.0,
+        seconds=seconds,
+        seed=FUZZ_SEED,
+        operators=None,
+        stop=None,
+        plugin=wanted.plugin,
+        options=list(wanted.options),
+        device=list(wanted.device),
+    )
 
 
 def _is_folder(what: str, provider: str) -> bool:

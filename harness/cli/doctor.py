@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from harness.cli.init import plugins_from_here
 from harness.cli.output import notify, print_result, wrapped
 from harness.core.errors import EXIT_OK, one_line
 from harness.core.text import visible
@@ -14,13 +15,13 @@ _NAME_WIDTH = 30
 """Columns of a name; the longest of the catalogue has 29."""
 
 
-def doctor(matrix: Path | None, *, as_json: bool) -> int:
-    """Print one row for each target of a matrix and each provider, then what to do next.
+def doctor(matrix: Path | None, *, plugins: list[str], as_json: bool) -> int:
+    """Print one row for each target of a matrix, each provider and each plugin, then what to do next.
 
     Returns:
         Always 0; only a run fails when a ``required`` target is missing.
     """
-    rows = examine(None if matrix is None else load_matrix(matrix), notify)
+    rows = examine(None if matrix is None else load_matrix(matrix), notify, plugins_from_here(plugins))
     print_result(rows, page(rows), as_json=as_json)
     return EXIT_OK
 

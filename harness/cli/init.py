@@ -1,5 +1,7 @@
 """`ep-harness init`: write a matrix file for the providers that work here."""
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness.cli.matrix_text import matrix_of, target_names
@@ -7,15 +9,16 @@ from harness.cli.output import notify, print_lines
 from harness.core.errors import EXIT_OK, UsageError
 from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.writing import write_new, writing
+from harness.plan.target import from_here
 from harness.studies.doctor import Row, examine
 
 
-def init(out: Path) -> int:
-    """Write a matrix file with a target for each provider that computes here."""
+def init(out: Path, *, plugins: list[str]) -> int:
+    """Write a matrix file with a target for each provider, and each plugin, that computes here."""
     hint = "name another file: --out FILE"
     if out.exists():
         raise UsageError.at(out, "exists already", hint)
-    rows = examine_here("init")
+    rows = examine_here("init", plugins_from_here(plugins))
     with writing(out, hint=hint):
         write_new(out, "\n".join(matrix_of(rows)).encode())
     names = target_names(row for row in rows if row.computes)
@@ -25,9 +28,15 @@ def init(out: Path) -> int:
     return EXIT_OK
 
 
-def examine_here(where: str) -> tuple[Row, ...]:
-    """Try the providers of this machine; ``where`` names the command in an error."""
-    rows = examine(None, notify)
+def plugins_from_here(plugins: Sequence[str]) -> list[str]:
+    """Return plugins as given on the command line, libraries with absolute paths."""
+    expanded = (os.path.expanduser(plugin) for plugin in plugins)  # noqa: PTH111 - a package stays
+    return [from_here(plugin, Path.cwd()) for plugin in expanded]
+
+
+def examine_here(where: str, plugins: Sequence[str] = ()) -> tuple[Row, ...]:
+    """Try the providers of this machine, and plugins; ``where`` names the command in an error."""
+    rows = examine(None, notify, plugins)
     if not any(row.computes for row in rows):
         broken = next(row for row in rows if row.provider == CPU)
         raise UsageError.at(where, f"no provider works here: {broken.reason}", broken.advice)

@@ -49,11 +49,12 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
     def arguments(self) -> Iterator[str]:
         """Yield the selection as arguments of a command, which mean the same on every machine."""
-        for flag, value in msgspec.structs.asdict(self).items():
-            if flag == "shard" and value is not None:
-                value = "/".join(map(str, self._share(value)))
-            for one in value if flag in {"target", "model"} else [] if value is None else [value]:
-                yield from (f"--{flag}", str(one))
+        yield from (word for glob in self.target for word in ("--target", glob))
+        yield from (word for glob in self.model for word in ("--model", glob))
+        if self.shard is not None:
+            yield from ("--shard", "/".join(map(str, self._share(self.shard))))
+        if self.durations is not None:
+            yield from ("--durations", str(self.durations))
 
     @staticmethod
     def _share(text: str) -> tuple[int, int]:

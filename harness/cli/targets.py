@@ -1,6 +1,5 @@
 """The targets of a command: those of a matrix file, one provider, or all providers that work here."""
 
-import os
 import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,14 +7,13 @@ from pathlib import Path
 
 import msgspec
 
-from harness.cli.init import examine_here
+from harness.cli.init import examine_here, plugins_from_here
 from harness.cli.matrix_text import matrix_of, short_name, target_lines, toml
 from harness.cli.output import notify
 from harness.cli.web import Place, provider_named, require, runtime_lines
 from harness.core.errors import Problem, UsageError
 from harness.core.scenario import GENERATE
 from harness.plan.matrix import Matrix, load_matrix, matrix_from
-from harness.plan.target import from_here
 
 SUITE = "onnx-node"
 
@@ -27,21 +25,44 @@ _ARGUMENTS = {
     "target[0].plugin": "--plugin",
     "target[0].options.": "--option ",
     "target[0].device.": "--device ",
+    "target[0].env": "--env",
     "models.suites": "--suite",
     "models.folders": "FOLDER",
 }
 """Key in the matrix -> the argument that it was made from."""
 
 
+_USUAL = """\
+[models]
+# Operator tests, what their data never show, forms of every operator, and whole models.
+suites  = ["onnx-node", "corners", "fuzz:0:1500", "zoo"]
+exclude = ["zoo/*-base-*", "zoo/*-op22", "zoo/*-op23"]
+
+# Whole models are also opened, run and closed often, which shows leaks and crashes at the end of a session.
+[axes]
+scenario = ["plain", "sessions"]
+
+[scenarios]
+sessions = { count = 30 }
+
+[[exclude]]
+model    = ["onnx-node/*", "corners/*", "fuzz-0/*"]
+scenario = "sessions"
+"""
+"""What a provider is tested with if nothing is asked for; each part finds what the others do not."""
+
+
 class Tested(msgspec.Struct, frozen=True, kw_only=True):
     """What `check` tests, as given on the command line, and how.
 
     Attributes:
+        usual: Whether it is what a provider is usually tested with; the other attributes do not matter then.
         suites: Names of suites; the operator suite if there is no folder either.
         decoders: Globs on the models that generate text; they are not run plainly.
         others: Globs on all other models.
     """
 
+    usual: bool = False
     suites: Sequence[str] = ()
     folders: Sequence[str] = ()
     decoders: Sequence[str] = ()
@@ -52,6 +73,9 @@ class Tested(msgspec.Struct, frozen=True, kw_only=True):
         yield "# Written by `ep-harness check`. Every key: docs/reference/matrix.md."
         yield "schema = 1"
         yield ""
+        if self.usual:
+            yield _USUAL
+            return
         yield "[models]"
         if self.suites or not self.folders:
             yield f"suites = {toml(self.suites or [SUITE])}"
@@ -85,6 +109,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         plugin: A package, or a library's path; None for a provider of the build.
         options: ``KEY=VALUE`` each.
         device: ``KEY=VALUE`` each.
+        env: Environment variables of its process, ``KEY=VALUE`` each.
         place: A browser or Node.js, in place of a Python.
         software_gpu: Whether the browser computes WebGPU on the processor.
     """
@@ -93,6 +118,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     plugin: str | None = None
     options: Sequence[str] = ()
     device: Sequence[str] = ()
+    env: Sequence[str] = ()
     place: Place | None = None
     software_gpu: bool = False
     models: Tested = Tested()
@@ -112,16 +138,19 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         if self.place:
             what = f"--{self.place} needs a provider, such as webgpu, and none is named"
             raise UsageError.at(self.provider or "arguments", what, hint)
-        if self.plugin or self.options or self.device:
-            what = "--plugin, --option and --device need a provider, and none is named"
+        if self.plugin or self.options or self.device or self.env:
+            what = "--plugin, --option, --device and --env need a provider, and none is named"
             raise UsageError.at(self.provider or "arguments", what, hint)
 
     def _lines(self) -> Iterator[str]:
         yield from self.models.lines()
         # A library's path is relative to the working folder, not to the matrix file.
-        plugin = self.plugin and from_here(os.path.expanduser(self.plugin), Path.cwd())  # noqa: PTH111 - "" stays
+        plugin = self.plugin and plugins_from_here([self.plugin])[0]
         device, options = pairs_of("--device", self.device), pairs_of("--option", self.options)
-        yield from target_lines(self.name, self.provider, plugin=plugin, device=device, options=options)
+        env = pairs_of("--env", self.env)
+        yield from target_lines(
+            self.name, self.provider, plugin=plugin, device=device, options=options, env=env
+        )
         if self.place:
             yield from runtime_lines(self.place, software_gpu=self.software_gpu)
         yield "required = true"

@@ -23,7 +23,7 @@ LIMIT_S = 60.0
 
 
 @functools.lru_cache(maxsize=1024)
-def broken_rule(path: Path, digest: str) -> str:  # noqa: ARG001 - part of the key
+def broken_rule(path: Path, digest: str) -> str:
     """Return what onnx's checker and its type inference find against a model; empty if they accept it.
 
     A model that crashes the checker, or takes it too long, counts as accepted: no broken rule is known.

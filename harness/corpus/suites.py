@@ -214,9 +214,7 @@ def open_file(path: Path) -> Suite:
         raise UsageError.at(root, what) from error
     shared = frozenset({""}) if len(models) > 1 else frozenset[str]()
     name = root.name or "root"
-    return Suite(
-        name=name, root=root, kind="folder", names=(path.name,), shared=shared, cache=suites_cache()
-    )
+    return Suite(name=name, root=root, kind="folder", names=(path.name,), shared=shared, cache=suites_cache())
 
 
 def open_model(name: str) -> Suite:

@@ -14,7 +14,7 @@ from harness.core.structure import OPTION, Place
 from harness.plan.file_format import RuntimeTable
 from harness.plan.function_module import has_module
 from harness.plan.known_provider import known_provider
-from harness.plan.option_checks import option_problems, precision_problems
+from harness.plan.option_checks import option_problems, own_precision_problems, precision_problems
 from harness.plan.places import places_problems
 from harness.plan.runs_entry import repeat_problems
 from harness.plan.scenarios import Scenarios
@@ -44,6 +44,7 @@ def contradictions(table: dict[str, Any], place: Place, folder: Path) -> Iterato
         yield from _in_runtime(target.get("runtime"), here.key("runtime"))
         yield from places_problems(target.get("places"), here.key("places"))
         yield from _in_axes(target.get("axes"), here.key("axes"), [target])
+        yield from own_precision_problems(target, here)
     yield from option_problems(targets, axes, axes_place)
     every_axes = [axes, *(target.get("axes") for _, target in targets)]
     yield from _in_scenarios(table.get("scenarios"), place.key("scenarios"), every_axes)
@@ -101,7 +102,13 @@ def _in_axes(axes: object, place: Place, targets: Sequence[dict[str, Any]]) -> I
             yield here.problem(f"{value!r} is listed twice", "remove one")
     providers = [chain for target in targets if isinstance(chain := target.get("provider"), str | list)]
     firsts = [name for chain in providers for name in one_or_more(chain)[:1] if isinstance(name, str)]
-    yield from precision_problems(axes.get("precision"), place.key("precision"), firsts)
+    own = [name for target in targets for name in _own_precisions(target)]
+    yield from precision_problems(axes.get("precision"), place.key("precision"), firsts, own)
+
+
+def _own_precisions(target: dict[str, Any]) -> list[str]:
+    modes = target.get("precisions")
+    return list(modes) if isinstance(modes, dict) else []
 
 
 def _in_scenarios(settings: object, place: Place, every_axes: Sequence[object]) -> Iterator[Problem]:

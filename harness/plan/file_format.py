@@ -186,6 +186,13 @@ class TargetTable(msgspec.Struct, kw_only=True):
     ] = UNSET
     device: Annotated[dict[Text, Scalar], Meta(description="Device filter; every entry must match.")] = {}
     options: Annotated[dict[Text, Scalar], Meta(description="Provider options.")] = {}
+    precisions: Annotated[
+        dict[Text, dict[Text, Scalar]],
+        Meta(
+            description="Precision modes of a provider that the catalogue does not have: name -> the "
+            "provider options that choose it; `ep:<name>` on the axis."
+        ),
+    ] = {}
     unchecked_options: Annotated[
         bool, Meta(description="Whether options pass unchecked that the catalogue does not know or refuses.")
     ] = False

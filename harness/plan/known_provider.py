@@ -16,6 +16,19 @@ from harness.core.errors import one_line
 EP = "ep:"
 """Prefix of a value of the precision axis that names a mode of the provider."""
 
+OWN_PRECISIONS = {
+    "fp32": "float32",
+    "tf32": "tf32",
+    "bf16": "bfloat16",
+    "fp16": "float16",
+    "fp8": "float8",
+    "int16": "int16",
+    "int8": "int8",
+    "int4": "int4",
+    "mixed": "mixed",
+}
+"""Precision modes that a matrix may describe itself -> the element type that the EP then computes in."""
+
 _PINNED = re.compile(r"\s*([\w.-]+)\s*(?:\[[^\]]*\])?\s*==\s*([0-9][\w.]*)\s*(?:;.*)?")
 
 
@@ -61,7 +74,9 @@ def why_not(provider: str, precision: str, device: Mapping[str, str], *, plugin:
         return ""
     known, mode = known_provider(provider), precision_mode(provider, precision)
     if known is None:
-        return f"{provider} is not in the catalogue, so its precision modes are unknown"
+        return (
+            f"{provider} is not in the catalogue, so its precision modes are unknown; `precisions` names them"
+        )
     if mode is None:
         return f"{known.name} has no {precision}; it has {', '.join(valid_precisions(provider)) or 'none'}"
     findings = check_options(known, mode.options, plugin=plugin, release=release)

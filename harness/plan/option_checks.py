@@ -9,7 +9,13 @@ from harness.catalog.provider import Provider
 from harness.core.errors import Problem, valid_names
 from harness.core.precision import AS_IS, CONVERSIONS
 from harness.core.structure import OPTION, Place, shown
-from harness.plan.known_provider import EP, known_provider, release_of, valid_precisions
+from harness.plan.known_provider import (
+    EP,
+    OWN_PRECISIONS,
+    known_provider,
+    release_of,
+    valid_precisions,
+)
 from harness.plan.selector import text
 
 _UNCHECKED = "to pass it anyway, set unchecked_options = true"
@@ -45,18 +51,39 @@ def option_problems(
                     yield problem
 
 
-def precision_problems(values: object, place: Place, providers: Sequence[str]) -> Iterator[Problem]:
-    """Yield values of a precision axis, for targets of some providers, that name a mode which none has."""
+def precision_problems(
+    values: object, place: Place, providers: Sequence[str], own: Sequence[str]
+) -> Iterator[Problem]:
+    """Yield values of a precision axis, for targets of some providers, that name a mode which none has.
+
+    ``own`` are the modes that the targets describe themselves.
+    """
     every = tuple(mode for name in load_catalog().names for mode in valid_precisions(name))
+    every += tuple(EP + name for name in own)
     for index, value in enumerate(values if isinstance(values, list) else ()):
         if not isinstance(value, str) or not value.startswith(EP) or value in (EP, *every):
             continue
         here = [f"{name}: {', '.join(valid_precisions(name)) or 'none'}" for name in dict.fromkeys(providers)]
+        here += [f"of the targets: {', '.join(EP + name for name in own)}"] if own else []
         near = valid_names(value, every, limit=0).partition("valid:")[0]
         what = f"no provider has a precision mode {shown(value)}"
         yield place.item(index).problem(
             what, f"{near}valid: {', '.join((AS_IS, *CONVERSIONS))}; {'; '.join(here)}"
         )
+
+
+def own_precision_problems(target: Mapping[str, Any], place: Place) -> Iterator[Problem]:
+    """Yield precision modes of a target that have no known meaning, or that the catalogue has already."""
+    own = _table(target.get("precisions"))
+    provider = known_provider(target.get("provider"))
+    if own and provider is not None:
+        modes = ", ".join(valid_precisions(provider.name)) or "none"
+        what = f"the catalogue has the precision modes of {provider.name}: {modes}"
+        yield place.key("precisions").problem(what, "remove this key, and vary options by axes")
+    for name in own:
+        if name not in OWN_PRECISIONS:
+            what = f"unknown precision {shown(name)}"
+            yield place.key("precisions").problem(what, valid_names(name, OWN_PRECISIONS))
 
 
 def _in_option(

@@ -15,7 +15,14 @@ from harness.core.precision import IN_MODEL
 from harness.core.structure import OPTION
 from harness.core.work import WORK_LIMIT
 from harness.plan.file_format import RenewAfter, TargetTable, Timeouts
-from harness.plan.known_provider import EP, known_provider, precision_mode, release_of, why_not
+from harness.plan.known_provider import (
+    EP,
+    OWN_PRECISIONS,
+    known_provider,
+    precision_mode,
+    release_of,
+    why_not,
+)
 from harness.plan.places import Places, places_from
 from harness.plan.selector import TRUE_FALSE, Scalar, one_or_more, text
 
@@ -60,6 +67,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         provider: The chain of providers, preferred first; at least one.
         plugin: A package with ``get_library_path()``, or a library's path (absolute if it is local).
         options: Provider options of the target; ``options_at`` adds those of a cell.
+        precisions: Modes of a provider that the catalogue lacks: name -> the options that choose it.
         memory_limit_mb: Memory that a process may take, in MiB; None for no limit.
         work_limit: Operations of one run up to which a model is run again; see ``harness.core.work``.
         places: Interchangeable runtimes; None for ``runtime`` alone.
@@ -71,6 +79,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     plugin: str | None = None
     device: dict[str, str] = {}
     options: dict[str, str] = {}
+    precisions: dict[str, dict[str, str]] = {}
     unchecked_options: bool = False
     env: dict[str, str] = {}
     runtime: Runtime = Runtime()
@@ -127,7 +136,19 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
     def mode_at(self, cell: Cell) -> PrecisionMode | None:
         """Return the precision mode of a cell; None for ``fp32`` and for unknown modes."""
-        return precision_mode(self.provider[0], cell.axis("precision"))
+        return self._mode(cell.axis("precision"))
+
+    def _mode(self, precision: str) -> PrecisionMode | None:
+        name = precision.removeprefix(EP)
+        if name == precision or name not in self.precisions:
+            return precision_mode(self.provider[0], precision)
+        return PrecisionMode(
+            name=name,
+            computes=OWN_PRECISIONS[name],  # type: ignore[arg-type] # values of it are
+            options=self.precisions[name],
+            meaning=f"{name}, by the options that the matrix names",
+            source=("the matrix",),
+        )
 
     def declared(self, cell: Cell) -> str:
         """Return why this target does not have the precision of a cell; empty if the cell can be tried."""
@@ -135,6 +156,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         return "" if precision == AXIS_DEFAULTS["precision"] else self._why_not(precision)
 
     def _why_not(self, precision: str) -> str:
+        if self.precisions and precision.removeprefix(EP) in self.precisions:
+            return ""
         known = known_provider(self.provider)
         return why_not(
             self.provider[0],
@@ -173,6 +196,7 @@ def target_from(table: Mapping[str, Any], folder: Path, axes: Mapping[str, Seque
         "provider": one_or_more(written.provider),
         "device": _texts(written.device),
         "options": _texts(written.options, booleans),
+        "precisions": {name: _texts(options) for name, options in written.precisions.items()},
         "env": _texts(written.env),
         "runtime": msgspec.structs.replace(runtime, packages=packages),
         "places": places,
@@ -248,11 +272,15 @@ def _over(below: Any, above: Any) -> Any:
     return {**below, **{key: _over(below.get(key), value) for key, value in above.items()}}
 
 
+def is_library(plugin: str) -> bool:
+    """Return whether a plugin is named by the path of its library, and not by its package."""
+    pure = PurePath(plugin)
+    return len(pure.parts) > 1 or pure.suffix in LIBRARY_SUFFIXES
+
+
 def from_here(path: str, folder: Path | None) -> str:
     """Return a relative path as absolute; a bare name (a package, a command to look up) stays as it is."""
-    pure = PurePath(path)
-    is_path = len(pure.parts) > 1 or pure.suffix in LIBRARY_SUFFIXES
-    return str(folder / pure) if folder is not None and is_path else path
+    return str(folder / path) if folder is not None and is_library(path) else path
 
 
 def _texts(table: Mapping[str, Scalar], booleans: tuple[str, str] = TRUE_FALSE) -> dict[str, str]:

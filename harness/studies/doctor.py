@@ -1,7 +1,7 @@
 """Which providers work here, why others do not, and what to do: each is tried in a session."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from harness.plan.target import Target
 from harness.studies.advice import next_step
 from harness.studies.ask import Notify
 from harness.studies.drivers import browsers_here, driver_versions, seen_devices
-from harness.studies.plugins import installed_plugins
+from harness.studies.plugins import installed_plugins, named_plugin
 from harness.studies.trial import Found, Trial, Way
 from harness.studies.untried import newer_than_tried
 
@@ -89,10 +89,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         return self.usable and bool(self.nodes)
 
 
-def examine(matrix: Matrix | None, notify: Notify) -> tuple[Row, ...]:
+def examine(matrix: Matrix | None, notify: Notify, plugins: Sequence[str] = ()) -> tuple[Row, ...]:
     """Try every provider of the catalogue, every installed plugin, and the targets of a matrix.
 
-    The models, exclusions and expectations of the matrix do not matter.
+    The models, exclusions and expectations of the matrix do not matter. ``plugins`` are further ones:
+    packages, or absolute paths of libraries.
 
     Returns:
         The matrix's targets in their order, each of their places by itself, then providers by name. A
@@ -103,10 +104,10 @@ def examine(matrix: Matrix | None, notify: Notify) -> tuple[Row, ...]:
     """
     targets = [each for target in matrix.targets for each in _at_each_place(target)] if matrix else []
     of_matrix = {MATRIX + target.name: (_way(target, matrix),) for target in targets} if matrix else {}
-    built_in, plugins = dict(_built_in()), dict(_plugins())
+    built_in, with_plugin = dict(_built_in()), dict(_plugins(plugins))
     asked = HERE + CPU
     trial = Trial(
-        of_matrix | built_in | plugins, waiting=frozenset(built_in) - {asked}, asked=asked, notify=notify
+        of_matrix | built_in | with_plugin, waiting=frozenset(built_in) - {asked}, asked=asked, notify=notify
     )
     found = trial.run()
     rows = [
@@ -170,9 +171,10 @@ def _built_in() -> Iterator[tuple[str, tuple[Way, ...]]]:
             yield name, tuple(_ways(Target(name=name, provider=(provider.name,)), provider))
 
 
-def _plugins() -> Iterator[tuple[str, tuple[Way, ...]]]:
+def _plugins(named: Sequence[str] = ()) -> Iterator[tuple[str, tuple[Way, ...]]]:
     catalog = load_catalog()
-    for provider, package in installed_plugins(catalog):
+    wanted = [(named_plugin(plugin, catalog), plugin) for plugin in named]
+    for provider, package in dict.fromkeys((*installed_plugins(catalog), *wanted)):
         name = f"{HERE}{provider}/{package}"
         target = Target(name=name, provider=(provider,), plugin=package)
         yield name, tuple(_ways(target, catalog.find(provider)))

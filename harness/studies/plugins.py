@@ -1,13 +1,17 @@
-"""Plugin packages installed in the harness's own interpreter, found without importing them."""
+"""Plugins for the harness's own interpreter: installed packages, and libraries or packages that are named.
+
+None is loaded into this process.
+"""
 
 import importlib.metadata
 import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from harness.catalog.catalog import Catalog
+from harness.plan.target import is_library
 
 LIMIT_S = 30.0
 """Most seconds for a package to print its provider's name."""
@@ -19,6 +23,27 @@ package = importlib.import_module(sys.argv[1])
 names = package.get_ep_names() if hasattr(package, "get_ep_names") else [package.get_ep_name()]
 sys.stdout.write("\\nEP_HARNESS_NAME=" + str(names[0]) + "\\n")
 """
+
+
+# A library tells the names of its providers by the devices that it offers.
+_ASK_LIBRARY = """
+import sys
+import onnxruntime as ort
+before = {device.ep_name for device in ort.get_ep_devices()}
+ort.register_execution_provider_library("ep-harness-asks", sys.argv[1])
+names = [device.ep_name for device in ort.get_ep_devices() if device.ep_name not in before]
+sys.stdout.write("\\nEP_HARNESS_NAME=" + (names or [""])[0] + "\\n")
+"""
+
+
+def named_plugin(plugin: str, catalog: Catalog) -> str:
+    """Return the provider of a package, or of a library by its path; the name of either if it tells none.
+
+    A library that offers no device here, or cannot be loaded, tells no name.
+    """
+    if is_library(plugin):
+        return _asked(_ASK_LIBRARY, plugin, catalog) or PurePath(plugin).stem
+    return _provider(plugin, catalog)
 
 
 def installed_plugins(catalog: Catalog) -> tuple[tuple[str, str], ...]:
@@ -58,9 +83,14 @@ def _source(package: str) -> str | None:
 
 
 def _provider(package: str, catalog: Catalog) -> str:
+    return _asked(_ASK, package, catalog) or package
+
+
+def _asked(program: str, plugin: str, catalog: Catalog) -> str:
+    """Return the provider that a process prints, as the catalogue spells it; empty if it prints none."""
     try:
         done = subprocess.run(  # noqa: S603 - an argument list, never a shell
-            [sys.executable, "-c", _ASK, package],
+            [sys.executable, "-c", program, plugin],
             capture_output=True,
             check=False,
             encoding="utf-8",
@@ -69,7 +99,7 @@ def _provider(package: str, catalog: Catalog) -> str:
             timeout=LIMIT_S,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return package
-    _, _, name = done.stdout.rpartition("\nEP_HARNESS_NAME=")
-    known = catalog.find(name.strip())
-    return known.name if known else name.strip() or package
+        return ""
+    name = done.stdout.rpartition("\nEP_HARNESS_NAME=")[2].partition("\n")[0].strip()
+    known = catalog.find(name)
+    return known.name if known else name

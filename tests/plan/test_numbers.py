@@ -21,7 +21,7 @@ from harness.plan.runs_entry import LONGEST_S
 
 Key = str | int
 
-_TEXTS = {"options", "device", "env", "option.any"}
+_TEXTS = {"options", "precisions", "device", "env", "option.any"}
 _VALUES = {"low", "high", "value"}
 
 

@@ -94,7 +94,41 @@ def test_a_mode_whose_options_are_for_the_other_registration_is_not_tried() -> N
 
 def test_an_unknown_provider_has_no_known_modes() -> None:
     acme = '[[target]]\nname = "a"\nprovider = "Acme"\nplugin = "acme"\naxes = { precision = ["ep:bf16"] }'
-    assert declared(acme) == {"ep:bf16": "Acme is not in the catalogue, so its precision modes are unknown"}
+    assert declared(acme) == {
+        "ep:bf16": "Acme is not in the catalogue, so its precision modes are unknown; `precisions` names them"
+    }
+
+
+ACME = """
+[[target]]
+name = "acme"
+provider = "Acme"
+plugin = "acme"
+options = { compute = "float", tiles = 4 }
+precisions = { fp16 = { compute = "half" }, int8 = { compute = "int8", exact = false } }
+"""
+
+
+def test_a_target_names_the_modes_of_a_provider_that_the_catalogue_lacks() -> None:
+    found = plan(ACME + 'axes = { precision = ["fp32", "ep:fp16", "ep:int8"] }')
+    (target,) = found.matrix.targets
+    assert {axis: target.declared(cell) for cell in found.cells for axis in [cell.axis("precision")]} == {
+        "fp32": "",
+        "ep:fp16": "",
+        "ep:int8": "",
+    }
+    assert at(target, precision="ep:int8") == {"compute": "int8", "exact": "0", "tiles": "4"}
+    cell = Cell(suite="s", model="m", target="acme", axes=(("precision", "ep:fp16"),))
+    mode = target.mode_at(cell)
+    assert mode is not None
+    assert mode.computes == "float16"
+
+
+def test_modes_that_mean_nothing_or_are_known_already_are_refused(snapshot: SnapshotAssertion) -> None:
+    openvino = OPENVINO + 'precisions = { fp16 = { x = "y" } }\n'
+    with pytest.raises(UsageError) as caught:
+        plan(openvino + ACME.replace("fp16 =", "fp61 =") + 'axes = { precision = ["ep:fp16"] }')
+    assert str(caught.value) == snapshot
 
 
 def test_the_options_of_a_mode_go_over_those_of_the_target() -> None:

@@ -1,5 +1,6 @@
 """Arguments of `doctor`, `check` and `init`, the commands without a matrix file."""
 
+import argparse
 from pathlib import Path
 
 from harness.cli.arguments import declare
@@ -17,7 +18,18 @@ def _add_doctor(commands: declare.Commands) -> None:
         commands, "doctor", "show which providers work here, why others do not, what to do", "doctor.doctor"
     )
     declare.path(doctor, "matrix", "MATRIX", "matrix file whose targets to start and try as well", nargs="?")
+    _plugins(doctor)
     declare.json(doctor, f"{declare.ONE_ARRAY}, with versions and devices")
+
+
+def _plugins(command: argparse.ArgumentParser) -> None:
+    declare.repeated(
+        command,
+        "--plugin",
+        "PACKAGE-OR-PATH",
+        "a plugin EP besides the installed ones: its package or library; may be repeated",
+        dest="plugins",
+    )
 
 
 def _add_check(commands: declare.Commands) -> None:
@@ -49,6 +61,7 @@ def _add_check(commands: declare.Commands) -> None:
         default="",
     )
     declare.provider_settings(check)
+    declare.repeated(check, "--env", "K=V", "environment variable of the provider's process; may be repeated")
     declare.place(
         check, "test {}; PROVIDER may then be a name such as webgpu", ", with SwiftShader of Chromium"
     )
@@ -56,9 +69,17 @@ def _add_check(commands: declare.Commands) -> None:
         check,
         "--suite",
         "S",
-        "default: onnx-node, and none beside a folder; `ep-harness list --suites` names all",
+        "test with this suite alone; `ep-harness list --suites` names all; may be repeated",
         dest="suites",
     )
+    how_much = check.add_mutually_exclusive_group()
+    for extent, what in (
+        ("quick", "ONNX's operator tests alone"),
+        ("thorough", "besides the usual tests, fuzz until 15 minutes are over"),
+    ):
+        how_much.add_argument(
+            f"--{extent}", action="store_const", const=extent, default="", dest="extent", help=what
+        )
     declare.models(check)
     declare.path(check, "--out", "DIR", "run folder; default: runs/check-<provider>-<time>")
     declare.no_report(check)
@@ -68,4 +89,5 @@ def _add_init(commands: declare.Commands) -> None:
     init = declare.command(
         commands, "init", "write a matrix file for the providers that work here", "init.init"
     )
+    _plugins(init)
     declare.path(init, "--out", "FILE", "default: matrix.toml", default=Path("matrix.toml"))
