@@ -109,12 +109,14 @@ class ModelContent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         opsets: Domain -> version that the model imports; ONNX's own domain is ``ai.onnx``.
         ops: Operator type -> nodes before any optimization, those in subgraphs and local functions included.
         types: Element types of the inputs that are fed, sorted.
+        ranks: Numbers of dimensions of these inputs in the first data set, ascending.
         generated: How its inputs were made; null if it has test data.
     """
 
     opsets: dict[str, int]
     ops: dict[str, int]
     types: tuple[str, ...] = ()
+    ranks: tuple[int, ...] = ()
     generated: GeneratedInputs | None = None
 
 

@@ -11,6 +11,7 @@ from harness.core.errors import one_line
 from harness.core.facts import Facts
 from harness.core.generated import Generation
 from harness.core.record import SCHEMA, GeneratedInputs, ModelContent, ProcessState, Record
+from harness.core.value import leaves_of
 from harness.core.verdict import Family, Verdict
 from harness.corpus.case import Case
 from harness.corpus.port import ValueType
@@ -97,8 +98,14 @@ def content_of(case: Case) -> ModelContent:
         opsets=case.facts.opsets,
         ops=case.facts.op_types,
         types=tuple(sorted({dtype for port in case.ports for dtype in _dtypes(port.type)})),
+        ranks=_ranks(case),
         generated=None if case.recipe is None else _generated(case.recipe),
     )
+
+
+def _ranks(case: Case) -> tuple[int, ...]:
+    inputs = case.data_sets[0].inputs if case.data_sets else ()
+    return tuple(sorted({tensor.array.ndim for _, tensor in leaves_of(inputs) if tensor is not None}))
 
 
 def _generated(recipe: Recipe) -> GeneratedInputs:

@@ -17,7 +17,7 @@ from harness.corpus.decoders.roster import write_decoder
 from harness.studies.doctor import Row
 
 CPU = "CPUExecutionProvider"
-SIX = ["--model", "*/test_ab*"]
+SIX = ["--quick", "--model", "*/test_ab*"]
 
 
 def verdicts(folder: Path) -> dict[str, str]:
@@ -35,6 +35,19 @@ def test_a_provider_of_the_build(tmp_path: Path, capsys: pytest.CaptureFixture[s
     printed = capsys.readouterr().out
     assert "target" in printed
     assert "every verdict is as the matrix expects" in printed
+
+
+def test_by_default_each_kind_of_model_is_run_and_whole_ones_open_many_sessions(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    out = tmp_path / "out"
+    models = ("onnx-node/test_abs", "corners/abs_*", "fuzz-0/000000-*", "zoo/mnist-small-op12")
+    chosen = [word for model in models for word in ("--model", model)]
+    assert main(["check", CPU, "--env", "ACME=1", "--out", str(out), "--no-report", *chosen]) == 0
+    found = verdicts(out)
+    assert {cell.partition("/")[0] for cell in found} == {"onnx-node", "corners", "fuzz-0", "zoo"}
+    many = [cell for cell in found if "scenario=sessions" in cell]
+    assert many == ["zoo/mnist-small-op12[cpu,scenario=sessions]"]
+    assert 'env      = { ACME = "1" }' in (out / "matrix.toml").read_text("utf-8")
 
 
 def test_a_folder_of_files_that_are_no_models_is_no_success(
@@ -83,7 +96,10 @@ def test_what_is_not_available_is_no_success(tmp_path: Path, capsys: pytest.Capt
         (["X", "--plugin", ""], "--plugin: expected non-empty text"),
         ([CPU, "--suite", "onnx-nod"], "did you mean 'onnx-node'?"),
         ([CPU, "--suite", "onnx-simple", "--suite", "onnx-simple"], "is listed twice"),
-        ([CPU, "--model", "nothing*"], "nothing*"),
+        ([CPU, "--quick", "--model", "nothing*"], "nothing*"),
+        ([CPU, "--quick", "--suite", "corners"], "--quick: is about a provider without --suite and FOLDER"),
+        ([CPU, "--thorough", "--model", "*/test_abs"], "--thorough: fuzzes, which goes with neither --model"),
+        (["X", "--plugin", "./x.so", "--env", "A"], "--env: expected KEY=VALUE, got 'A'"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_is_written(
@@ -98,7 +114,7 @@ def test_what_is_wrong_is_said_before_anything_is_written(
 
 def test_a_folder_with_a_run_stays_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "matrix.toml").write_text("mine", encoding="utf-8")
-    assert main(["check", CPU, "--out", str(tmp_path)]) == 2
+    assert main(["check", CPU, "--quick", "--out", str(tmp_path)]) == 2
     assert "choose another folder: --out" in capsys.readouterr().err
     assert (tmp_path / "matrix.toml").read_text("utf-8") == "mine"
 
@@ -196,7 +212,7 @@ def test_what_is_wrong_with_a_folder_is_said_in_two_lines(
 def test_the_line_to_resume_with_works(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     out = tmp_path / "out"
-    check = ["check", CPU, "--out", str(out), "--no-report", "--model", "*/test_[ab]*"]
+    check = ["check", CPU, "--out", str(out), "--no-report", "--quick", "--model", "*/test_[ab]*"]
     command = [sys.executable, "-m", "harness", *check]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         deadline = time.monotonic() + 60

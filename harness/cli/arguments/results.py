@@ -9,8 +9,9 @@ RUNS = "folder of successive runs, each a run folder or a folder of its shards"
 
 
 def add_results(commands: declare.Commands) -> None:
-    """Declare `report`, `diff`, `gate` and `judge`."""
+    """Declare `report`, `operators`, `diff`, `gate` and `judge`."""
     _add_report(commands)
+    _add_operators(commands)
     diff = declare.command(commands, "diff", "compare two runs cell by cell", "results.diff")
     gate = declare.command(
         commands,
@@ -81,6 +82,27 @@ def _add_report(commands: declare.Commands) -> None:
         "there are more than 16 runs of one matrix in it",
     )
     _add_store(report)
+
+
+def _add_operators(commands: declare.Commands) -> None:
+    operators = declare.command(
+        commands,
+        "operators",
+        "hold a list of operators against what a run shows of a provider",
+        "operators.operators",
+        {
+            0: "each entry that was tried is right",
+            1: "an entry is wrong, or its operator was left to the CPU provider",
+            2: "an argument is wrong",
+            3: "no entry was tried",
+        },
+    )
+    declare.path(operators, "run", "RUN", declare.RUN)
+    declare.path(
+        operators, "listed", "LIST", "TOML with [[operators]], or CSV: operator, opset, types, ranks, notes"
+    )
+    declare.value(operators, "--target", "NAME", "default: the only target besides the CPU provider's")
+    declare.json(operators, declare.ONE_OBJECT)
 
 
 def add_query(commands: declare.Commands) -> None:
