@@ -88,6 +88,7 @@ LONGEST = "test_local_matrix.py"
 
 FIRST = (
     "real_ep",
+    "crooked_ep",
     "triage",
     "engine",
     "pytest_plugin",
@@ -99,7 +100,7 @@ FIRST = (
 )
 """Folders whose tests start processes: with xdist, what begins last should be short."""
 
-OWN_CACHE = {"cli", "engine", "pytest_plugin", "run", "studies"}
+OWN_CACHE = {"cli", "crooked_ep", "engine", "pytest_plugin", "run", "studies"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -255,6 +256,19 @@ def fake_uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def fake_env() -> dict[str, str]:
     """What makes a target's process see the fake onnxruntime."""
     return {"PYTHONPATH": str(FAKE), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+@pytest.fixture(scope="session")
+def crooked_ep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library of the plugin EP in ``tests/crooked_ep``, compiled once for all workers."""
+    from tests.crooked_ep.build import COMPILER, build
+
+    if os.name != "posix":
+        pytest.skip("the crooked EP uses POSIX")
+    if COMPILER is None and os.environ.get("CI", "").lower() != "true":
+        pytest.skip("no C compiler is installed")
+    base = tmp_path_factory.getbasetemp()
+    return build((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "crooked_ep")
 
 
 @pytest.fixture(scope="session")
