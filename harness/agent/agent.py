@@ -13,6 +13,7 @@ session (QNN keeps the first ``soc_model``, CANN the first ``precision_mode``).
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import platform
@@ -85,7 +86,11 @@ def main(channel: Any) -> None:
             message = inbox.next()
         except EOFError:
             return
-        if message[0] == "stop" or not _serve(channel, target, capture, limits, message[1], message[2]):
+        if message[0] == "stop":
+            channel.finish()  # the harness watches over this end
+            _leave(channel, target)
+            return
+        if not _serve(channel, target, capture, limits, message[1], message[2]):
             return
         del message  # frees the inputs before the next job needs memory
 
@@ -101,6 +106,21 @@ def _describe_identity(ort: Any, target: Target, *, whole: bool) -> None:
         fingerprint.update(identity(ort, (fingerprint.get("plugin") or {}).get("library", "")))
     elif found := drivers():
         fingerprint["drivers"] = found
+
+
+def _leave(channel: Any, target: Target) -> None:
+    """Release the last session and unload the plugin library, each told before: either may crash or hang.
+
+    The rest is the exit of the interpreter.
+    """
+    with contextlib.suppress(OSError):  # nothing may listen any more
+        channel.send(("leaving", "teardown"))
+    target.release()
+    with contextlib.suppress(OSError):
+        channel.send(("leaving", "unload"))
+    target.unload()
+    with contextlib.suppress(OSError):
+        channel.send(("leaving", "exit"))
 
 
 def _serve(

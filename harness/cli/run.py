@@ -16,7 +16,15 @@ from harness.core.record import Record
 from harness.core.verdict import Family
 from harness.corpus.suites import Suite
 from harness.engine.engine import Engine
-from harness.engine.events import Event, Finished, Noted, PlaceChanged, TargetReady, Warned
+from harness.engine.events import (
+    Event,
+    Finished,
+    Noted,
+    PlaceChanged,
+    ProcessEnded,
+    TargetReady,
+    Warned,
+)
 from harness.engine.prepare import prepare
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
@@ -58,6 +66,7 @@ def run(
     else:
         folder, done = _reopened(before, plan, suites)
     tally.add(*done)
+    tally.add_exits(before.info.exits if before is not None else {})
     known = {record.cell for record in done}
     with progress(tally, told) as shown:
         if before is not None:
@@ -138,6 +147,9 @@ def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progres
         elif isinstance(event, PlaceChanged):
             folder.place(event)
             shown.place(event)
+        elif isinstance(event, ProcessEnded):
+            folder.ended(event)
+            tally.ended(event)
         elif isinstance(event, Warned):
             shown.say(f"warning: {event.message}")
         elif isinstance(event, Noted):

@@ -87,6 +87,8 @@ class Worker:
         """Whether it was started before a queue needed it."""
         self.retiring = False
         self.stopping = False
+        self.asked_to_end = False
+        """Whether its process was asked to end, when it had nothing to do."""
         self.broken = False
         self.in_flight: deque[Task] = deque()
         self.pace = Pace()
@@ -294,12 +296,22 @@ class Worker:
             rss_mib=rss_mib,
         )
 
+    @property
+    def teardown_s(self) -> float:
+        """Seconds in which its process must end once it is asked to."""
+        return self._limits.teardown
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether its process was killed at a time limit."""
+        return self._hung is not None
+
     def stop(self) -> None:
         """Ask its process to end, within a limit."""
-        self.stopping = True
+        self.stopping = self.asked_to_end = True
         self.leaves_at = None
         self.enter(Phase.TEARDOWN)
-        self.process.send(("stop",))
+        self.process.stop(self.teardown_s)
 
     def discard(self) -> None:
         """Kill its process; the tasks in flight go back to the queue."""

@@ -81,6 +81,8 @@ def remarks(rows: "Sequence[TargetRow]") -> Iterator[tuple[str, str]]:
         by = f", {disturbed:,} disturbed by other programs" if disturbed else ""
         yield "latency", f"{_counted(timed)} measured{by}"
     for row in rows:
+        yield from _of_exits(row)
+    for row in rows:
         yield from _of_places(row)
 
 
@@ -93,6 +95,15 @@ def _of_evidence(row: "TargetRow") -> Iterator[tuple[str, str]]:
             if verdict.family is Family.EXCLUDED
         )
         yield "no evidence", f"{row.target}: no cell was judged: {excluded}"
+
+
+def _of_exits(row: "TargetRow") -> Iterator[tuple[str, str]]:
+    """Yield how processes of a target ended, unless that was clean and as expected."""
+    exits = row.exits
+    if exits.reason:
+        how_many = f" ({exits.unclean:,} of {exits.ended:,} processes)" if exits.ended > 1 else ""
+        known = ", as the matrix expects" if exits.expected else ""
+        yield (exits.verdict or "unexpected"), f"{row.target}: {exits.reason}{how_many}{known}"
 
 
 def _of_places(row: "TargetRow") -> Iterator[tuple[str, str]]:
