@@ -66,7 +66,8 @@ def run(
     else:
         folder, done = _reopened(before, plan, suites)
     tally.add(*done)
-    tally.add_exits(before.info.exits if before is not None else {})
+    if before is not None:
+        tally.resume(before.info)
     known = {record.cell for record in done}
     with progress(tally, told) as shown:
         if before is not None:
@@ -143,6 +144,7 @@ def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progres
     for event in batch:
         if isinstance(event, TargetReady):
             folder.ready(event)
+            tally.ready(event.target, event.fingerprint)
             shown.ready(event)
         elif isinstance(event, PlaceChanged):
             folder.place(event)

@@ -18,6 +18,9 @@ _OF_EXITS = (Verdict.UNCLEAN_EXIT, Verdict.PASS)
 
 _SELECTS_CELLS = frozenset(SelectorTable.__struct_fields__) - {"target", "provider"}
 
+ALL_CLEAN = "the matrix expects unclean_exit, and each process ended cleanly; remove the [[expect]] entry"
+"""Why clean ends are unexpected."""
+
 
 class ExpectTable(SelectorTable, kw_only=True):
     """The verdict that the selected cells are known to have; later entries win."""

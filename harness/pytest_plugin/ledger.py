@@ -78,6 +78,8 @@ class _MatrixRun:
             for place in news.places:
                 self.folder.place(place)
             fresh = list(self.folder.add(*fresh))
+        for ready in news.ready:
+            self.tally.ready(ready.target, ready.fingerprint)
         for ended in news.ended:
             self.tally.ended(ended)
             if self.folder is not None:

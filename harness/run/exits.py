@@ -5,10 +5,7 @@ import msgspec
 from harness.core.run_info import TargetExit
 from harness.core.verdict import Verdict
 from harness.engine.events import ProcessEnded
-from harness.plan.expectation import is_expected_exit
-
-ALL_CLEAN = "the matrix expects unclean_exit, and each process ended cleanly; remove the [[expect]] entry"
-
+from harness.plan.expectation import ALL_CLEAN, is_expected_exit
 
 def with_end(before: TargetExit, event: ProcessEnded) -> TargetExit:
     """Return a summary with one more end; the first unclean one has its phase, cause and reason."""

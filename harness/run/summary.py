@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from harness.core.errors import one_line
 from harness.core.text import visible
 from harness.core.verdict import Family, Verdict
 from harness.run.not_judged import not_judged
@@ -80,6 +81,8 @@ def remarks(rows: "Sequence[TargetRow]") -> Iterator[tuple[str, str]]:
     if timed:
         by = f", {disturbed:,} disturbed by other programs" if disturbed else ""
         yield "latency", f"{_counted(timed)} measured{by}"
+    if simulated := [f"{row.target} ({one_line(row.simulated, 60)})" for row in rows if row.simulated]:
+        yield "simulated", f"{', '.join(simulated)}: no accelerator"
     for row in rows:
         yield from _of_exits(row)
     for row in rows:
