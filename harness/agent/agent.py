@@ -23,6 +23,7 @@ from typing import Any
 
 from harness.agent.capture import Capture
 from harness.agent.errors import OptionRejectedError, UnavailableError, UnfeedableError, UnsupportedError
+from harness.agent.identity import Digests, describe_build, drivers, mapped
 from harness.agent.inbox import Inbox
 from harness.agent.job_run import JobRun
 from harness.agent.native_stack.start import start_if_asked
@@ -65,9 +66,16 @@ def main(channel: Any) -> None:
         except EOFError:
             return
         limit_memory(config.get("memory_limit_mb"))
+        before = mapped() if "digests" in config else None
         target = Target(ort, config, fingerprint)
-        _describe_identity(ort, target, whole=bool(config.get("identify")))
+        if target.chain != [CPU] and (found := drivers()):
+            fingerprint["drivers"] = found
         target.check_options()
+        if "digests" in config:
+            digests = Digests(config["digests"])
+            describe_build(ort, fingerprint, before, digests)
+            config["digests"] = digests.used  # for a process that this one starts
+            channel.send(("digests", digests.used))
     except UnavailableError as error:
         printed = capture.take()
         owners = fingerprint.get("owners", [])
@@ -93,19 +101,6 @@ def main(channel: Any) -> None:
         if not _serve(channel, target, capture, limits, message[1], message[2]):
             return
         del message  # frees the inputs before the next job needs memory
-
-
-def _describe_identity(ort: Any, target: Target, *, whole: bool) -> None:
-    """Add the versions of drivers to the fingerprint, if the target may use one; ``whole``: digests, too."""
-    if not whole and target.chain == [CPU]:
-        return
-    from harness.agent.identity import drivers, identity
-
-    fingerprint = target.fingerprint
-    if whole:
-        fingerprint.update(identity(ort, (fingerprint.get("plugin") or {}).get("library", "")))
-    elif found := drivers():
-        fingerprint["drivers"] = found
 
 
 def _leave(channel: Any, target: Target) -> None:

@@ -18,6 +18,7 @@ from harness.engine.messages import (
     JobDone,
     JobMessage,
     JobResult,
+    LibraryDigests,
     PhaseEntered,
     PieceNeeded,
     ProtocolError,
@@ -125,6 +126,12 @@ class Listener:
         if isinstance(message, Imported):
             worker.on_imported(at)
             return worker.queue is None  # a cell that runs alone may wait for that
+        if isinstance(message, LibraryDigests):
+            place = "" if worker.place is None else worker.place.name
+            if worker.queue is not None and worker.configuration is not None:
+                files = message.files
+                self.pool.builds_seen.learn(worker.queue.name, worker.configuration, place, files)
+            return False
         if worker.queue is None:
             worker.discard()  # a spare one that cannot be used, whatever its reasons
         elif isinstance(message, Ready):
@@ -223,6 +230,10 @@ class Listener:
         if queue.is_reference or queue.name in self.announced or has_others:
             return
         self.announced.add(queue.name)
+        if altered := fingerprint.get("altered"):
+            files = one_line(", ".join(map(str, altered)))
+            text = f"target {queue.name}: its onnxruntime is not that of its wheel; changed since: {files}"
+            self.announce(Warned(message=text))
         # Axes vary the options: those of the first queue are no part of the environment.
         options = {"options": self.plan.target(queue.name).options} if "options" in fingerprint else {}
         self.announce(TargetReady(target=queue.name, fingerprint={**fingerprint, **options}, problem=problem))

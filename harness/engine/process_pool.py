@@ -10,6 +10,7 @@ from typing import Any
 from harness.agent.orphans import told
 from harness.core.errors import one_line
 from harness.engine.admission import Admission
+from harness.engine.builds_seen import BuildsSeen
 from harness.engine.configuration import HERE, Configuration, configured_at
 from harness.engine.launch import is_local, launch
 from harness.engine.prestarted import take_prestarted
@@ -49,6 +50,7 @@ class ProcessPool:
     ) -> None:
         self.builds = builds
         self.fleet = fleet
+        self.builds_seen = BuildsSeen()
         self._queue_watch = QueueWatch(on_message)
         self.workers: dict[int, Worker] = {}
         self.spares = Spares(self.launch)
@@ -111,7 +113,9 @@ class ProcessPool:
         except BaseException:
             slot.release()
             raise
-        worker.serve(queue, slot, config, place)
+        at = "" if place is None else place.name
+        digests = None if queue.is_reference else self.builds_seen.known(config, at)
+        worker.serve(queue, slot, config, place, digests)
         return True
 
     def _full_places(self, queue: TaskQueue) -> set[str]:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from harness.core.cell import Cell
-from harness.core.errors import UncontainedError
+from harness.core.errors import UncontainedError, UsageError
 from harness.core.record import Record
 from harness.corpus.suites import Suite
 from harness.engine.admission import processors
@@ -93,6 +93,8 @@ class EngineRun:
     def _next_batch(self) -> list[Event]:
         try:
             return next(self._batches)
+        except UsageError as error:
+            pytest.exit(str(error), pytest.ExitCode.USAGE_ERROR)
         except (Exception, UncontainedError) as error:  # noqa: BLE001 - no cell caused it
             # No more results will come: each further item would fail with the same traceback.
             trace = "".join(traceback.format_exception(error))
