@@ -66,16 +66,7 @@ def main(channel: Any) -> None:
         except EOFError:
             return
         limit_memory(config.get("memory_limit_mb"))
-        before = mapped() if "digests" in config else None
-        target = Target(ort, config, fingerprint)
-        if target.chain != [CPU] and (found := drivers()):
-            fingerprint["drivers"] = found
-        target.check_options()
-        if "digests" in config:
-            digests = Digests(config["digests"])
-            describe_build(ort, fingerprint, before, digests)
-            config["digests"] = digests.used  # for a process that this one starts
-            channel.send(("digests", digests.used))
+        target = _open_target(channel, ort, config, fingerprint)
     except UnavailableError as error:
         printed = capture.take()
         owners = fingerprint.get("owners", [])
@@ -101,6 +92,24 @@ def main(channel: Any) -> None:
         if not _serve(channel, target, capture, limits, message[1], message[2]):
             return
         del message  # frees the inputs before the next job needs memory
+
+
+def _open_target(channel: Any, ort: Any, config: dict[str, Any], fingerprint: dict[str, Any]) -> Target:
+    """Return the target that a configuration names, after its first session; errors as ``Target`` has them.
+
+    Drivers are part of the fingerprint if it may use one; what the process consists of, if that is asked for.
+    """
+    before = mapped() if "digests" in config else None
+    target = Target(ort, config, fingerprint)
+    if target.chain != [CPU] and (found := drivers()):
+        fingerprint["drivers"] = found
+    target.check_options()
+    if "digests" in config:
+        digests = Digests(config["digests"])
+        describe_build(ort, fingerprint, before, digests)
+        config["digests"] = digests.used  # for a process that this one starts
+        channel.send(("digests", digests.used))
+    return target
 
 
 def _leave(channel: Any, target: Target) -> None:

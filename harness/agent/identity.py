@@ -1,8 +1,8 @@
 """What a process consists of beyond versions: digests of its libraries, versions of drivers.
 
-A library that was built again at the same path, with the same version, is another one. Its digest shows that.
-A digest is computed once for each state of a file: the harness keeps what it is told, and passes it to the next
-process.
+A library that was built again at the same path, with the same version, is another one: its digest shows that.
+A digest is computed once for each state of a file. The harness keeps what it is told, and passes it to the
+next process.
 """
 
 from __future__ import annotations
@@ -135,9 +135,9 @@ def _mapped_by_linux() -> list[str]:
 def _mapped_by_macos() -> list[str]:
     import ctypes
 
-    dyld = ctypes.CDLL(None)
-    dyld._dyld_get_image_name.restype = ctypes.c_char_p
-    names = [dyld._dyld_get_image_name(ctypes.c_uint32(index)) for index in range(dyld._dyld_image_count())]
+    name_of = ctypes.CDLL(None)["_dyld_get_image_name"]
+    name_of.restype = ctypes.c_char_p
+    names = map(name_of, map(ctypes.c_uint32, range(ctypes.CDLL(None)["_dyld_image_count"]())))
     return [os.fsdecode(name) for name in names if name]
 
 
@@ -150,15 +150,12 @@ def _mapped_by_windows() -> list[str]:
         return []
     count = min(len(modules), needed.value // ctypes.sizeof(ctypes.c_void_p))
     text = ctypes.create_unicode_buffer(32768)
-    found = []
-    for module in modules[:count]:
-        if kernel.GetModuleFileNameW(ctypes.c_void_p(module), text, len(text)):
-            found.append(text.value)
-    return found
+    read = kernel.GetModuleFileNameW
+    return [text.value for module in modules[:count] if read(ctypes.c_void_p(module), text, len(text))]
 
 
 def describe_build(ort: Any, fingerprint: dict[str, Any], before: list[str] | None, digests: Digests) -> None:
-    """Add the digests of the plugin library, of what came into the process since ``before``, and of onnxruntime.
+    """Add the digests of the plugin library, of onnxruntime, and of what was loaded since ``before``.
 
     ``altered`` lists files of onnxruntime that are not those of its wheel.
     """

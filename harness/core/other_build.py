@@ -7,7 +7,9 @@ from typing import Any
 _SHOWN = 12
 """Digits of a digest that are shown."""
 
-_OF_RUNTIME = re.compile(r"onnxruntime_pybind11_state|libonnxruntime\.|onnxruntime\.dll|onnxruntime_providers_shared")
+_OF_RUNTIME = re.compile(
+    r"onnxruntime_pybind11_state|libonnxruntime\.|onnxruntime\.dll|onnxruntime_providers_shared"
+)
 
 PLUGIN, RUNTIME = "the plugin", "onnxruntime"
 

@@ -119,8 +119,10 @@ def says_nothing(verdicts: Collection[Verdict]) -> bool:
 
 
 class Phase(StrEnum):
-    """The phase of a cell; ``start`` and ``register`` belong to its process, ``unload`` and ``exit`` to the end
-    of a process that was asked to end, which begins with ``teardown``."""
+    """The phase of a cell; ``start`` and ``register`` belong to its process.
+
+    ``unload`` and ``exit`` belong to the end of a process, which begins with ``teardown``.
+    """
 
     START = "start"
     REGISTER = "register"

@@ -5,7 +5,6 @@ kept as long as the run.
 """
 
 import hashlib
-import os
 from pathlib import Path
 
 import msgspec
@@ -57,11 +56,13 @@ class BuildsSeen:
         for path, (_, digest) in files.items():
             before = self._seen.setdefault((where, path), digest)
             if before != digest:
+                name = path.replace("\\", "/").rpartition("/")[2]
+                digests = " -> ".join(f"{each[:_SHOWN]}..." for each in (before, digest))
                 what = (
-                    f"{os.path.basename(path)} was replaced during the run (sha256 {before[:_SHOWN]}... -> "  # noqa: PTH119 - may be a path of another system
-                    f"{digest[:_SHOWN]}...), so its cells would be of two builds"
+                    f"{name} was replaced during the run (sha256 {digests}): its cells would be of two builds"
                 )
-                raise UsageError.at(f"target {target}", what, "restore it and continue with --resume, or begin anew")
+                hint = "restore it and continue with --resume, or begin anew"
+                raise UsageError.at(f"target {target}", what, hint)
         known = self.known(config, place)
         fresh = {path: kept for path, kept in files.items() if kept[0] and known.get(path) != kept}
         if fresh:

@@ -248,11 +248,7 @@ class Engine:
 
     def _on_ended(self, worker: Worker, cause: str) -> None:
         """Tell how a process ended that was asked to; called from the thread that has waited for it."""
-        if worker.queue is None or worker.queue.is_reference:
-            return
-        place = "" if worker.place is None else worker.place.name
-        expected = self._pipeline.environments.exit_verdicts(worker.queue.name, place)
-        if (ended := planned_end(worker, cause, expected)) is not None:
+        if ended := planned_end(worker, cause, self._pipeline.environments):
             self._announce(ended)
 
     def _warn(self, text: str) -> None:

@@ -25,7 +25,7 @@ class Environments:
         self._of.setdefault((target, place), fingerprint)
 
     def exit_verdicts(self, target: str, place: str) -> tuple[Verdict, ...]:
-        """Return the verdicts that the matrix expects of the ends of a target's processes; none if nothing."""
+        """Return the verdicts that the matrix expects of the ends of a target's processes, if any."""
         return self._plan.exit_verdicts(target, self._of.get((target, place), {}))
 
     def expectation(self, cell: Cell, place: str, outputs: Sequence[OutputMetrics]) -> Expectation | None:

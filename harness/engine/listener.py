@@ -40,6 +40,7 @@ from harness.engine.outcome import (
     from_result,
 )
 from harness.engine.place_listener import PlaceListener, why_not_started, with_teardown
+from harness.engine.planned_end import end_in_teardown
 from harness.engine.process import ENDED
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import START_ATTEMPTS, Queues, TaskQueue
@@ -273,6 +274,8 @@ class Listener:
         queue.tasks.extendleft(reversed(worker.in_flight))
         if worker.result is not None:
             self.pipeline.conclude(task, with_teardown(worker.result, end))
+            if ended := end_in_teardown(worker, task, end, self.pipeline.environments):
+                self.announce(ended)
         elif isinstance(end, Died) and (end.cause == "SIGKILL" or worker.process.lost) and task.attempt == 1:
             # No program does this to itself: the system or a person did. One more try shows which.
             task.attempt = 2

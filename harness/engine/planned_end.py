@@ -3,11 +3,16 @@
 Nothing but the harness's order ended it, so a signal, another exit code or a hang is of what it has loaded.
 """
 
+from typing import Any
+
 from harness.agent.native_stack.block import without_stacks
 from harness.core.errors import one_line
-from harness.core.verdict import Phase, Verdict
+from harness.core.verdict import Phase
+from harness.engine.environments import Environments
 from harness.engine.events import ProcessEnded
+from harness.engine.outcome import Died, Hung
 from harness.engine.process import FROM_OUTSIDE
+from harness.engine.task import Task
 from harness.engine.worker import Worker
 
 HANG = "hang"
@@ -20,36 +25,61 @@ _PHASES = (Phase.TEARDOWN, Phase.UNLOAD, Phase.EXIT)
 _PRINTED_CHARS = 160
 
 
-def planned_end(worker: Worker, cause: str, expected: tuple[Verdict, ...]) -> ProcessEnded | None:
+def planned_end(worker: Worker, cause: str, environments: Environments) -> ProcessEnded | None:
     """Return how a process that was asked to end did so; None if that says nothing about its target.
 
-    Args:
-        worker: Its process has been waited for.
-        cause: What ``AgentProcess.wait`` returned.
-        expected: The verdicts that the matrix expects of the ends of its target's processes.
+    Its process has been waited for; ``cause`` is what ``AgentProcess.wait`` returned.
     """
-    process, queue = worker.process, worker.queue
-    if queue is None or queue.is_reference or not worker.asked_to_end or process.lost:
-        return None
-    place = "" if worker.place is None else worker.place.name
+    process = worker.process
     hangs = process.went_on or worker.timed_out
-    if not hangs and (process.killed or cause in _OTHERS):
+    if not worker.asked_to_end or (not hangs and (process.killed or cause in _OTHERS)):
         return None
     if not cause and process.leaving in (Phase.TEARDOWN, Phase.UNLOAD):
         cause = "exit code 0"  # it named a phase, and came to no other
     if not hangs and not cause:
-        return ProcessEnded(target=queue.name, place=place, expected=expected)
+        return _ended(worker, environments)
     phase = next((one for one in _PHASES if one == process.leaving), Phase.EXIT)
     printed = process.printed()
-    return ProcessEnded(
-        target=queue.name,
-        place=place,
+    return _ended(
+        worker,
+        environments,
         phase=phase,
         cause=HANG if hangs else cause,
         reason=_reason(phase, "" if hangs else cause, worker.teardown_s, printed),
         printed=printed,
-        expected=expected,
     )
+
+
+def end_in_teardown(
+    worker: Worker, task: Task, end: Died | Hung, environments: Environments
+) -> ProcessEnded | None:
+    """Return how a process ended that released the session of a task whose result had come; None as above.
+
+    The cell keeps the verdict that its result deserves.
+    """
+    slow = isinstance(end, Hung) and end.at_work
+    if slow or (isinstance(end, Died) and (not end.cause or end.cause in _OTHERS)):
+        return None
+    how = f"died: {end.cause}" if isinstance(end, Died) else f"did not end within {end.limit_s:g} s"
+    return _ended(
+        worker,
+        environments,
+        phase=Phase.TEARDOWN,
+        cause=end.cause if isinstance(end, Died) else HANG,
+        reason=f"a process that released the session of {task.about.suite}/{task.about.model}, after the "
+        f"result, {how}",
+        printed=end.printed,
+    )
+
+
+def _ended(worker: Worker, environments: Environments, **how: Any) -> ProcessEnded | None:
+    """Return the end of a process of a target; None for one without, or whose connection was lost."""
+    queue = worker.queue
+    if queue is None or queue.is_reference or worker.process.lost:
+        return None
+    place = "" if worker.place is None else worker.place.name
+    expected = environments.exit_verdicts(queue.name, place)
+    return ProcessEnded(target=queue.name, place=place, expected=expected, **how)
 
 
 def _reason(phase: Phase, cause: str, limit_s: float, printed: str) -> str:

@@ -35,8 +35,8 @@ STOP_S = 5.0
 class ProcessPool:
     """Starts, keeps and ends all workers, ``processes`` at once that compute on this machine's processors.
 
-    ``on_message`` is called with a worker's number and a message from it, and ``on_ended`` with a worker whose
-    process has been waited for and how it ended, from other threads.
+    From other threads, ``on_message`` is called with a worker's number and a message from it, and ``on_ended``
+    with a worker whose process has been waited for, and how it ended.
     """
 
     def __init__(

@@ -84,9 +84,9 @@ def exit_problems(entry: dict[str, Any], place: Place) -> Iterator[Problem]:
 
 
 def is_expected_exit(expected: Collection[Verdict], *, unclean: bool) -> bool:
-    """Return whether the ends of a target's processes are as its entry expects; without one, if all are clean.
+    """Return whether the ends of a target's processes are as its entry expects, or clean without an entry.
 
-    An entry that expects ``unclean_exit`` is out of date if all ends are clean, unless it allows ``pass``, too.
+    An entry that expects ``unclean_exit`` is out of date if all are clean, unless it allows ``pass``, too.
     """
     return (Verdict.UNCLEAN_EXIT if unclean else Verdict.PASS) in (expected or (Verdict.PASS,))
 

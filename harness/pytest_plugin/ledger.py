@@ -78,17 +78,20 @@ class _MatrixRun:
             for place in news.places:
                 self.folder.place(place)
             fresh = list(self.folder.add(*fresh))
+        self._add_of_targets(news)
+        self.tally.add(*fresh)
+        self.durations.note(fresh)
+        for record in fresh:
+            if record.latency is not None:
+                self._benchmark(record)
+
+    def _add_of_targets(self, news: News) -> None:
         for ready in news.ready:
             self.tally.ready(ready.target, ready.fingerprint)
         for ended in news.ended:
             self.tally.ended(ended)
             if self.folder is not None:
                 self.folder.ended(ended)
-        self.tally.add(*fresh)
-        self.durations.note(fresh)
-        for record in fresh:
-            if record.latency is not None:
-                self._benchmark(record)
 
 
 class Ledger:
@@ -141,8 +144,8 @@ class Ledger:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Close the runs, with the records of this process's engines that no report carried.
 
-        A session of skipped tests alone passes in pytest; where a whole matrix proves nothing, it fails. So does
-        one whose processes do not end as the matrix expects, which is no single test's fault.
+        A session of skipped tests alone passes in pytest; where a whole matrix proves nothing, it fails. So
+        does one whose processes do not end as the matrix expects, which is no single test's fault.
         """
         for path, run in self._runs.items():
             news = self._matrices.done_with(Path(path))

@@ -71,7 +71,7 @@ def _targets(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
         "tried", "excluded", "skipped", "not run", "cells", "approximate", "unconfirmed",
     )  # fmt: skip
     rows = [
-        (code(row.label) + (" (simulated)" if row.simulated else ""), summary.by_ep.text, *(f"{getattr(row, name):,}" for name in _COUNTS))
+        (_name(row), summary.by_ep.text, *(f"{getattr(row, name):,}" for name in _COUNTS))
         for row, summary in zip(targets, report.summary, strict=True)
     ]
     yield from table(head, rows, figures=13)
@@ -91,6 +91,10 @@ def _targets(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
         yield ""
         cells = plural(unchecked, "cell")
         yield f"Not checked: {cells} without a second run or another check; `cells.csv` has the reasons."
+
+
+def _name(row: TargetRow) -> str:
+    return code(row.label) + (" (simulated)" if row.simulated else "")
 
 
 def _exits(report: Report) -> Iterator[str]:

@@ -7,6 +7,7 @@ from harness.core.verdict import Verdict
 from harness.engine.events import ProcessEnded
 from harness.plan.expectation import ALL_CLEAN, is_expected_exit
 
+
 def with_end(before: TargetExit, event: ProcessEnded) -> TargetExit:
     """Return a summary with one more end; the first unclean one has its phase, cause and reason."""
     ended, unclean = before.ended + 1, before.unclean + bool(event.cause)

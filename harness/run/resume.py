@@ -80,10 +80,10 @@ def check_same_environment(target: str, then: Mapping[str, Any], now: Mapping[st
         UsageError: Something changed; the error lists the changes.
     """
     found = _plain(now)
-    sides = ({key: value for key, value in side.items() if key != "sha256"} for side in (then, found))
+    old, new = ({key: value for key, value in side.items() if key != "sha256"} for side in (then, found))
     others = [
         change
-        for change in differences(*sides)
+        for change in differences(old, new)
         if not (_SINCE_LATER.match(change) and f": {ABSENT} -> " in change)
     ]
     changes = [*other_builds(then, found), *others]

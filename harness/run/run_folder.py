@@ -37,7 +37,8 @@ _AGAIN = "nothing has been recorded; free some space, or choose another --out, a
 class RunFolder:
     """An open run folder. When ``add`` returns, the records survive the end of this process, even if killed.
 
-    The folder exists, and has ``added`` records; ``targets``, ``places`` and ``exits`` are what is known of them.
+    The folder exists, and has ``added`` records; ``targets``, ``places`` and ``exits`` are what is known of
+    them.
 
     Raises:
         UsageError: The folder cannot be written, or another process writes it.

@@ -81,12 +81,7 @@ def remarks(rows: "Sequence[TargetRow]") -> Iterator[tuple[str, str]]:
     if timed:
         by = f", {disturbed:,} disturbed by other programs" if disturbed else ""
         yield "latency", f"{_counted(timed)} measured{by}"
-    if simulated := [f"{row.target} ({one_line(row.simulated, 60)})" for row in rows if row.simulated]:
-        yield "simulated", f"{', '.join(simulated)}: no accelerator"
-    for row in rows:
-        yield from _of_exits(row)
-    for row in rows:
-        yield from _of_places(row)
+    yield from _of_targets(rows)
 
 
 def _of_evidence(row: "TargetRow") -> Iterator[tuple[str, str]]:
@@ -98,6 +93,16 @@ def _of_evidence(row: "TargetRow") -> Iterator[tuple[str, str]]:
             if verdict.family is Family.EXCLUDED
         )
         yield "no evidence", f"{row.target}: no cell was judged: {excluded}"
+
+
+def _of_targets(rows: "Sequence[TargetRow]") -> Iterator[tuple[str, str]]:
+    """Yield what is known of targets, devices and machines."""
+    if simulated := [f"{row.target} ({one_line(row.simulated, 60)})" for row in rows if row.simulated]:
+        yield "simulated", f"{', '.join(simulated)}: no accelerator"
+    for row in rows:
+        yield from _of_exits(row)
+    for row in rows:
+        yield from _of_places(row)
 
 
 def _of_exits(row: "TargetRow") -> Iterator[tuple[str, str]]:

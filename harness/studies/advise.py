@@ -103,8 +103,8 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
         fingerprints: Their environments, by name.
         stopped_by: ``end`` if all were tried, ``budget``, or ``interrupt``.
         elapsed_s: Duration of the search, in seconds.
-        simulated: Target -> the program that stands for its accelerator, of those where one does. What is fast
-            there says nothing about a device, so it is never the winner.
+        simulated: Target -> the program that stands for its accelerator, of those where one does. What is
+            fast there says nothing about a device, so it is never the winner.
     """
 
     ranked: tuple[Tried, ...]
@@ -295,9 +295,7 @@ def advise(
     )
 
 
-def _simulated(
-    targets: Sequence[Target], fingerprints: Mapping[str, Mapping[str, object]]
-) -> dict[str, str]:
+def _simulated(targets: Sequence[Target], fingerprints: Mapping[str, Mapping[str, object]]) -> dict[str, str]:
     found = {
         one.name: surroundings_of(fingerprints[one.name], one.provider, one.device).simulated_by
         for one in targets
