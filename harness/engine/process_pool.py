@@ -35,7 +35,7 @@ STOP_S = 5.0
 class ProcessPool:
     """Starts, keeps and ends all workers, ``processes`` at once that compute on this machine's processors.
 
-    From other threads, ``on_message`` is called with a worker's number and a message from it, and ``on_ended``
+    From other threads, ``on_message`` is called with a worker's number and a message from it, ``on_ended``
     with a worker whose process has been waited for, and how it ended.
     """
 
