@@ -58,9 +58,7 @@ class BuildsSeen:
             if before != digest:
                 name = path.replace("\\", "/").rpartition("/")[2]
                 digests = " -> ".join(f"{each[:_SHOWN]}..." for each in (before, digest))
-                what = (
-                    f"{name} was replaced during the run (sha256 {digests}): cells would be of two builds"
-                )
+                what = f"{name} was replaced during the run (sha256 {digests}): cells would be of two builds"
                 hint = "restore it and continue with --resume, or begin anew"
                 raise UsageError.at(f"target {target}", what, hint)
         known = self.known(config, place)
