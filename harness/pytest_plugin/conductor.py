@@ -150,12 +150,13 @@ class Conductor:
         if report.skipped and isinstance(report.longrepr, tuple):
             # The matrix file, not the line of this package that skips.
             report.longrepr = (str(item.path), 1, report.longrepr[2])
-        news = self._matrices.for_items(item.path).take_news()
-        enclose(report, item.path, news, travels=self._input is not None)
         item.finished = None
         self._left[item.path] -= 1
-        if self._left[item.path] == 0:
-            self._matrices.done_with(item.path)
+        if self._left[item.path] == 0:  # with the last report travels how the processes ended
+            news = self._matrices.done_with(item.path)
+        else:
+            news = self._matrices.for_items(item.path).take_news()
+        enclose(report, item.path, news, travels=self._input is not None)
 
 
 def marked(item: CellItem) -> bool:

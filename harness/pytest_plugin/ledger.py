@@ -32,7 +32,7 @@ class _Enclosure(msgspec.Struct, frozen=True):
 
 def enclose(report: pytest.TestReport, matrix: Path, news: News, *, travels: bool) -> None:
     """Attach news to a report; as text if the report goes to another process, because xdist carries text."""
-    if news.records or news.ready or news.places:
+    if news.records or news.ready or news.places or news.ended:
         enclosure = _Enclosure(str(matrix), news)
         setattr(report, _ATTRIBUTE, msgspec.json.encode(enclosure).decode() if travels else enclosure)
 
@@ -78,11 +78,20 @@ class _MatrixRun:
             for place in news.places:
                 self.folder.place(place)
             fresh = list(self.folder.add(*fresh))
+        self._add_of_targets(news)
         self.tally.add(*fresh)
         self.durations.note(fresh)
         for record in fresh:
             if record.latency is not None:
                 self._benchmark(record)
+
+    def _add_of_targets(self, news: News) -> None:
+        for ready in news.ready:
+            self.tally.ready(ready.target, ready.fingerprint)
+        for ended in news.ended:
+            self.tally.ended(ended)
+            if self.folder is not None:
+                self.folder.ended(ended)
 
 
 class Ledger:
@@ -135,7 +144,8 @@ class Ledger:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Close the runs, with the records of this process's engines that no report carried.
 
-        A session of skipped tests alone passes in pytest; where a whole matrix proves nothing, it fails.
+        A session of skipped tests alone passes in pytest; where a whole matrix proves nothing, it fails. So
+        does one whose processes do not end as the matrix expects, which is no single test's fault.
         """
         for path, run in self._runs.items():
             news = self._matrices.done_with(Path(path))
@@ -144,7 +154,7 @@ class Ledger:
             if run.folder is not None:
                 _or_stop(run.folder.finish)
         if session.exitstatus == pytest.ExitCode.OK and any(
-            run.without_evidence for run in self._runs.values()
+            run.without_evidence or run.tally.unexpected_exits() for run in self._runs.values()
         ):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from harness.core.cell import Cell
-from harness.core.errors import UncontainedError
+from harness.core.errors import UncontainedError, UsageError
 from harness.core.record import Record
 from harness.corpus.suites import Suite
 from harness.engine.admission import processors
 from harness.engine.engine import Engine
-from harness.engine.events import Event, Finished, NotRun, PlaceChanged, TargetReady, Warned
+from harness.engine.events import Event, Finished, NotRun, PlaceChanged, ProcessEnded, TargetReady, Warned
 from harness.engine.prepare import prepare
 from harness.plan.plan import Plan
 from harness.pytest_plugin.benchmarks import why_not_measured
@@ -34,6 +34,7 @@ class News(msgspec.Struct):
     records: list[Record] = msgspec.field(default_factory=list)
     ready: list[TargetReady] = msgspec.field(default_factory=list)
     places: list[PlaceChanged] = msgspec.field(default_factory=list)
+    ended: list[ProcessEnded] = msgspec.field(default_factory=list)
 
 
 class EngineRun:
@@ -92,6 +93,8 @@ class EngineRun:
     def _next_batch(self) -> list[Event]:
         try:
             return next(self._batches)
+        except UsageError as error:
+            pytest.exit(str(error), pytest.ExitCode.USAGE_ERROR)
         except (Exception, UncontainedError) as error:  # noqa: BLE001 - no cell caused it
             # No more results will come: each further item would fail with the same traceback.
             trace = "".join(traceback.format_exception(error))
@@ -109,6 +112,8 @@ class EngineRun:
             if event.state != "ready":
                 told = f"place {event.place} of {event.target} {event.state}"
                 self._warnings.append(f"{told}: {event.reason}" if event.reason else told)
+        elif isinstance(event, ProcessEnded):
+            self._news.ended.append(event)
         elif isinstance(event, NotRun):
             self._not_run[event.cell] = event.reason
         elif isinstance(event, Warned):
@@ -134,7 +139,15 @@ class EngineRun:
         return news
 
     def close(self) -> "News":
-        """Kill every process of the engine, and return what is new since the last call."""
+        """End the engine, and return what is new since the last call.
+
+        Its processes end by themselves if every cell that was submitted has its result, and are killed else.
+        """
+        if self._known <= self._finished.keys() | self._not_run.keys():
+            self._engine.drain()
+            with contextlib.suppress(Exception, UncontainedError):  # reported, if it broke before
+                for event in [event for batch in self._batches for event in batch]:
+                    self._consume(event)
         self._engine.close()
         known: list[Event] = []
         with contextlib.suppress(

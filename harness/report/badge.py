@@ -31,13 +31,19 @@ def badges(report: Report, targets: Sequence[TargetRow]) -> Iterator[tuple[str, 
     """
     passed = [row.passed + row.passed_in_part for row in targets]
     whole = Share(sum(passed), sum(row.tried for row in targets), not report.complete)
-    yield "badge.json", _badge(report.name, whole, sum(row.unexpected for row in targets), report.not_run)
+    yield "badge.json", _badge(report.name, whole, _unexpected(targets), report.not_run)
     names: set[str] = set()
     for row in targets:
         share = Share(row.passed + row.passed_in_part, row.tried, not report.complete)
         name = _file_name(row.label, names)
         names.add(name.casefold())
-        yield f"badges/{name}.json", _badge(row.label, share, row.unexpected, row.not_run)
+        label = f"{row.label} (simulated)" if row.simulated else row.label
+        yield f"badges/{name}.json", _badge(label, share, _unexpected((row,)), row.not_run)
+
+
+def _unexpected(targets: Sequence[TargetRow]) -> int:
+    """Return how many cells, and ends of targets, are not as the matrix expects."""
+    return sum(row.unexpected + (not row.exit_expected) for row in targets)
 
 
 def _badge(label: str, share: Share, unexpected: int, not_run: int) -> Badge:

@@ -12,7 +12,7 @@ from harness.core.cell import AXIS_DEFAULTS, parse_cell_id
 from harness.core.errors import Problem, one_line
 from harness.core.fault import Fault
 from harness.core.record import SCHEMA, Record
-from harness.core.run_info import ShardInfo
+from harness.core.run_info import ShardInfo, TargetExit
 from harness.core.verdict import Verdict
 from harness.report.figures import first_of, plural
 from harness.report.read import RunData
@@ -72,6 +72,8 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
         faults: What triage found in each run, in the order of the runs.
         foreign: Records of cells that are in no plan; they are left out.
         told: Those of ``notices`` that tell what records claim, and what is derived.
+        exits: Shown target -> how its processes ended that were asked to; of several runs the worst.
+        simulated: Shown target -> the program that stands for its accelerator, of those where one does.
     """
 
     matrix: dict[str, object]
@@ -87,6 +89,8 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[RunFault, ...] = ()
     foreign: int = 0
     told: tuple[str, ...] = ()
+    exits: dict[str, TargetExit] = {}
+    simulated: dict[str, str] = {}
 
     @property
     def matrix_path(self) -> str:
@@ -130,6 +134,10 @@ def merge(runs: Sequence[RunData]) -> MergedRun:
         ),
         foreign=sum(run.foreign for run in runs),
         told=tuple(_told(named)),
+        exits=_exits(named, apart),
+        simulated={
+            _shown(target, name, apart): by for name, run in named for target, by in run.simulated.items()
+        },
     )
 
 
@@ -280,6 +288,23 @@ def _environments(named: _Named, apart: set[str]) -> tuple[Environment, ...]:
                 if there.differs
             ]
     return tuple(found)
+
+
+def _exits(named: _Named, apart: set[str]) -> dict[str, TargetExit]:
+    """Return how the processes of each shown target ended: counts together, the rest of the worst run."""
+    found: dict[str, TargetExit] = {}
+    for name, run in named:
+        for target, one in run.info.exits.items():
+            shown = _shown(target, name, apart)
+            other = found.get(shown)
+            if other is None:
+                found[shown] = one
+                continue
+            worst = min((other, one), key=lambda each: (each.expected, not each.unclean))
+            found[shown] = msgspec.structs.replace(
+                worst, ended=other.ended + one.ended, unclean=other.unclean + one.unclean
+            )
+    return found
 
 
 def _told(named: _Named) -> Iterator[str]:

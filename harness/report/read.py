@@ -45,6 +45,7 @@ class RunData(msgspec.Struct, frozen=True, kw_only=True):
         damaged_faults: Lines of ``triage/faults.jsonl`` without a fault, by number.
         foreign: Records of cells that the plan does not have; they are left out.
         told: Where the records claim something else than what is derived; a user of the run reports it.
+        simulated: Target -> the program that stands for its accelerator, of those where one does.
     """
 
     folder: Path
@@ -57,6 +58,7 @@ class RunData(msgspec.Struct, frozen=True, kw_only=True):
     damaged_faults: tuple[Problem, ...] = ()
     foreign: int = 0
     told: tuple[str, ...] = ()
+    simulated: dict[str, str] = {}
 
 
 def run_folders(path: Path) -> tuple[Path, ...]:
@@ -107,7 +109,8 @@ def read_run(folder: Path, *, compact: bool = False) -> RunData:
     faults, damaged_faults = _read_faults(folder)
     return RunData(
         folder=folder,
-        info=info,
+        info=msgspec.structs.replace(info, exits=derived.exits()),
+        simulated=derived.simulated(),
         records=records,
         torn=torn,
         planned=planned,

@@ -8,6 +8,7 @@ import msgspec
 
 from harness.core.agreement import agreements_words, least_share
 from harness.core.record import Record
+from harness.core.run_info import TargetExit
 from harness.core.verdict import Family, Phase, Verdict
 from harness.core.work import unchecked_words
 from harness.report.column import column_of
@@ -23,6 +24,9 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
         label: Target and axes, as the report names them.
         axes: Axes that are not at their default.
         required: Whether the run fails without this target.
+        simulated: The program that stands for the accelerator; empty without one, or if it is not known.
+        exit: ``unclean_exit`` if a process of the target that was asked to end died or did not end.
+        exit_expected: Whether the matrix expects how its processes ended.
         cells: Planned cells.
         tried: passed + passed_in_part + weak + untested + unsupported + failed.
         passed_in_part: Right answers in which the EP had a part; some compute nodes fell back to the CPU.
@@ -51,6 +55,9 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
     provider: str
     axes: dict[str, str]
     required: bool
+    simulated: str
+    exit: Verdict | None
+    exit_expected: bool
     cells: int
     skipped: int
     excluded: int
@@ -188,6 +195,9 @@ def target_rows(report: Report) -> tuple[TargetRow, ...]:
             provider=row.column.provider,
             axes=dict(row.column.axes),
             required=row.column.target in report.run.required,
+            simulated=report.run.simulated.get(row.column.target, ""),
+            exit=exits.verdict,
+            exit_expected=exits.expected,
             **{name: getattr(row, name) for name in _COUNTS},
             **{name: getattr(row, name).count for name in _SHARES},
             not_run=row.missing,
@@ -206,6 +216,7 @@ def target_rows(report: Report) -> tuple[TargetRow, ...]:
         )
         for row, precision in zip(report.summary, report.precision, strict=True)
         for noise, cost in [(noises.get(row.column), conversions.get(row.column))]
+        for exits in [report.run.exits.get(row.column.target, TargetExit())]
     )
 
 
