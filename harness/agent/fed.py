@@ -10,8 +10,8 @@ import numpy as np
 from harness.agent.text import clean
 
 WHOLE = 64 << 10
-"""Bytes of an input that is compared whole; of a larger one ``BLOCKS`` blocks are, evenly spread, as many bytes
-in all: what computes in place changes all of it."""
+"""Bytes of an input that is compared whole. Of a larger one ``BLOCKS`` blocks are, evenly spread, as many
+bytes in all: what computes in place changes all of it."""
 
 BLOCKS = 16
 

@@ -224,5 +224,3 @@ def _value_bytes(wire: Any) -> int:
     for size in wire["shape"]:
         elements *= size
     return elements * 8
-
-

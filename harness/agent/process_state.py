@@ -1,7 +1,7 @@
 """What a library can change for its whole process, and should not: read, told in words and put back.
 
-Each watch has ``read``, whose results are equal while nothing has changed, ``told``, and ``restore``. They are
-read several times for each model, so each takes a few microseconds. A watch whose system cannot tell raises
+Each watch has ``read``, whose results are equal while nothing has changed, ``told``, and ``restore``. They
+are read several times for each model, so each takes a few microseconds. A watch whose system cannot tell raises
 ``NotWatchedError`` when it is made.
 """
 
@@ -27,11 +27,24 @@ _ARM_ROUNDING = ("to nearest", "up", "down", "to zero")
 _TRAPS = ("invalid", "denormal", "division by zero", "overflow", "underflow", "inexact")
 """By the bits of x86's masks, from the lowest."""
 
-_ARM_TRAPS = {8: "invalid", 9: "division by zero", 10: "overflow", 11: "underflow", 12: "inexact", 15: "denormal"}
+_ARM_TRAPS = {
+    8: "invalid",
+    9: "division by zero",
+    10: "overflow",
+    11: "underflow",
+    12: "inexact",
+    15: "denormal",
+}
 
 _STATUS = re.compile(
     rb"VmHWM:\s*(\d+).*\nThreads:\s*(\d+).*\nSigBlk:\s*(\w+)\nSigIgn:\s*(\w+)\nSigCgt:\s*(\w+)", re.DOTALL
 )
+_SETS = (3, 4, 5)
+"""Groups with the signals that are blocked, ignored and caught."""
+
+_MASKED = 0x1F
+"""Windows: all exceptions are masked, but for that of denormals, which C knows nothing of."""
+
 _LAST_SIGNAL = 31
 """Those above are for real time; the C library uses some for its threads."""
 
@@ -85,27 +98,24 @@ class FloatControl:
         """Return the difference in words."""
         old, new = self._words(before), self._words(now)
         changed = ["%s from %s to %s" % (key, old[key], new[key]) for key in old if old[key] != new[key]]
-        return "it changed %s" % ", ".join(changed or ["the floating-point control word"])
+        return "it changed %s" % ", ".join(changed or ["the control word of the x87 unit"])
 
     def _words(self, bits: tuple[int, ...]) -> dict[str, str]:
         word = bits[0]
         if self.control is not None:  # Windows has one form for all processors
             rounding, flush = _ROUNDING[word >> 8 & 3], word & 0x03000000
-            traps = [] if word & 0x1F == 0x1F else ["some"]
+            traps = [] if not ~word & _MASKED else ["some"]
         elif self.is_arm:
             rounding, flush = _ARM_ROUNDING[word >> 22 & 3], word & 0x01000003
             traps = [name for bit, name in _ARM_TRAPS.items() if word >> bit & 1]
         else:
             rounding, flush = _ROUNDING[word >> 13 & 3], word & 0x8040
             traps = [name for bit, name in enumerate(_TRAPS) if not word >> 7 + bit & 1]
-        words = {
+        return {
             "rounding": rounding,
             "flushing of denormals": "on" if flush else "off",
             "traps": ", ".join(traps) or "none",
         }
-        if len(bits) > 1:
-            words["the x87 control word"] = "0x%03x" % bits[1]
-        return words
 
     def restore(self, before: tuple[int, ...]) -> None:
         """Put the control bits back."""
@@ -147,7 +157,7 @@ class Signals:
         """Return the sets of signals as bits: blocked, ignored, caught; elsewhere than on Linux handlers."""
         found = _status()
         if found is not None:
-            return tuple(int(found[group], 16) & (1 << _LAST_SIGNAL) - 1 for group in (3, 4, 5))
+            return tuple(int(found[group], 16) & (1 << _LAST_SIGNAL) - 1 for group in _SETS)
         handlers = [int.from_bytes(one.raw[:8], "little") for one in self._actions()]
         blocked = sum(1 << number - 1 for number in signal.pthread_sigmask(signal.SIG_BLOCK, ()))
         return (blocked, *handlers)
@@ -155,7 +165,7 @@ class Signals:
     def told(self, before: tuple[int, ...], now: tuple[int, ...]) -> str:
         """Return the difference in words."""
         words = []
-        if len(now) == 3:
+        if len(now) == len(_SETS):
             for what, old, new in zip(("blocked", "ignored", "has a handler for"), before, now):
                 words += ["%s %s" % (what, names) for names in [_signals(new & ~old)] if names]
             for what, old, new in zip(("unblocked", "no longer ignores", "has no handler for"), before, now):

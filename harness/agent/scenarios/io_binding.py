@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from harness.agent.difference import difference
-from harness.agent.fed import Fed
 from harness.agent.errors import MissingOutputsError, UnsupportedError
+from harness.agent.fed import Fed
 from harness.agent.job_run import JobRun
 from harness.agent.plain import conclude
 from harness.agent.repeat import Tally
