@@ -1,8 +1,8 @@
 """What a library can change for its whole process, and should not: read, told in words and put back.
 
 Each watch has ``read``, whose results are equal while nothing has changed, ``told``, and ``restore``. They
-are read several times for each model, so each takes a few microseconds. A watch whose system cannot tell raises
-``NotWatchedError`` when it is made.
+are read several times for each model, so each takes a few microseconds. A watch whose system cannot tell
+raises ``NotWatchedError`` when it is made.
 """
 
 from __future__ import annotations
