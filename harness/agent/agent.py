@@ -24,7 +24,7 @@ from harness.agent.capture import Capture
 from harness.agent.errors import OptionRejectedError, UnavailableError, UnfeedableError, UnsupportedError
 from harness.agent.inbox import Inbox
 from harness.agent.job_run import JobRun
-from harness.agent.manners import Manners, counts
+from harness.agent.manners import Manners
 from harness.agent.native_stack.start import start_if_asked
 from harness.agent.plain import plain
 from harness.agent.runtime import describe_packages, describe_runtime, diagnose, import_onnxruntime
@@ -166,7 +166,7 @@ def _serve(
     found, stays = manners.close(job, result)
     if found:
         after["manners"] = found
-    after.update(counts())
+    after.update(manners.counts)
     failed = result["status"] == "error" or "other_error" in result
     sick = stays or (target.sickness() if failed else "")
     if sick:

@@ -13,22 +13,29 @@ import signal
 from typing import Any
 
 from harness.agent.orphans import OWNER
-from harness.agent.process_state import WATCHES, NotWatchedError, descriptors, peak_mib, threads
+from harness.agent.process_state import WATCHES, NotWatchedError, descriptors, own_mib, peak_mib, threads
 from harness.agent.text import clean
 
 PRINTED_MIB = 1.0
 """Output of one model beyond which a provider floods."""
 
-MEMORY_MIB = 1024.0
-"""Memory that one model may take at its peak, whatever its size."""
+MEMORY_MIB = 1000.0
+"""Memory that one model, or a library while it is loaded, may take at its peak, whatever its size."""
 
 MEMORY_TIMES = 32
 """Times the size of the model and its values that it may take beside that."""
 
+STREAK = 3
+"""Sessions in a row after each of which more threads, or descriptors, were left. What is made once, or when
+it is needed first, makes no such row: of OpenVINO, QNN and WebGPU none has two sessions of it."""
+
+DESCRIPTORS = 16
+"""Descriptors that one cell may leave after its session. WebGPU leaves up to 4, once."""
+
 SHOWN = 3
 """Files and processes that are named."""
 
-_OWN_FILES = re.compile(r"output\.txt|(?:models|profiles|scratch)-.*|[a-z]{1,20}-[0-9]{1,20}|ep-harness.*")
+_OWN_FILES = re.compile(r"output\.txt|tensors|(?:models|profiles|scratch)-.*|[a-z]{1,20}-[0-9]{1,20}|ep-harness.*")
 """What the harness and its agent write into the folder of a process."""
 
 _KEPT = ("signals", "environment")
@@ -63,6 +70,10 @@ class Manners:
         self.found: list[tuple[str, str, str]] = []
         """``(kind, phase, text)`` of what the present model has changed; each kind once."""
         self.peak = peak_mib() or 0.0
+        self.own_mib = own_mib() or 0.0
+        self.counts = counts()
+        self.rows = dict.fromkeys(self.counts, 0)
+        """Sessions in a row after which there were more of each."""
 
     def _watch_children(self) -> None:
         """Become the parent of what processes of the provider leave, so that they are seen, on Linux."""
@@ -84,13 +95,19 @@ class Manners:
     def settle(self) -> None:
         """Take what the provider's library has changed for the state that belongs here, and tell it later."""
         self.look("register")
+        self._look_at_files("register")
+        self._look_at_children("register")
+        grown = (own_mib() or 0.0) - self.own_mib
+        if grown > MEMORY_MIB:
+            self.note("memory", "register", "it took %.1f GiB of memory" % (grown / 1024))
         self._restore(_KEPT)
         for watch in self.watches:
             if hasattr(watch, "rebase"):
                 watch.rebase()
         self.base = [watch.read() for watch in self.watches]
         self.seen = list(self.base)
-        self.files, self.children, self.peak = self._files(), self._children(), peak_mib() or 0.0
+        self.peak = peak_mib() or 0.0
+        self.counts = counts()
 
     def look(self, phase: str) -> None:
         """Note what has changed since the last look."""
@@ -117,9 +134,10 @@ class Manners:
         Its session is closed.
         """
         self.look("teardown")
-        self._look_at_files()
-        self._look_at_children()
+        self._look_at_files("teardown")
+        self._look_at_children("teardown")
         self._look_at_memory(job, result)
+        self._look_at_counts()
         sick = self._restore() if any(now != old for now, old in zip(self.seen, self.base)) else ""
         found, self.found = self.found, []
         return found, sick
@@ -141,14 +159,14 @@ class Manners:
             return {name for name in os.listdir(self.folder) if not _OWN_FILES.fullmatch(name)}
         return set()
 
-    def _look_at_files(self) -> None:
+    def _look_at_files(self, phase: str) -> None:
         files = self._files()
         new = sorted(files - self.files)
         self.files |= files
         if new:
             shown = ", ".join(clean(name, limit=60) for name in new[:SHOWN])
             more = " and %d more" % (len(new) - SHOWN) if len(new) > SHOWN else ""
-            self.note("files", "teardown", "it wrote into the working directory: %s%s" % (shown, more))
+            self.note("files", phase, "it wrote into the working directory: %s%s" % (shown, more))
 
     def _children(self) -> set[int]:
         if self.children_of is None:
@@ -157,14 +175,14 @@ class Manners:
             return set(map(int, os.pread(self.children_of, 65536, 0).split()))
         return set()
 
-    def _look_at_children(self) -> None:
+    def _look_at_children(self, phase: str) -> None:
         children = self._children()
         new = sorted(children - self.children)
         self.children = children
         left = [(name, state) for name, state in map(_about, new) if state not in ("Z", "X", "")]
         if left:
             names = ", ".join(name for name, _ in left[:SHOWN])
-            self.note("processes", "teardown", "it left a process behind: %s" % names)
+            self.note("processes", phase, "it left a process behind: %s" % names)
 
     def _look_at_memory(self, job: dict[str, Any], result: dict[str, Any]) -> None:
         before, self.peak = self.peak, peak_mib() or 0.0
@@ -174,6 +192,16 @@ class Manners:
             if grown > MEMORY_MIB + MEMORY_TIMES * size:
                 text = "its memory rose by %.1f GiB at its peak; the model and its values have %.1f MiB"
                 self.note("memory", "run", text % (grown / 1024, size))
+
+    def _look_at_counts(self) -> None:
+        now = counts()
+        for name, count in now.items():
+            more = count - self.counts.get(name, count)
+            self.rows[name] = self.rows.get(name, 0) + 1 if more > 0 else 0
+            if self.rows[name] >= STREAK or (name == "descriptors" and more >= DESCRIPTORS):
+                told = "after its session there were %d %s, %d more than before it" % (count, name, more)
+                self.note("leftovers", "teardown", told)
+        self.counts = now
 
     def end_children(self) -> None:
         """Kill what the provider has left that has got rid of the variable by which the harness finds it."""

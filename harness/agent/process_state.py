@@ -39,6 +39,8 @@ _ARM_TRAPS = {
 _STATUS = re.compile(
     rb"VmHWM:\s*(\d+).*\nThreads:\s*(\d+).*\nSigBlk:\s*(\w+)\nSigIgn:\s*(\w+)\nSigCgt:\s*(\w+)", re.DOTALL
 )
+_ANONYMOUS = re.compile(rb"RssAnon:\s*(\d+)")
+
 _SETS = (3, 4, 5)
 """Groups with the signals that are blocked, ignored and caught."""
 
@@ -323,7 +325,7 @@ class StandardStreams:
 
 
 class Limits:
-    """Limits of the process, and the mask of new files; what is lowered stays so."""
+    """Limits of the process; what is lowered stays so."""
 
     kind = "limits"
 
@@ -342,7 +344,27 @@ class Limits:
         """Leave them: a process may not raise its limits again."""
 
 
-WATCHES = (FloatControl, Signals, Locale, Directory, Variables, StandardStreams, Limits)
+class FileMask:
+    """The mask of new files."""
+
+    kind = "file_mask"
+
+    def read(self) -> int:
+        """Return it; nothing but setting it tells what it was."""
+        mask = os.umask(0o077)
+        os.umask(mask)
+        return mask
+
+    def told(self, before: int, now: int) -> str:
+        """Return the difference in words."""
+        return "it changed the mask of new files from %03o to %03o" % (before, now)
+
+    def restore(self, before: int) -> None:
+        """Put it back."""
+        os.umask(before)
+
+
+WATCHES = (FloatControl, Signals, Locale, Directory, Variables, StandardStreams, FileMask, Limits)
 """All watches of state."""
 
 
@@ -350,6 +372,16 @@ def peak_mib() -> float | None:
     """Return the most memory that the process ever held in MiB; None if the system does not tell."""
     found = _status()
     return None if found is None else int(found[1]) / 1024
+
+
+def own_mib() -> float | None:
+    """Return the memory that no file backs, in MiB, so without libraries; None if the system does not tell."""
+    if STATUS is None:
+        return None
+    with contextlib.suppress(OSError):
+        found = _ANONYMOUS.search(os.pread(STATUS, 8192, 0))
+        return None if found is None else int(found[1]) / 1024
+    return None
 
 
 def threads() -> int | None:

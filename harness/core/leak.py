@@ -46,11 +46,13 @@ SERIES_KIB = 64.0
 the CPU EP, OpenVINO, QNN and WebGPU is at most 7 KiB, in 474 series of the scenario ``sessions``."""
 
 SERIES = {
-    "rss_mib": ("host memory", "session"),
-    "device_mib": ("device memory", "session"),
-    "run_rss_mib": ("host memory", "run"),
+    "rss_mib": ("MiB of host memory", "session", SERIES_KIB / 1024),
+    "device_mib": ("MiB of device memory", "session", SERIES_KIB / 1024),
+    "run_rss_mib": ("MiB of host memory", "run", SERIES_KIB / 1024),
+    "threads": ("threads", "session", LEAK_COUNT),
+    "descriptors": ("descriptors", "session", LEAK_COUNT),
 }
-"""Observation of the scenario ``sessions`` -> what grows, and with what."""
+"""Observation of the scenario ``sessions`` -> what grows, with what, and from where on it leaks."""
 
 _Z = 2.576
 """Half the width of a 99 % interval, in standard deviations of a normal distribution."""
@@ -187,7 +189,7 @@ def resident_memory(records: Iterable[Record]) -> ResidentMemory:
 def cell_leaks(record: Record) -> tuple[str, ...]:
     """Return what leaks in the scenario ``sessions`` of a cell, each in words; empty if nothing does."""
     found = []
-    for name, (what, each) in SERIES.items():
+    for name, (what, each, limit) in SERIES.items():
         series = record.scenario.get(name)
         if not isinstance(series, tuple) or len(series) < 2 * LEAST_SESSIONS - 1:
             continue
@@ -197,9 +199,9 @@ def cell_leaks(record: Record) -> tuple[str, ...]:
         apart = (count - 1) / (mib.size - 1) if isinstance(count, int) and count > mib.size + 1 else 1.0
         mib = mib[mib.size // 4 :]
         at = np.arange(mib.size) * apart
-        if 1024 * slope_least(at, mib) > SERIES_KIB:
+        if slope_least(at, mib) > limit:
             growth = float(mib[-1] - mib[0]) / float(at[-1])
-            found.append(f"about {growth:.3g} MiB of {what} in each {each}")
+            found.append(f"about {growth:.3g} {what} in each {each}")
     return tuple(found)
 
 

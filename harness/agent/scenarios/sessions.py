@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from harness.agent.device_memory import device_mib
 from harness.agent.difference import difference
 from harness.agent.job_run import JobRun
 from harness.agent.plain import conclude
+from harness.agent.process_state import descriptors, threads
 from harness.agent.system import elapsed_ms, resident_mib
 from harness.agent.wire import to_feed
 
@@ -45,6 +47,8 @@ def play(job_run: JobRun) -> None:
             stats.close_ms.append(elapsed_ms(started))
             stats.resident_mib.append(resident_mib())
             stats.device_mib.append(device_mib())
+            stats.threads.append(threads())
+            stats.descriptors.append(descriptors())
         _run_on(job_run, len(stats.create_ms), stats)
     finally:
         job_run.facts.update(stats.facts())
@@ -72,6 +76,8 @@ class _SessionStats:
         self.resident_mib: list[float | None] = []
         self.device_mib: list[float | None] = []
         self.of_runs_mib: list[float | None] = []
+        self.threads: list[int | None] = []
+        self.descriptors: list[int | None] = []
         self.first: list[list[Any]] = []
         self.worst: list[tuple[float, list[Any]]] = []
         self.differing = 0
@@ -103,11 +109,13 @@ class _SessionStats:
             **_series("rss_mib", self.resident_mib),
             **_series("device_mib", self.device_mib),
             **_series("run_rss_mib", self.of_runs_mib),
+            **_series("threads", self.threads),
+            **_series("descriptors", self.descriptors),
         }
 
 
-def _series(name: str, values: list[float | None]) -> dict[str, list[float]]:
-    """Return memory after each session or run, of many an even choice with both ends; empty if unknown."""
+def _series(name: str, values: Sequence[float | None]) -> dict[str, list[float]]:
+    """Return what there was after each session or run, of many an even choice with both ends; empty if unknown."""
     known = [value for value in values if value is not None]
     if len(known) < len(values) or len(known) < 2:  # noqa: PLR2004 - two points make a slope
         return {}
