@@ -112,7 +112,7 @@ class ResidentMemory(msgspec.Struct, frozen=True, kw_only=True):
         """What leaks, each in words; empty if nothing does."""
         memory = f"about {(self.growth_kib or 0) / 1024:.3g} MiB of host memory" if self.leaks else ""
         counts = [f"about {growth:.2g} {name}" for name, growth in self.counts.items()]
-        return tuple(f"{one} in each session" for one in [memory, *counts] if one)
+        return tuple(f"{one} with each cell" for one in [memory, *counts] if one)
 
 
 class Lives:

@@ -115,7 +115,7 @@ class _SessionStats:
 
 
 def _series(name: str, values: Sequence[float | None]) -> dict[str, list[float]]:
-    """Return what there was after each session or run, of many an even choice with both ends; empty if unknown."""
+    """Return what there was after each session or run, of many an even choice; empty if unknown."""
     known = [value for value in values if value is not None]
     if len(known) < len(values) or len(known) < 2:  # noqa: PLR2004 - two points make a slope
         return {}
