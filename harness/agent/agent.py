@@ -26,9 +26,9 @@ from harness.agent.errors import OptionRejectedError, UnavailableError, Unfeedab
 from harness.agent.identity import Digests, describe_build, drivers, mapped
 from harness.agent.inbox import Inbox
 from harness.agent.job_run import JobRun
+from harness.agent.manners import Manners
 from harness.agent.native_stack.start import start_if_asked
 from harness.agent.plain import plain
-from harness.agent.process_limits import ProcessLimits
 from harness.agent.runtime import describe_packages, describe_runtime, diagnose, import_onnxruntime
 from harness.agent.sources import add_later
 from harness.agent.system import PARENT, die_with, elapsed_ms, limit_memory, resident_mib
@@ -56,6 +56,9 @@ def main(channel: Any) -> None:
     native_stack = start_if_asked()
     if native_stack:
         fingerprint["native_stack"] = native_stack
+    manners = Manners()
+    if manners.not_watched:
+        fingerprint["not_watched"] = manners.not_watched
     try:
         fingerprint.update(describe_packages())
         ort = import_onnxruntime()
@@ -66,7 +69,7 @@ def main(channel: Any) -> None:
         except EOFError:
             return
         limit_memory(config.get("memory_limit_mb"))
-        target = _open_target(channel, ort, config, fingerprint)
+        target = _open_target(channel, ort, config, fingerprint, manners)
     except UnavailableError as error:
         printed = capture.take()
         owners = fingerprint.get("owners", [])
@@ -77,30 +80,37 @@ def main(channel: Any) -> None:
         key, reason = error.args
         channel.send(sendable(("rejected", key, reason, capture.take(), fingerprint)))
         return
+    manners.settle()
     capture.take()
     channel.send(sendable(("ready", fingerprint)))
-    inbox, limits = Inbox(channel), ProcessLimits()
-    while True:
-        try:
-            message = inbox.next()
-        except EOFError:
-            return
-        if message[0] == "stop":
-            channel.finish()  # the harness watches over this end
-            _leave(channel, target)
-            return
-        if not _serve(channel, target, capture, limits, message[1], message[2]):
-            return
-        del message  # frees the inputs before the next job needs memory
+    inbox = Inbox(channel)
+    try:
+        while True:
+            try:
+                message = inbox.next()
+            except EOFError:
+                return
+            if message[0] == "stop":
+                channel.finish()  # the harness watches over this end
+                _leave(channel, target)
+                return
+            if not _serve(channel, target, capture, manners, message[1], message[2]):
+                return
+            del message  # frees the inputs before the next job needs memory
+    finally:
+        manners.end_children()
 
 
-def _open_target(channel: Any, ort: Any, config: dict[str, Any], fingerprint: dict[str, Any]) -> Target:
+def _open_target(
+    channel: Any, ort: Any, config: dict[str, Any], fingerprint: dict[str, Any], manners: Manners
+) -> Target:
     """Return the target that a configuration names, after its first session; errors as ``Target`` has them.
 
     Drivers are part of the fingerprint if it may use one; what the process consists of, if that is asked for.
     """
     before = mapped() if "digests" in config else None
     target = Target(ort, config, fingerprint)
+    manners.allow(target.entries)
     if target.chain != [CPU] and (found := drivers()):
         fingerprint["drivers"] = found
     target.check_options()
@@ -128,7 +138,7 @@ def _leave(channel: Any, target: Target) -> None:
 
 
 def _serve(
-    channel: Any, target: Target, capture: Capture, limits: ProcessLimits, job_id: int, job: dict[str, Any]
+    channel: Any, target: Target, capture: Capture, manners: Manners, job_id: int, job: dict[str, Any]
 ) -> bool:
     """Run one job, send the result, and close the session.
 
@@ -143,8 +153,9 @@ def _serve(
         result["phase"] = phase
         channel.send(("phase", job_id, phase))
 
-    job_run = JobRun(target, job, result, enter)
+    job_run = JobRun(target, job, result, enter, manners)
     target.files.begin()
+    manners.allow(job.get("entries") or {})
     try:
         check_fields(job)
         _receive_inputs(job, target.files)
@@ -165,7 +176,9 @@ def _serve(
         result.update(status="error", kind=clean(type(error).__name__), message=message)
     if result["status"] != "ok":
         target.files.discard()
+    manners.look("run")
     result["output"] = capture.take(keep=True)
+    manners.printed(capture.nbytes)
     result.update({key: finite(result[key]) for key in ("scenario", "generated") if key in result})
     channel.send(("result", job_id, result))
     started = time.perf_counter()
@@ -176,8 +189,12 @@ def _serve(
         "processor_ms": round((time.process_time() - processor_s) * 1000, 4),
         "rss_mib": resident_mib(),
     }
+    found, stays = manners.close(job, result)
+    if found:
+        after["manners"] = found
+    after.update(manners.counts)
     failed = result["status"] == "error" or "other_error" in result
-    sick = limits.lowered() or (target.sickness() if failed else "")
+    sick = stays or (target.sickness() if failed else "")
     if sick:
         after["sick"] = sick
     capture.take()  # what a teardown prints does not belong to the next cell

@@ -17,6 +17,9 @@ WIDTH = 80
 MOST_PLACES = 8
 """Places of a target that are listed; the report has all."""
 
+MOST_LEAKS = 3
+"""Cells of a target that leak and are named."""
+
 MOST_SILENT = 3
 """Targets without a judged cell that are named."""
 
@@ -100,7 +103,7 @@ def _of_targets(rows: "Sequence[TargetRow]") -> Iterator[tuple[str, str]]:
     if simulated := [f"{row.target} ({one_line(row.simulated, 60)})" for row in rows if row.simulated]:
         yield "simulated", f"{', '.join(simulated)}: no accelerator"
     for row in rows:
-        yield from _of_exits(row)
+        yield from (*_of_exits(row), *_of_marks(row))
     for row in rows:
         yield from _of_places(row)
 
@@ -112,6 +115,25 @@ def _of_exits(row: "TargetRow") -> Iterator[tuple[str, str]]:
         how_many = f" ({exits.unclean:,} of {exits.ended:,} processes)" if exits.ended > 1 else ""
         known = ", as the matrix expects" if exits.expected else ""
         yield (exits.verdict or "unexpected"), f"{row.target}: {exits.reason}{how_many}{known}"
+
+
+def _of_marks(row: "TargetRow") -> Iterator[tuple[str, str]]:
+    """Yield what no verdict says: what cells changed around them, leaks, and options that do nothing."""
+    for found in row.ill_mannered.values():
+        yield "manners", f"{row.target}: {_counted(found.cells)}: {found.words}, first in {found.first}"
+    yield from _of_leaks(row)
+    for silent in row.options.silent(row.target):
+        yield "option", f"{row.target}: {silent.words}"
+
+
+def _of_leaks(row: "TargetRow") -> Iterator[tuple[str, str]]:
+    """Yield what a target's processes leak."""
+    for what in row.lives.memory().leaked:
+        yield "leak", f"{row.target}: {what}"
+    for cell, leaks in list(row.leaking.items())[:MOST_LEAKS]:
+        yield "leak", f"{cell}: {'; '.join(leaks)}"
+    if (rest := len(row.leaking) - MOST_LEAKS) > 0:
+        yield "leak", f"{row.target}: {_counted(rest, 'further cell')} of the scenario sessions"
 
 
 def _of_places(row: "TargetRow") -> Iterator[tuple[str, str]]:
