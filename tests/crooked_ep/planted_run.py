@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 
 from harness.cli.main import main
 from harness.core.record import Record, decode_record
+from harness.core.run_info import RunInfo
+from harness.core.verdict import Family
+from harness.report.read import read_run
 from tests.crooked_ep.faults import faults
 from tests.crooked_ep.models import small_models, write_model
 
@@ -20,12 +23,31 @@ SESSIONS = 24
 
 
 class PlantedRun(NamedTuple):
-    """A finished run."""
+    """A finished run.
+
+    Attributes:
+        code: Its exit code.
+        info: Its ``run.json``.
+        records: Fault -> its cells; those without a fault as ``honest``.
+    """
 
     code: int
-    folder: Path
+    info: RunInfo
     records: dict[str, tuple[Record, ...]]
-    """Fault -> its cells; those without a fault as ``honest``."""
+
+    def told(self, fault: str) -> set[str]:
+        """Return what is told of a fault: verdicts of its cells, and marks beside them."""
+        records = self.records[fault]
+        told = {str(record.verdict) for record in records}
+        if any(record.weak_golden for record in records):
+            told.add("mark:weak")
+        return told
+
+    def worst(self, fault: str) -> Record:
+        """Return the record that fails, if any: a fault may spoil one of several cells alone."""
+        records = self.records[fault]
+        failed = (record for record in records if record.verdict.family is Family.FAILED)
+        return next(failed, records[0])
 
 
 def run_planted(folder: Path, library: Path) -> PlantedRun:
@@ -47,7 +69,8 @@ def run_planted(folder: Path, library: Path) -> PlantedRun:
     for line in (folder / "run" / "records.jsonl").read_bytes().splitlines():
         record = decode_record(line)
         records[_fault_of(record)].append(record)
-    return PlantedRun(code, folder / "run", {name: tuple(found) for name, found in records.items()})
+    info = read_run(folder / "run").info
+    return PlantedRun(code, info, {name: tuple(found) for name, found in records.items()})
 
 
 def _matrix_text(library: Path) -> Iterator[str]:
