@@ -88,6 +88,7 @@ LONGEST = "test_local_matrix.py"
 
 FIRST = (
     "real_ep",
+    "crooked_ep",
     "triage",
     "engine",
     "pytest_plugin",
@@ -99,7 +100,7 @@ FIRST = (
 )
 """Folders whose tests start processes: with xdist, what begins last should be short."""
 
-OWN_CACHE = {"cli", "engine", "pytest_plugin", "run", "studies"}
+OWN_CACHE = {"cli", "crooked_ep", "engine", "pytest_plugin", "run", "studies"}
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -88,9 +88,9 @@ def _target(library: Path, name: str, suite: str, **fields: Any) -> Iterator[str
 
 
 def _toml(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{ %s }" % ", ".join(f"{json.dumps(key)} = {_toml(each)}" for key, each in value.items())
-    return json.dumps(value)
+    if not isinstance(value, dict):
+        return json.dumps(value)
+    return f"{{ {', '.join(f'{json.dumps(key)} = {_toml(each)}' for key, each in value.items())} }}"
 
 
 def _fault_of(record: Record) -> str:
