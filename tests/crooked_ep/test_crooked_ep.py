@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli.main import main
+from harness.core.leak import cell_leaks
 from harness.core.record import Record, decode_record
 from harness.core.verdict import Family
 from harness.corpus.suites import open_suite
@@ -72,7 +73,9 @@ def worst(records: tuple[Record, ...]) -> Record:
 
 
 def marks(record: Record) -> set[str]:
-    return {"weak"} if record.weak_golden else set()
+    """Return what a record has beside its verdict."""
+    has = {"weak": record.weak_golden, "manners": record.manners, "leak": cell_leaks(record)}
+    return {name for name, found in has.items() if found}
 
 
 def test_nothing_is_told_of_an_honest_library(crooked_ep: Path, tmp_path: Path) -> None:
