@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harness.catalog.option_points import OptionPoints
 from harness.cli.main import main
+from harness.core.leak import cell_leaks
 from harness.core.record import Record, decode_record
 from harness.core.run_info import RunInfo
 from harness.core.verdict import Family
@@ -38,10 +40,16 @@ class PlantedRun(NamedTuple):
     def told(self, fault: str) -> set[str]:
         """Return what is told of a fault: verdicts of its cells, and marks beside them."""
         records = self.records[fault]
-        told = {str(record.verdict) for record in records}
-        if any(record.weak_golden for record in records):
-            told.add("mark:weak")
-        return told
+        points = OptionPoints()
+        for record in records:
+            points.add(record)
+        marks = {
+            "weak": any(record.weak_golden for record in records),
+            "manners": any(record.manners for record in records),
+            "leak": any(map(cell_leaks, records)),
+            "inert": any(points.silent(fault)),
+        }
+        return {str(record.verdict) for record in records} | {f"mark:{mark}" for mark in marks if marks[mark]}
 
     def worst(self, fault: str) -> Record:
         """Return the record that fails, if any: a fault may spoil one of several cells alone."""
