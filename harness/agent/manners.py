@@ -13,7 +13,7 @@ import signal
 from typing import Any
 
 from harness.agent.orphans import OWNER
-from harness.agent.process_state import WATCHES, NotWatchedError, descriptors, own_mib, peak_mib, threads
+from harness.agent.process_state import CHEAP, OTHERS, NotWatchedError, descriptors, figure
 from harness.agent.text import clean
 
 PRINTED_MIB = 1.0
@@ -53,7 +53,7 @@ class Manners:
         self.watches: list[Any] = []
         self.not_watched: list[str] = []
         """What this system does not tell, for the fingerprint."""
-        for watch in WATCHES:
+        for watch in (*CHEAP, *OTHERS):
             try:
                 self.watches.append(watch())
             except (NotWatchedError, OSError, AttributeError) as error:
@@ -63,7 +63,7 @@ class Manners:
         self.seen = list(self.base)
         self.files = self._files()
         self.children_of: int | None = None
-        if peak_mib() is None:
+        if figure("VmHWM") is None:
             self.not_watched += ["the peak of memory", "threads"]
         if descriptors() is None:
             self.not_watched.append("the number of descriptors")
@@ -71,8 +71,8 @@ class Manners:
         self.children = self._children()
         self.found: list[tuple[str, str, str]] = []
         """``(kind, phase, text)`` of what the present model has changed; each kind once."""
-        self.peak = peak_mib() or 0.0
-        self.own_mib = own_mib() or 0.0
+        self.peak = _mib("VmHWM")
+        self.own_mib = _mib("RssAnon")
         self.counts = counts()
         self.rows = dict.fromkeys(self.counts, 0)
         """Sessions in a row after which there were more of each."""
@@ -99,7 +99,7 @@ class Manners:
         self.look("register")
         self._look_at_files("register")
         self._look_at_children("register")
-        grown = (own_mib() or 0.0) - self.own_mib
+        grown = _mib("RssAnon") - self.own_mib
         if grown > MEMORY_MIB:
             self.note("memory", "register", "it took %.1f GiB of memory" % (grown / 1024))
         self._restore(_KEPT)
@@ -108,12 +108,14 @@ class Manners:
                 watch.rebase()
         self.base = [watch.read() for watch in self.watches]
         self.seen = list(self.base)
-        self.peak = peak_mib() or 0.0
+        self.peak = _mib("VmHWM")
         self.counts = counts()
 
-    def look(self, phase: str) -> None:
-        """Note what has changed since the last look."""
+    def look(self, phase: str, *, whole: bool = True) -> None:
+        """Note what has changed since the last look; without ``whole`` only what is cheap to see."""
         for at, watch in enumerate(self.watches):
+            if not whole and type(watch) in OTHERS:
+                break  # these come last
             now = watch.read()
             if now != self.seen[at]:
                 if now != self.base[at]:
@@ -187,7 +189,7 @@ class Manners:
             self.note("processes", phase, "it left a process behind: %s" % names)
 
     def _look_at_memory(self, job: dict[str, Any], result: dict[str, Any]) -> None:
-        before, self.peak = self.peak, peak_mib() or 0.0
+        before, self.peak = self.peak, _mib("VmHWM")
         grown = self.peak - before
         if grown > MEMORY_MIB:
             size = _size_mib(job, result)
@@ -218,8 +220,12 @@ class Manners:
 
 def counts() -> dict[str, int]:
     """Return how many threads and descriptors the process has, as far as the system tells."""
-    found = {"threads": threads(), "descriptors": descriptors()}
+    found = {"threads": figure("Threads"), "descriptors": descriptors()}
     return {name: count for name, count in found.items() if count is not None}
+
+
+def _mib(name: str) -> float:
+    return (figure(name) or 0) / 1024
 
 
 def _about(pid: int) -> tuple[str, str]:

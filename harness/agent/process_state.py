@@ -11,7 +11,6 @@ import contextlib
 import ctypes
 import os
 import platform
-import re
 import signal
 import sys
 from typing import Any
@@ -36,19 +35,13 @@ _ARM_TRAPS = {
     15: "denormal",
 }
 
-_STATUS = re.compile(
-    rb"VmHWM:\s*(\d+).*\nThreads:\s*(\d+).*\nSigBlk:\s*(\w+)\nSigIgn:\s*(\w+)\nSigCgt:\s*(\w+)", re.DOTALL
-)
-_ANONYMOUS = re.compile(rb"RssAnon:\s*(\d+)")
-
-_SETS = (3, 4, 5)
-"""Groups with the signals that are blocked, ignored and caught."""
-
 _MASKED = 0x1F
 """Windows: all exceptions are masked, but for that of denormals, which C knows nothing of."""
 
 _LAST_SIGNAL = 31
 """Those above are for real time; the C library uses some for its threads."""
+
+_ALL_SIGNALS = (1 << _LAST_SIGNAL) - 1
 
 _SIGACTION_BYTES = 256
 """More than ``struct sigaction`` has anywhere; it begins with the handler."""
@@ -147,6 +140,7 @@ class Signals:
         self.action = ctypes.CDLL(None).sigaction
         self.saved = self._actions()
         self.mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        self.lines, self.sets = b"", (0, 0, 0)
 
     def _actions(self) -> list[Any]:
         found = []
@@ -157,9 +151,14 @@ class Signals:
 
     def read(self) -> tuple[int, ...]:
         """Return the sets of signals as bits: blocked, ignored, caught; elsewhere than on Linux handlers."""
-        found = _status()
-        if found is not None:
-            return tuple(int(found[group], 16) & (1 << _LAST_SIGNAL) - 1 for group in _SETS)
+        status = _status()
+        if status:
+            start = status.find(b"SigBlk:")
+            lines = status[start : status.find(b"CapInh:", start)]
+            if lines != self.lines:  # hardly ever
+                blocked, ignored, caught = (int(word, 16) & _ALL_SIGNALS for word in lines.split()[1::2])
+                self.lines, self.sets = lines, (blocked, ignored, caught)
+            return self.sets
         handlers = [int.from_bytes(one.raw[:8], "little") for one in self._actions()]
         blocked = sum(1 << number - 1 for number in signal.pthread_sigmask(signal.SIG_BLOCK, ()))
         return (blocked, *handlers)
@@ -167,7 +166,7 @@ class Signals:
     def told(self, before: tuple[int, ...], now: tuple[int, ...]) -> str:
         """Return the difference in words."""
         words = []
-        if len(now) == len(_SETS):
+        if len(now) == len(self.sets):
             for what, old, new in zip(("blocked", "ignored", "has a handler for"), before, now):
                 words += ["%s %s" % (what, names) for names in [_signals(new & ~old)] if names]
             for what, old, new in zip(("unblocked", "no longer ignores", "has no handler for"), before, now):
@@ -331,6 +330,8 @@ class Limits:
 
     def __init__(self) -> None:
         self.limits = ProcessLimits()
+        if not self.limits.soft:
+            raise NotWatchedError("limits of the process")
 
     def read(self) -> str:
         """Return what is lower than at the start, in words."""
@@ -364,30 +365,18 @@ class FileMask:
         os.umask(before)
 
 
-WATCHES = (FloatControl, Signals, Locale, Directory, Variables, StandardStreams, FileMask, Limits)
-"""All watches of state."""
+CHEAP = (FloatControl, Signals, Locale, Directory, Variables)
+"""Watches that are read after each step: together some 10 microseconds."""
+
+OTHERS = (StandardStreams, FileMask, Limits)
+"""Those that are read after a cell's runs, and after its end."""
 
 
-def peak_mib() -> float | None:
-    """Return the most memory that the process ever held in MiB; None if the system does not tell."""
-    found = _status()
-    return None if found is None else int(found[1]) / 1024
-
-
-def own_mib() -> float | None:
-    """Return the memory that no file backs, in MiB, so without libraries; None if the system does not tell."""
-    if STATUS is None:
-        return None
-    with contextlib.suppress(OSError):
-        found = _ANONYMOUS.search(os.pread(STATUS, 8192, 0))
-        return None if found is None else int(found[1]) / 1024
-    return None
-
-
-def threads() -> int | None:
-    """Return how many threads the process has; None if the system does not tell."""
-    found = _status()
-    return None if found is None else int(found[2])
+def figure(name: str) -> int | None:
+    """Return a figure of ``/proc/self/status``, such as ``Threads``; memory in KiB. None elsewhere."""
+    status = _status()
+    start = status.find(b"\n%s:" % name.encode())
+    return int(status[start + len(name) + 2 :].split(None, 1)[0]) if start >= 0 else None
 
 
 def descriptors() -> int | None:
@@ -413,12 +402,14 @@ STATUS = _open("/proc/self/status")
 """Kept open, as it is read for each model."""
 
 
-def _status() -> re.Match[bytes] | None:
+def _status() -> bytes:
+    """Return what Linux tells about this process; empty elsewhere."""
     if STATUS is None:
-        return None
-    with contextlib.suppress(OSError):
-        return _STATUS.search(os.pread(STATUS, 8192, 0))
-    return None
+        return b""
+    try:
+        return os.pread(STATUS, 8192, 0)
+    except OSError:
+        return b""
 
 
 def _is_musl() -> bool:

@@ -198,7 +198,7 @@ def cell_leaks(record: Record) -> tuple[str, ...]:
         # A long series has only an even choice of its points.
         apart = (count - 1) / (mib.size - 1) if isinstance(count, int) and count > mib.size + 1 else 1.0
         mib = mib[mib.size // 4 :]
-        at = np.arange(mib.size) * apart
+        at = np.arange(mib.size, dtype=np.float64) * np.float64(apart)
         if slope_least(at, mib) > limit:
             growth = float(mib[-1] - mib[0]) / float(at[-1])
             found.append(f"about {growth:.3g} {what} in each {each}")

@@ -4,13 +4,21 @@ import random
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from harness.core.leak import LEAST_SESSIONS, WARM_UP, ResidentMemory, resident_memory
+from harness.core.leak import (
+    LEAST_SESSIONS,
+    WARM_UP,
+    ResidentMemory,
+    cell_leaks,
+    resident_memory,
+    slope_least,
+)
 from harness.core.record import SCHEMA, ProcessState, Record
 from harness.core.verdict import Family, Verdict
 
@@ -203,6 +211,65 @@ def test_a_leak_is_fast_has_lasted_and_has_come_to_something(
     found = resident_memory([r for pid in range(lives) for r in life(leaking(sessions, kib), pid)])
     assert growth(found) == pytest.approx(kib, abs=1)
     assert found.leaks is leaks
+
+
+def series(name: str, values: Iterable[float], count: int | None = None) -> Record:
+    """A cell of the scenario ``sessions`` with one series."""
+    (record,) = records([None])
+    points = tuple(values)
+    return msgspec.structs.replace(record, scenario={"count": count or len(points) + 1, name: points})
+
+
+@pytest.mark.parametrize(
+    ("name", "step", "told"),
+    [
+        ("rss_mib", 9.54, "about 9.54 MiB of host memory in each session"),
+        ("device_mib", 1.0, "about 1 MiB of device memory in each session"),
+        ("run_rss_mib", 0.5, "about 0.5 MiB of host memory in each run"),
+        ("threads", 1.0, "about 1 threads in each session"),
+        ("descriptors", 3.0, "about 3 descriptors in each session"),
+    ],
+)
+def test_twenty_sessions_of_one_model_show_a_leak(name: str, step: float, told: str) -> None:
+    assert cell_leaks(series(name, 80 + step * np.arange(19))) == (told,)
+    # What is made once, lost in the scatter, or too short, is none.
+    assert cell_leaks(series(name, [80.0] * 9 + [80 + 10 * step] * 10)) == ()
+    assert cell_leaks(series(name, 80 + 40 * step * np.random.default_rng(3).standard_normal(19))) == ()
+    assert cell_leaks(series(name, 80 + step * np.arange(9))) == ()
+
+
+def test_a_series_of_some_points_is_that_of_all_sessions() -> None:
+    (told,) = cell_leaks(series("rss_mib", 80 + 10.0 * np.arange(64), count=641))
+    assert told == "about 0.984 MiB of host memory in each session"
+
+
+def test_the_interval_of_a_slope_is_sens() -> None:
+    """Of five points all ten slopes lie inside the interval at 99 %, and so does 0; of eight, not."""
+    at = np.arange(8.0)
+    assert slope_least(at[:5], at[:5]) == 0.0
+    assert slope_least(at, 2 * at) == 2.0
+    assert slope_least(at, -2 * at) == -2.0
+    assert slope_least(at, np.array([0.0, 1, 0, 1, 0, 1, 0, 1])) == 0.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_has_a_slope_in_one_of_a_hundred_series(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    at = np.arange(15.0)
+    found = [slope_least(at, generator.standard_cauchy(15)) for _ in range(400)]
+    assert sum(slope != 0.0 for slope in found) <= 12
+
+
+def test_descriptors_and_threads_that_stay_are_a_leak() -> None:
+    def life_of(threads: Sequence[int]) -> list[Record]:
+        return records(
+            ProcessState(pid=7, session=at, rss_mib=80.0, threads=count, descriptors=14)
+            for at, count in enumerate(threads, start=1)
+        )
+
+    assert resident_memory(life_of(range(5, 45))).leaked == ("about 1 threads with each cell",)
+    assert resident_memory(life_of([5] * 20 + [21] * 20)).leaked == ()
+    assert resident_memory(life_of([5 + at // 15 for at in range(60)])).leaked == ()
 
 
 def test_the_leak_of_100_000_records_is_found() -> None:

@@ -19,8 +19,9 @@ import sys
 from pathlib import Path
 
 SOURCES = Path(__file__).with_name("native")
-COMPILER = shutil.which("gcc") or shutil.which("cc") if os.name == "posix" else None
+COMPILER = shutil.which("gcc") or shutil.which("cc")
 FLAGS = ("-std=c11", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-fexceptions", "-Wall", "-Wextra")
+"""``-fexceptions``: one fault throws through its C functions."""
 LIBRARIES = ("-lm", "-lpthread", "-ldl")
 
 

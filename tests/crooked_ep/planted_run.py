@@ -6,38 +6,70 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harness.catalog.option_points import OptionPoints
 from harness.cli.main import main
+from harness.core.leak import cell_leaks
 from harness.core.record import Record, decode_record
+from harness.core.run_info import RunInfo
+from harness.core.verdict import Family
+from harness.report.read import read_run
 from tests.crooked_ep.faults import faults
 from tests.crooked_ep.models import small_models, write_model
 
 PROVIDER = "CrookedExecutionProvider"
 LIMITS = {"register": 10.0, "create": 5.0, "run": 5.0, "teardown": 2.0}
 QUICK = {"register": 2.0, "create": 2.0, "run": 0.5, "teardown": 1.0}
-"""For faults that do not return: each waits for its limit, and one that stays busy for ten times as long."""
+"""For faults that do not return: each waits for its limit."""
+SESSIONS = 24
+"""Enough for a leak to be told."""
 
 
 class PlantedRun(NamedTuple):
-    """A finished run."""
+    """A finished run.
+
+    Attributes:
+        code: Its exit code.
+        info: Its ``run.json``.
+        records: Fault -> its cells; those without a fault as ``honest``.
+    """
 
     code: int
-    folder: Path
+    info: RunInfo
     records: dict[str, tuple[Record, ...]]
-    """Fault -> its cells; those without a fault as ``honest``."""
+
+    def told(self, fault: str) -> set[str]:
+        """Return what is told of a fault: verdicts of its cells, and marks beside them."""
+        records = self.records[fault]
+        points = OptionPoints()
+        for record in records:
+            points.add(record)
+        marks = {
+            "weak": any(record.weak_golden for record in records),
+            "manners": any(record.manners for record in records),
+            "leak": any(map(cell_leaks, records)),
+            "inert": any(points.silent(fault)),
+        }
+        return {str(record.verdict) for record in records} | {f"mark:{mark}" for mark in marks if marks[mark]}
+
+    def worst(self, fault: str) -> Record:
+        """Return the record that fails, if any: a fault may spoil one of several cells alone."""
+        records = self.records[fault]
+        failed = (record for record in records if record.verdict.family is Family.FAILED)
+        return next(failed, records[0])
 
 
 def run_planted(folder: Path, library: Path) -> PlantedRun:
     """Run every fault, and every model without one; the matrix is written into the folder."""
     models = small_models()
-    by_graph = [fault for fault in faults() if fault.chosen_by == "graph"]
-    for fault in by_graph:
-        write_model(folder / "values" / fault.name, models[fault.model], fault.name)
-    # Its constants differ from those of the session before.
-    write_model(
-        folder / "values" / "shared_constants" / "again", models["add_constant_again"], "shared_constants"
-    )
+    for fault in faults():
+        if fault.chosen_by == "graph":
+            write_model(folder / "values" / fault.name, models[fault.model], fault.name)
+    # Other constants than those of the session before.
+    again = folder / "values" / "shared_constants" / "again"
+    write_model(again, models["add_constant_again"], "shared_constants")
     write_model(folder / "ends" / "add", models["add"], "add")
-    write_model(folder / "precision" / "matmul", models["matmul"], "precision_ignored")
+    for name in ("matmul", "gemm", "add"):
+        write_model(folder / "precision" / name, models[name], name)
     matrix = folder / "matrix.toml"
     matrix.write_text("\n".join(_matrix_text(library)), encoding="utf-8")
     code = main(["run", str(matrix), "--out", str(folder / "run"), "--no-report"])
@@ -45,37 +77,35 @@ def run_planted(folder: Path, library: Path) -> PlantedRun:
     for line in (folder / "run" / "records.jsonl").read_bytes().splitlines():
         record = decode_record(line)
         records[_fault_of(record)].append(record)
-    return PlantedRun(code, folder / "run", {name: tuple(found) for name, found in records.items()})
+    info = read_run(folder / "run").info
+    return PlantedRun(code, info, {name: tuple(found) for name, found in records.items()})
 
 
 def _matrix_text(library: Path) -> Iterator[str]:
-    yield 'schema = 1\nmodels = { folders = ["values", "ends", "precision"] }'
-    by_option = [fault for fault in faults() if fault.chosen_by == "option"]
-    endless = [fault.name for fault in by_option if fault.action in {"hang", "spin"}]
+    yield f"""schema = 1
+models = {{ folders = ["values", "ends", "precision"] }}
+scenarios = {{ sessions = {{ count = {SESSIONS} }} }}"""
     yield from _target(library, "honest", "values")
     yield from _target(library, "by-graph", "values", options={"fault": "graph"})
-    yield from _target(
-        library,
-        "by-option",
-        "ends",
-        workers=2,
-        axes={"option.fault": [fault.name for fault in by_option if fault.name not in endless]},
-    )
-    yield from _target(
-        library, "endless", "ends", workers=2, timeouts_s=QUICK, axes={"option.fault": endless}
-    )
-    yield from _target(
-        library,
-        "precision_ignored",
-        "precision",
-        options={"fault": "precision_ignored"},
-        axes={"option.precision": ["fp32", "fp16"]},
-    )
+    chosen: dict[str, list[str]] = {"ends": [], "endless": [], "leaks": []}
     for fault in faults():
+        alone = {"timeouts_s": QUICK if fault.action == "hang" else LIMITS}
         if fault.chosen_by == "environment":
-            limits = QUICK if fault.action == "hang" else LIMITS
             variable = {"CROOKED_EP_FAULT": fault.name}
-            yield from _target(library, fault.name, "ends", env=variable, timeouts_s=limits)
+            yield from _target(library, fault.name, "ends", env=variable, **alone)
+        elif fault.told == "mark:inert":
+            axes = {"option.precision": ["fp32", "fp16"]}
+            yield from _target(library, fault.name, "precision", options={"fault": fault.name}, axes=axes)
+        elif fault.told == "unclean_exit":  # of a target
+            yield from _target(library, fault.name, "ends", options={"fault": fault.name}, **alone)
+        elif fault.chosen_by == "option":
+            endless = "endless" if fault.action in {"hang", "spin"} else "ends"
+            chosen["leaks" if fault.told == "mark:leak" else endless].append(fault.name)
+    for name, limits in (("ends", LIMITS), ("endless", QUICK)):
+        axes = {"option.fault": chosen[name]}
+        yield from _target(library, name, "ends", workers=2, timeouts_s=limits, axes=axes)
+    axes = {"option.fault": chosen["leaks"], "scenario": ["sessions"]}
+    yield from _target(library, "leaks", "ends", workers=2, axes=axes)
 
 
 def _target(library: Path, name: str, suite: str, **fields: Any) -> Iterator[str]:

@@ -22,6 +22,7 @@ MOST_FILES = {
     "Add a transformation of the reducer": 3,
     "Add a variation of a fault": 3,
     "Add a transformation that keeps the answer of a model": 3,
+    "Try a fault of an execution provider": 6,
     "Change how an agent starts": 2,
     "Change the agent protocol": 6,
     "Change a tolerance": 3,

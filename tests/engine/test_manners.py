@@ -29,7 +29,7 @@ BAD = {
     "overwrite_in_run": ("inputs", "run", "it wrote into the input x"),
     "gib_in_create": ("memory", "run", "its memory rose by 1."),
     "flood_in_create": ("printed", "run", "it printed "),
-    "limit_in_create": ("limits", "create", "it lowered the limit RLIMIT_FSIZE of its process"),
+    "limit_in_create": ("limits", "run", "it lowered the limit RLIMIT_FSIZE of its process"),
 }
 
 REPLACED = {"limit_in_create"}

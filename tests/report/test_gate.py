@@ -2,7 +2,8 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.core.record import Record
+from harness.core.manner import Manner
+from harness.core.record import ProcessState, Record
 from harness.core.verdict import Verdict
 from harness.report.diff import Diff, compare
 from harness.report.diff_text import gate_github, gate_lines
@@ -153,3 +154,26 @@ def test_nine_tenths_of_a_target_must_be_judged_again(
         record(name, verdict=Verdict.TIMEOUT if at < lost else Verdict.PASS) for at, name in enumerate(names)
     ]
     assert breached(judge(between(before, after), Limits(gone=lost), lambda _: "")) == judged
+
+
+def test_new_manners_and_leaks_fail_the_gate(record: MakeRecord, between: Between) -> None:
+    def state(session: int, *manners: Manner, mib: float = 80.0) -> ProcessState:
+        return ProcessState(pid=7, session=session, rss_mib=mib, manners=manners)
+
+    rounding = Manner(kind="fp_control", phase="run", text="it changed rounding from to nearest to up")
+    loaded = Manner(kind="environment", phase="register", text="it changed the environment: OMP_NUM_THREADS")
+    old = [record(f"m{at}", process=state(at + 1, *[loaded] * (at == 0))) for at in range(30)]
+    # The first cell of a process may be another one.
+    new = [
+        record(f"m{at}", process=state(at + 1, *[loaded] * (at == 3), mib=80 + 9.5 * at)) for at in range(29)
+    ]
+    new.append(record("m29", process=state(30, rounding, mib=400)))
+    diff = between(old, new)
+    judgement = strict(diff)
+    assert breached(judgement) == {"manners": 1, "leaks": 1}
+    text = "\n".join(gate_lines(diff, judgement))
+    assert "limits.manners: 1 cell, 0 allowed" in text
+    assert "m29[npu]: it changed rounding from to nearest to up (in run)" in " ".join(text.split())
+    assert "limits.leaks: 1 leak, 0 allowed" in text
+    assert judge(diff, Limits(manners=1, leaks=1), lambda _: "").passed
+    assert strict(between(new, new)).passed

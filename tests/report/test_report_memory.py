@@ -95,10 +95,8 @@ def test_the_page_names_the_targets_that_leak(life: Life, merged: Merged, site: 
     page = " ".join(site(report)["index.html"].split())
     assert '<a href="#memory"><strong>1 target leaks</strong></a>: bad.' in page
     assert '<strong class="badge bad">leaks: about 293 MiB in 1,000 sessions</strong>' in page
-    assert (
-        "more than 64 KiB each (512 where no process came beyond its warm-up), over at least 20 sessions, and more than 32 MiB"
-        in page
-    )
+    assert "more than 64 KiB each (512 where no process came beyond its warm-up)" in page
+    assert "over at least 20 sessions, and more than 32 MiB" in page
 
 
 def test_a_run_that_tells_of_no_process_has_no_such_part(

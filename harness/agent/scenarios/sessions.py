@@ -15,7 +15,7 @@ from harness.agent.device_memory import device_mib
 from harness.agent.difference import difference
 from harness.agent.job_run import JobRun
 from harness.agent.plain import conclude
-from harness.agent.process_state import descriptors, threads
+from harness.agent.process_state import descriptors, figure
 from harness.agent.system import elapsed_ms, resident_mib
 from harness.agent.wire import to_feed
 
@@ -47,9 +47,10 @@ def play(job_run: JobRun) -> None:
             stats.close_ms.append(elapsed_ms(started))
             stats.resident_mib.append(resident_mib())
             stats.device_mib.append(device_mib())
-            stats.threads.append(threads())
+            stats.threads.append(figure("Threads"))
             stats.descriptors.append(descriptors())
-        _run_on(job_run, len(stats.create_ms), stats)
+        if not over:
+            _run_on(job_run, len(stats.create_ms), stats)
     finally:
         job_run.facts.update(stats.facts())
     job_run.result["timings_ms"]["create"] = stats.create_ms[0]

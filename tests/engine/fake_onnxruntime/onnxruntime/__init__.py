@@ -406,6 +406,10 @@ def overwrite() -> None:
     ctypes.memset(x.ctypes.data, 0, x.nbytes)
 
 
+def take_gib() -> None:
+    np.ones(1300 << 20, np.uint8)
+
+
 ACTIONS: dict[str, Callable[[], None]] = {
     "roundup": round_up,
     "locale": lambda: ctypes.CDLL(None).setlocale(6, b"C"),
@@ -416,7 +420,7 @@ ACTIONS: dict[str, Callable[[], None]] = {
     "scribble": lambda: Path("compiled.bin").touch(),
     "outlaw": leave_outlaw,
     "overwrite": overwrite,
-    "gib": lambda: np.ones(1300 << 20, np.uint8),
+    "gib": take_gib,
     "segv": segfault,
     "abort": os.abort,
     "exit3": lambda: os._exit(3),
