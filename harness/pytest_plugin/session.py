@@ -3,6 +3,7 @@
 import contextlib
 import traceback
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -57,7 +58,8 @@ class EngineRun:
         self._engine = Engine(
             plan, suites, processes, durations.known_ms(), measures=measures, gives_outputs=gives_outputs
         )
-        self._batches = self._engine.batches()
+        self._arrived: deque[Event] = deque()
+        """Events that have left the engine. Each stays until it is consumed, whatever is raised meanwhile."""
         self._settle = settle
         self._known: set[str] = set()
         """Cells that are queued, or whose result is not taken yet."""
@@ -84,18 +86,28 @@ class EngineRun:
         while cell_id not in self._finished:
             if cell_id in self._not_run:
                 pytest.fail(f"not_run: {self._not_run[cell_id]}", pytrace=False)
-            for event in self._next_batch():
-                self._consume(event)
+            if not self._arrived:
+                self._arrived += self._next_batch()
+            self._consume_arrived()
         self._known.discard(cell_id)
         return self._finished.pop(cell_id)
 
     def _next_batch(self) -> list[Event]:
+        """Wait for the next events. What another plugin raises meanwhile, such as a timeout, goes through."""
         try:
-            return next(self._batches)
-        except (Exception, UncontainedError) as error:  # noqa: BLE001 - no cell caused it
+            # A new iterator each time: an exception during the wait ends the one that it goes through.
+            return next(self._engine.batches())
+        except (Exception, UncontainedError) as error:
+            if error is not self._engine.failure:
+                raise
             # No more results will come: each further item would fail with the same traceback.
             trace = "".join(traceback.format_exception(error))
             pytest.exit(f"the engine failed, a fault of ep-harness:\n{trace}", pytest.ExitCode.INTERNAL_ERROR)
+
+    def _consume_arrived(self) -> None:
+        while self._arrived:
+            self._consume(self._arrived[0])
+            self._arrived.popleft()
 
     def _consume(self, event: Event) -> None:
         if isinstance(event, Finished):
@@ -136,14 +148,12 @@ class EngineRun:
     def close(self) -> "News":
         """Kill every process of the engine, and return what is new since the last call."""
         self._engine.close()
-        known: list[Event] = []
         with contextlib.suppress(
             Exception, UncontainedError
         ):  # the failure of the engine is already reported
-            for batch in self._engine.batches():  # Ctrl-C may have ended the former iterator
-                known += batch
-        for event in known:
-            self._consume(event)
+            for batch in self._engine.batches():
+                self._arrived += batch
+        self._consume_arrived()
         return self.take_news()
 
 
