@@ -136,8 +136,8 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
         measures: Cells of both runs whose ``model``, ``golden`` or ``policy`` is another one, whatever their
             verdicts; a part without such cells is left out.
         latency: What became of the latencies; null without any on like machines.
-        unclean_exits: Target -> how its process died or hung when it was asked to end, where the new matrix does
-            not expect that, and none did so in the old run.
+        unclean_exits: Target -> how its process died or hung when it was asked to end, where the new matrix
+            does not expect that, and none did so in the old run.
         untried: Target -> its skipped or missing cells in the new run, and all of its cells there, if these
             are more than a tenth: the rest says little about the target.
     """
