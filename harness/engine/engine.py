@@ -208,6 +208,11 @@ class Engine:
         if self._end.error is not None:
             raise self._end.error
 
+    @property
+    def failure(self) -> BaseException | None:
+        """What broke the engine itself, once ``batches`` has raised it."""
+        return self._end.error if self._end else None
+
     def _gather(self) -> None:
         """Wait for the next event, and take what waits. Events that Ctrl-C interrupts come the next time."""
         most_bytes = self._taken_bytes + MOST_UNTAKEN_BYTES

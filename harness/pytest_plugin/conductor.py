@@ -14,7 +14,7 @@ from harness.core.collector import without_collector
 from harness.engine.prestarted import target_tables
 from harness.pytest_plugin.brief import Brevity
 from harness.pytest_plugin.items import CellItem
-from harness.pytest_plugin.ledger import Ledger, enclose
+from harness.pytest_plugin.ledger import Ledger, enclose, mark_ended_early
 from harness.pytest_plugin.scheduler import SHARE, TOGETHER, Shares, share
 from harness.pytest_plugin.session import Matrices, matrices_of
 
@@ -142,6 +142,8 @@ class Conductor:
 
     def _complete(self, item: CellItem, report: pytest.TestReport) -> None:
         if item.finished is None:
+            if report.failed and not item.has_failed:
+                mark_ended_early(report)
             return
         record = item.finished.record
         if record.timings_ms:

@@ -22,6 +22,8 @@ from harness.run.tally import Tally
 
 _ATTRIBUTE = "ep_harness"
 
+_EARLY = "ep_harness_early"
+
 
 class _Enclosure(msgspec.Struct, frozen=True):
     """A matrix file, and all records that are new when a report is made: one write serves many of them."""
@@ -37,6 +39,11 @@ def enclose(report: pytest.TestReport, matrix: Path, news: News, *, travels: boo
         setattr(report, _ATTRIBUTE, msgspec.json.encode(enclosure).decode() if travels else enclosure)
 
 
+def mark_ended_early(report: pytest.TestReport) -> None:
+    """Mark the report of an item that something, such as a timeout of pytest, ended while it waited."""
+    setattr(report, _EARLY, True)
+
+
 class _MatrixRun:
     """The run of one matrix. ``benchmark`` gets each record with a latency; ``whole``: it has all cells."""
 
@@ -46,6 +53,8 @@ class _MatrixRun:
         self.tally = Tally(plan)
         self.durations = Durations(Path(plan.matrix.path))
         self.folder = None if out is None else RunFolder.create(out, plan)
+        self.ended_early = 0
+        """Items that failed before their cells had a record; the table has those that came later."""
         self.timed = sum(plan.latency(cell) is not None for cell in plan.cells)
         self._benchmark = benchmark
         self._whole = whole
@@ -125,6 +134,10 @@ class Ledger:
         if enclosed is not None:
             enclosure = _DECODER.decode(enclosed) if isinstance(enclosed, str) else enclosed
             _or_stop(lambda: self._runs[enclosure.matrix].add(enclosure.news))
+        # A plugin that repeats the test has changed the outcome by now.
+        if report.__dict__.pop(_EARLY, False) and report.failed:
+            path = self._by_head[report.nodeid.partition("::")[0]]
+            self._runs[str(path)].ended_early += 1
 
     @pytest.hookimpl(trylast=True, specname="pytest_runtest_logreport")
     def forget(self, report: pytest.TestReport) -> None:
@@ -168,7 +181,9 @@ class Ledger:
                     terminalreporter.write_line(line)
                 reason = why_not_measured(self._config) if run.timed else ""
                 silent = run.without_evidence
+                early = run.ended_early
                 for label, value in (
+                    ("ended early", f"{early:,} failed before the record came" if early else ""),
                     ("no evidence", no_evidence(silent) if silent else ""),
                     ("latency was not measured", reason),
                     ("records", "" if run.folder is None else str(run.folder.path)),

@@ -58,14 +58,19 @@ class Likeness:
     def __init__(self, old: MergedRun, new: MergedRun) -> None:
         self._comparable: dict[str, bool] = {}
         self._words: dict[str, tuple[str, ...]] = {}
+        self._runs = old, new
         self._environments = tuple({e.target: e.fingerprint for e in run.environments} for run in (old, new))
         self._settings = tuple(target_settings(run.matrix) for run in (old, new))
 
     def comparable(self, target: str) -> bool:
         """Return whether latencies of a target can be compared: like machines, devices and threads."""
         if target not in self._comparable:
-            old, new = (sides.get(target) for sides in self._environments)
-            self._comparable[target] = old is not None and new is not None and not unlike(old, new)
+            old, new = (
+                [each.fingerprint for each in run.environments if each.target == target] for run in self._runs
+            )
+            # A side may be several runs, and one of them on another machine.
+            alike = all(not unlike(one, other) for one in old for other in new)
+            self._comparable[target] = bool(old and new) and alike
         return self._comparable[target]
 
     def unlike_targets(self) -> tuple[Unlike, ...]:

@@ -9,21 +9,25 @@ from harness.core.record import Record
 _WORDS_CHARS = 300
 
 
-def new_manners(old: Iterable[Record], new: Iterable[Record]) -> tuple[str, ...]:
-    """Return the cells with a manner of a kind that they had not before, each as ``cell: words``."""
+def new_manners(old: Iterable[Record], new: Iterable[Record]) -> dict[str, tuple[str, ...]]:
+    """Return target -> cells with a manner of a kind that they had not before, each as ``cell: words``."""
     known = {key for record in old for key, _ in _manners(record)}
     found: dict[str, list[str]] = {}
     for record in new:
-        for key, words in _manners(record):
-            if key not in known:
-                found.setdefault(record.cell, []).append(words)
-    return tuple(f"{cell}: {one_line('; '.join(words), _WORDS_CHARS)}" for cell, words in found.items())
+        words = "; ".join(words for key, words in _manners(record) if key not in known)
+        if words:
+            found.setdefault(record.target, []).append(f"{record.cell}: {one_line(words, _WORDS_CHARS)}")
+    return {target: tuple(cells) for target, cells in found.items()}
 
 
-def new_leaks(old: Iterable[Record], new: Iterable[Record]) -> tuple[str, ...]:
-    """Return the targets, and the cells of the scenario ``sessions``, that leak and did not before."""
+def new_leaks(old: Iterable[Record], new: Iterable[Record]) -> dict[str, tuple[str, ...]]:
+    """Return target -> what leaks and did not before: itself, and its cells of the scenario ``sessions``."""
     before, after = _leaks(old), _leaks(new)
-    return tuple(f"{where}: {'; '.join(what)}" for where, what in after.items() if where not in before)
+    found: dict[str, list[str]] = {}
+    for (target, where), what in after.items():
+        if (target, where) not in before:
+            found.setdefault(target, []).append(f"{where}: {'; '.join(what)}")
+    return {target: tuple(leaks) for target, leaks in found.items()}
 
 
 def _manners(record: Record) -> list[tuple[tuple[str, str], str]]:
@@ -34,14 +38,15 @@ def _manners(record: Record) -> list[tuple[tuple[str, str], str]]:
     ]
 
 
-def _leaks(records: Iterable[Record]) -> dict[str, tuple[str, ...]]:
+def _leaks(records: Iterable[Record]) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return target, and target or cell -> what leaks."""
     lives: dict[str, Lives] = {}
-    found: dict[str, tuple[str, ...]] = {}
+    found: dict[tuple[str, str], tuple[str, ...]] = {}
     for record in records:
         lives.setdefault(record.target, Lives()).add(record.process)
         if leaks := cell_leaks(record):
-            found[record.cell] = leaks
+            found[record.target, record.cell] = leaks
     for target, life in lives.items():
         if leaks := life.memory().leaked:
-            found[target] = leaks
+            found[target, target] = leaks
     return found
