@@ -140,7 +140,7 @@ class Manners:
         self.look("teardown")
         self._look_at_files("teardown")
         self._look_at_children("teardown")
-        self._look_at_memory(job, result)
+        self._look_at_memory(job, result)  # both take what the look has read
         self._look_at_counts()
         sick = self._restore() if any(now != old for now, old in zip(self.seen, self.base)) else ""
         found, self.found = self.found, []
@@ -189,7 +189,7 @@ class Manners:
             self.note("processes", phase, "it left a process behind: %s" % names)
 
     def _look_at_memory(self, job: dict[str, Any], result: dict[str, Any]) -> None:
-        before, self.peak = self.peak, _mib("VmHWM")
+        before, self.peak = self.peak, _mib("VmHWM", again=False)
         grown = self.peak - before
         if grown > MEMORY_MIB:
             size = _size_mib(job, result)
@@ -198,7 +198,7 @@ class Manners:
                 self.note("memory", "run", text % (grown / 1024, size))
 
     def _look_at_counts(self) -> None:
-        now = counts()
+        now = counts(again=False)
         for name, count in now.items():
             more = count - self.counts.get(name, count)
             self.rows[name] = self.rows.get(name, 0) + 1 if more > 0 else 0
@@ -218,14 +218,14 @@ class Manners:
                     os.kill(pid, signal.SIGKILL)
 
 
-def counts() -> dict[str, int]:
+def counts(*, again: bool = True) -> dict[str, int]:
     """Return how many threads and descriptors the process has, as far as the system tells."""
-    found = {"threads": figure("Threads"), "descriptors": descriptors()}
+    found = {"threads": figure("Threads", again=again), "descriptors": descriptors()}
     return {name: count for name, count in found.items() if count is not None}
 
 
-def _mib(name: str) -> float:
-    return (figure(name) or 0) / 1024
+def _mib(name: str, *, again: bool = True) -> float:
+    return (figure(name, again=again) or 0) / 1024
 
 
 def _about(pid: int) -> tuple[str, str]:

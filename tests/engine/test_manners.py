@@ -23,7 +23,7 @@ BAD = {
         "it changed the environment: OMP_NUM_THREADS, PYTHONDONTWRITEBYTECODE",
     ),
     "redirect_in_run": ("descriptors", "run", "it closed descriptor 0, redirected descriptor 2"),
-    "handle_in_create": ("signals", "create", "the process blocked SIGUSR1, ignored SIGTERM"),
+    "handle_in_create": ("signals", "run", "the process blocked SIGUSR1, ignored SIGTERM"),
     "scribble_in_run": ("files", "teardown", "it wrote into the working directory: compiled.bin"),
     "outlaw_in_run": ("processes", "teardown", "it left a process behind: sleep"),
     "overwrite_in_run": ("inputs", "run", "it wrote into the input x"),
