@@ -387,10 +387,13 @@ class FileMask:
 
 
 CHEAP = (FloatControl, Locale, Directory, Variables)
-"""Watches that are read after each step: together some 3 microseconds."""
+"""Watches that are read after each step of a cell."""
 
-OTHERS = (Signals, StandardStreams, FileMask, Limits)
-"""Those that are read after a cell's runs, and after its end."""
+OTHERS = (StandardStreams, FileMask)
+"""Those that are read after its runs."""
+
+DEAR = (Signals, Limits)
+"""Those that take as long as all others together."""
 
 
 def figure(name: str, *, again: bool = True) -> int | None:
