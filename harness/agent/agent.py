@@ -190,9 +190,7 @@ def _serve(
         "rss_mib": resident_mib(),
     }
     found, stays = manners.close(job, result)
-    if found:
-        after["manners"] = found
-    after.update(manners.counts)
+    after.update(found)
     failed = result["status"] == "error" or "other_error" in result
     sick = stays or (target.sickness() if failed else "")
     if sick:

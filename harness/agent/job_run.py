@@ -83,7 +83,7 @@ class JobRun:
         self.judge(self.open(self.profile))
         self.result["timings_ms"]["create"] = elapsed_ms(started)
         if self.manners is not None:
-            self.manners.look("create", whole=False)
+            self.manners.look("create", cheap=True)
         self.result["providers"] = sendable(self.session.get_providers())
         self.result["names"] = sendable(self.runner.names)
 

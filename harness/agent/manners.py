@@ -13,7 +13,7 @@ import signal
 from typing import Any
 
 from harness.agent.orphans import OWNER
-from harness.agent.process_state import CHEAP, OTHERS, NotWatchedError, descriptors, figure
+from harness.agent.process_state import CHEAP, DEAR, OTHERS, NotWatchedError, descriptors, figure
 from harness.agent.text import clean
 
 PRINTED_MIB = 1.0
@@ -32,6 +32,12 @@ it is needed first, makes no such row: of OpenVINO, QNN and WebGPU none has two 
 DESCRIPTORS = 16
 """Descriptors that one cell may leave after its session. WebGPU leaves up to 4, once."""
 
+CLOSE_CELLS = 16
+"""Cells of a process that are watched with all that there is; so are all once one had a manner."""
+
+EVERY = 8
+"""Later only each so-manieth is: a dear look takes longer than a small model."""
+
 SHOWN = 3
 """Files and processes that are named."""
 
@@ -43,6 +49,9 @@ _OWN_FILES = re.compile(
 _KEPT = ("signals", "environment")
 """What a library has changed while it was loaded, and may need: it is told, and stays."""
 
+_SEEN_LATE = ("signals", "limits", "files", "processes")
+"""Kinds that are not looked for in every cell."""
+
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of Linux
 
 
@@ -53,7 +62,7 @@ class Manners:
         self.watches: list[Any] = []
         self.not_watched: list[str] = []
         """What this system does not tell, for the fingerprint."""
-        for watch in (*CHEAP, *OTHERS):
+        for watch in (*CHEAP, *OTHERS, *DEAR):
             try:
                 self.watches.append(watch())
             except (NotWatchedError, OSError, AttributeError) as error:
@@ -71,6 +80,13 @@ class Manners:
         self.children = self._children()
         self.found: list[tuple[str, str, str]] = []
         """``(kind, phase, text)`` of what the present model has changed; each kind once."""
+        self.most_kib = _most_kib()
+        self.cells = 0
+        self.unseen = 0
+        """Cells since the last one that was watched with all that there is."""
+        self.is_dear = True
+        """Whether the present cell is."""
+        self.has_some = False
         self.peak = _mib("VmHWM")
         self.own_mib = _mib("RssAnon")
         self.counts = counts()
@@ -108,14 +124,15 @@ class Manners:
                 watch.rebase()
         self.base = [watch.read() for watch in self.watches]
         self.seen = list(self.base)
-        self.peak = _mib("VmHWM")
+        self.peak, self.most_kib = _mib("VmHWM"), _most_kib()
         self.counts = counts()
 
-    def look(self, phase: str, *, whole: bool = True) -> None:
-        """Note what has changed since the last look; without ``whole`` only what is cheap to see."""
+    def look(self, phase: str, *, cheap: bool = False) -> None:
+        """Note what has changed since the last look, as far as this cell is watched; or the cheap part."""
         for at, watch in enumerate(self.watches):
-            if not whole and type(watch) in OTHERS:
-                break  # these come last
+            # The dearest come last.
+            if (cheap and type(watch) not in CHEAP) or (not self.is_dear and type(watch) in DEAR):
+                break
             now = watch.read()
             if now != self.seen[at]:
                 if now != self.base[at]:
@@ -124,6 +141,9 @@ class Manners:
 
     def note(self, kind: str, phase: str, text: str) -> None:
         """Note one finding, unless the model has one of this kind."""
+        self.has_some = True
+        if self.unseen and kind in _SEEN_LATE:
+            text += ", in this cell or one of the %d before it" % self.unseen
         if all(known != kind for known, _, _ in self.found):
             self.found.append((kind, phase, clean(text, limit=300)))
 
@@ -132,19 +152,29 @@ class Manners:
         if nbytes > PRINTED_MIB * (1 << 20):
             self.note("printed", "run", "it printed %.1f MiB" % (nbytes / (1 << 20)))
 
-    def close(self, job: dict[str, Any], result: dict[str, Any]) -> tuple[list[tuple[str, str, str]], str]:
-        """Return what the model has changed, and what of it could not be put back: empty if all was.
+    def close(self, job: dict[str, Any], result: dict[str, Any]) -> tuple[dict[str, Any], str]:
+        """Return what the message about the end of a cell has, and what could not be put back.
 
-        Its session is closed.
+        Its session is closed. The first is what the model has changed, and threads and descriptors if they
+        were counted; the second is empty if all was put back.
         """
-        self.look("teardown")
-        self._look_at_files("teardown")
-        self._look_at_children("teardown")
+        self.look("teardown", cheap=not self.is_dear)
         self._look_at_memory(job, result)
-        self._look_at_counts()
+        told: dict[str, Any] = {}
+        risen = False
+        if self.is_dear:
+            self._look_at_files("teardown")
+            self._look_at_children("teardown")
+            risen = self._look_at_counts()
+            told.update(self.counts)
         sick = self._restore() if any(now != old for now, old in zip(self.seen, self.base)) else ""
-        found, self.found = self.found, []
-        return found, sick
+        if self.found:
+            told["manners"], self.found = self.found, []
+        self.unseen = 0 if self.is_dear else self.unseen + 1
+        self.cells += 1
+        watched = self.cells < CLOSE_CELLS or self.has_some or risen
+        self.is_dear = watched or self.unseen >= EVERY - 1
+        return told, sick
 
     def _restore(self, but: tuple[str, ...] = ()) -> str:
         """Put back what has changed; return in words what stays so."""
@@ -189,6 +219,10 @@ class Manners:
             self.note("processes", phase, "it left a process behind: %s" % names)
 
     def _look_at_memory(self, job: dict[str, Any], result: dict[str, Any]) -> None:
+        most = _most_kib()  # what the harness held before it started this process counts, too
+        if most == self.most_kib:
+            return
+        self.most_kib = most
         before, self.peak = self.peak, _mib("VmHWM")
         grown = self.peak - before
         if grown > MEMORY_MIB:
@@ -197,15 +231,20 @@ class Manners:
                 text = "its memory rose by %.1f GiB at its peak; the model and its values have %.1f MiB"
                 self.note("memory", "run", text % (grown / 1024, size))
 
-    def _look_at_counts(self) -> None:
-        now = counts()
+    def _look_at_counts(self) -> bool:
+        """Return whether there are more than before; only cells in a row show what each leaves."""
+        now = counts(again=False)
+        risen = False
         for name, count in now.items():
             more = count - self.counts.get(name, count)
-            self.rows[name] = self.rows.get(name, 0) + 1 if more > 0 else 0
-            if self.rows[name] >= STREAK or (name == "descriptors" and more >= DESCRIPTORS):
+            risen |= more > 0
+            self.rows[name] = self.rows.get(name, 0) + 1 if more > 0 and not self.unseen else 0
+            many = name == "descriptors" and more >= DESCRIPTORS and not self.unseen
+            if self.rows[name] >= STREAK or many:
                 told = "after its session there were %d %s, %d more than before it" % (count, name, more)
                 self.note("leftovers", "teardown", told)
         self.counts = now
+        return risen
 
     def end_children(self) -> None:
         """Kill what the provider has left that has got rid of the variable by which the harness finds it."""
@@ -218,14 +257,23 @@ class Manners:
                     os.kill(pid, signal.SIGKILL)
 
 
-def counts() -> dict[str, int]:
+def counts(*, again: bool = True) -> dict[str, int]:
     """Return how many threads and descriptors the process has, as far as the system tells."""
-    found = {"threads": figure("Threads"), "descriptors": descriptors()}
+    found = {"threads": figure("Threads", again=again), "descriptors": descriptors()}
     return {name: count for name, count in found.items() if count is not None}
 
 
-def _mib(name: str) -> float:
-    return (figure(name) or 0) / 1024
+def _most_kib() -> int:
+    """Return a number that rises with the peak of memory, in a microsecond; 0 if the system has none."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def _mib(name: str, *, again: bool = True) -> float:
+    return (figure(name, again=again) or 0) / 1024
 
 
 def _about(pid: int) -> tuple[str, str]:

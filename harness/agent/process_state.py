@@ -47,6 +47,27 @@ _SIGACTION_BYTES = 256
 """More than ``struct sigaction`` has anywhere; it begins with the handler."""
 
 
+class _Status:
+    """What Linux tells about this process; empty elsewhere. The file stays open, read for each model."""
+
+    def __init__(self) -> None:
+        self.latest = b""
+        try:
+            self.file: int | None = os.open("/proc/self/status", os.O_RDONLY)
+        except OSError:
+            self.file = None
+
+    def read(self) -> bytes:
+        """Return the text as it is now."""
+        if self.file is not None:
+            with contextlib.suppress(OSError):
+                self.latest = os.pread(self.file, 8192, 0)
+        return self.latest
+
+
+STATUS = _Status()
+
+
 class NotWatchedError(Exception):
     """This system does not tell; the text says what."""
 
@@ -151,7 +172,7 @@ class Signals:
 
     def read(self) -> tuple[int, ...]:
         """Return the sets of signals as bits: blocked, ignored, caught; elsewhere than on Linux handlers."""
-        status = _status()
+        status = STATUS.read()
         if status:
             start = status.find(b"SigBlk:")
             lines = status[start : status.find(b"CapInh:", start)]
@@ -365,16 +386,22 @@ class FileMask:
         os.umask(before)
 
 
-CHEAP = (FloatControl, Signals, Locale, Directory, Variables)
-"""Watches that are read after each step: together some 10 microseconds."""
+CHEAP = (FloatControl, Locale, Directory, Variables)
+"""Watches that are read after each step of a cell."""
 
-OTHERS = (StandardStreams, FileMask, Limits)
-"""Those that are read after a cell's runs, and after its end."""
+OTHERS = (StandardStreams, FileMask)
+"""Those that are read after its runs."""
+
+DEAR = (Signals, Limits)
+"""Those that take as long as all others together."""
 
 
-def figure(name: str) -> int | None:
-    """Return a figure of ``/proc/self/status``, such as ``Threads``; memory in KiB. None elsewhere."""
-    status = _status()
+def figure(name: str, *, again: bool = True) -> int | None:
+    """Return a figure of ``/proc/self/status``, such as ``Threads``; memory in KiB. None elsewhere.
+
+    Without ``again`` it is that of the latest reading, which costs nothing.
+    """
+    status = STATUS.read() if again else STATUS.latest
     start = status.find(b"\n%s:" % name.encode())
     return int(status[start + len(name) + 2 :].split(None, 1)[0]) if start >= 0 else None
 
@@ -389,27 +416,6 @@ def descriptors() -> int | None:
         return len(os.listdir("/proc/self/fd" if sys.platform == "linux" else "/dev/fd")) - 1
     except OSError:
         return None
-
-
-def _open(path: str) -> int | None:
-    try:
-        return os.open(path, os.O_RDONLY)
-    except OSError:  # no Linux
-        return None
-
-
-STATUS = _open("/proc/self/status")
-"""Kept open, as it is read for each model."""
-
-
-def _status() -> bytes:
-    """Return what Linux tells about this process; empty elsewhere."""
-    if STATUS is None:
-        return b""
-    try:
-        return os.pread(STATUS, 8192, 0)
-    except OSError:
-        return b""
 
 
 def _is_musl() -> bool:

@@ -115,3 +115,33 @@ later = read.figure("Threads"), read.descriptors(), read.figure("VmHWM") / 1024,
     assert grown[:2] == [1, 1]
     assert 60 < grown[2] < 100
     assert 60 < grown[3] < 100
+
+
+@linux
+def test_a_process_of_many_cells_is_watched_now_and_then(look: Callable[..., list[object]]) -> None:
+    change = """
+from harness.agent.manners import Manners
+manners = Manners()
+manners.settle()
+seen = []
+for cell in range(60):
+    if cell in (5, 6, 40):
+        open("file-of-%d.bin" % cell, "w").close()
+    if cell == 20:
+        manners.has_some = False  # as if nothing had been found yet
+    dear = manners.is_dear
+    told, sick = manners.close({}, {})
+    assert not sick
+    assert ("threads" in told) is dear
+    seen += [[cell, text] for _, _, text in told.get("manners", ())]
+    if cell == 30:
+        assert not dear
+"""
+    _, _, seen = look("Directory", change, "seen")
+    written = "it wrote into the working directory: file-of-%d.bin"
+    assert isinstance(seen, list)
+    assert seen[:2] == [[5, written % 5], [6, written % 6]]
+    ((cell, text),) = seen[2:]
+    assert 40 <= cell < 48
+    assert text.startswith(written % 40)
+    assert ("in this cell or one of the 7 before it" in text) is True

@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,7 +24,7 @@ BAD = {
         "it changed the environment: OMP_NUM_THREADS, PYTHONDONTWRITEBYTECODE",
     ),
     "redirect_in_run": ("descriptors", "run", "it closed descriptor 0, redirected descriptor 2"),
-    "handle_in_create": ("signals", "create", "the process blocked SIGUSR1, ignored SIGTERM"),
+    "handle_in_create": ("signals", "run", "the process blocked SIGUSR1, ignored SIGTERM"),
     "scribble_in_run": ("files", "teardown", "it wrote into the working directory: compiled.bin"),
     "outlaw_in_run": ("processes", "teardown", "it left a process behind: sleep"),
     "overwrite_in_run": ("inputs", "run", "it wrote into the input x"),
@@ -51,11 +52,17 @@ def cells(
     target = {"name": "ep", "provider": "CUDAExecutionProvider", "env": env}
     matrix = {"models": {"folders": ["models"]}, "target": [target]}
     finished = [event for event in run_matrix(home, matrix) if isinstance(event, Finished)]
-    pid = int((home / "marker.outlaw").read_text(encoding="utf-8"))
-    with contextlib.suppress(FileNotFoundError):  # a zombie may wait for whoever adopted it
-        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
-        assert state == "Z"
+    wait_for_end(int((home / "marker.outlaw").read_text(encoding="utf-8")))
     return {event.record.model.removesuffix(".onnx"): event for event in finished}
+
+
+def wait_for_end(pid: int) -> None:
+    """Wait until a process has ended, as it does soon after the agent that it came from."""
+    deadline = time.monotonic() + 60
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        while Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z":
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
 
 
 @pytest.mark.parametrize("fault", BAD)
