@@ -44,8 +44,12 @@ USUAL = 0.03
 _PRIOR_RUNS = 10
 """Degrees of freedom that ``USUAL`` counts for, and that the other cells count for in each cell."""
 
-_LEVEL = 0.01
-"""Greatest p-value of a cell that is slower: of equal cells no larger part is."""
+_LEVEL = 0.0075
+"""Greatest p-value of a cell that is slower. Of equal cells at most one in a hundred is to be; a quarter of
+that is kept back, because the variance is an estimate."""
+
+_OUTSIDE = 0.01
+"""Part of the intervals that do not have the ratio."""
 
 _FALSE = 0.05
 """Part of the cells told as slower that may be equal ones, on average."""
@@ -103,6 +107,7 @@ class _Evidence(msgspec.Struct, frozen=True):
 
     Attributes:
         change: Logarithm of the ratio after to before, shape ``(Q,)``.
+        nights: Deviations of the runs before from their mean, shape ``(runs, Q)``.
         squares: Sum of squares of the deviations from run to run, shape ``(Q,)``.
         degrees: Its degrees of freedom.
         within: Variance of a logarithm within a process, before and after, shape ``(2, Q)``.
@@ -110,6 +115,7 @@ class _Evidence(msgspec.Struct, frozen=True):
     """
 
     change: Floats
+    nights: Floats
     squares: Floats
     degrees: int
     within: Floats
@@ -285,6 +291,7 @@ def _evidence(before: Sequence[Latency], after: Sequence[Latency]) -> _Evidence:
     deviations = [side - side.mean(axis=0) for side in points]
     return _Evidence(
         change=points[1].mean(axis=0) - points[0].mean(axis=0),
+        nights=deviations[0],
         squares=sum((np.square(each).sum(axis=0) for each in deviations), np.zeros(len(_QUANTILES))),
         degrees=len(before) + len(after) - 2,
         within=np.array([side.mean(axis=0) for side in within]),
@@ -299,14 +306,32 @@ def _tests(cells: Sequence[_Evidence]) -> list[_Tested]:
     between = [one.squares - one.degrees * one.mean_within for one in cells]
     total = np.sum(between, axis=0)
     degrees = sum(one.degrees for one in cells)
+    counts = _independence(cells)
     return [
         _tested(
             one,
-            (_PRIOR_RUNS * USUAL**2 + total - own) / (_PRIOR_RUNS + degrees - one.degrees),
+            (_PRIOR_RUNS * USUAL**2 + counts * (total - own))
+            / (_PRIOR_RUNS + counts * (degrees - one.degrees)),
             min(_LEVEL, _FALSE / len(cells)),
         )
         for one, own in zip(cells, between, strict=True)
     ]
+
+
+def _independence(cells: Sequence[_Evidence]) -> float:
+    """Return how much the other cells tell of a cell's nights: 1 if each has its own, 0 if all move together.
+
+    Of independent cells the mean over all varies by a part of what each does; of cells that move together, by
+    as much. The first are as many observations of a night as there are cells, the others are one.
+    """
+    usual = statistics.mode(len(one.nights) for one in cells)
+    nights = np.array([one.nights for one in cells if len(one.nights) == usual])
+    count = len(nights)
+    of_mean = float(count * np.square(nights.mean(axis=0)).sum())
+    if count == 1 or not of_mean:
+        return 1.0
+    independent = float(np.square(nights).sum()) / of_mean
+    return (min(max(independent, 1.0), count) - 1) / (count - 1)
 
 
 def _tested(one: _Evidence, usual: Floats, level_alone: float) -> _Tested:
@@ -330,7 +355,7 @@ def _tested(one: _Evidence, usual: Floats, level_alone: float) -> _Tested:
     return _Tested(
         slower=tuple(survival(t, degrees) for t in ts),
         faster=tuple(survival(-t, degrees) for t in ts),
-        half=critical(_LEVEL / 2, degrees) * error,
+        half=critical(_OUTSIDE / 2, degrees) * error,
         promise=math.exp((critical(_LEVEL, degrees) + found) * error),
         promise_alone=math.exp((critical(level_alone, degrees) + found) * error),
     )
