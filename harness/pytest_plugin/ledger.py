@@ -136,8 +136,9 @@ class Ledger:
             _or_stop(lambda: self._runs[enclosure.matrix].add(enclosure.news))
         # A plugin that repeats the test has changed the outcome by now.
         if report.__dict__.pop(_EARLY, False) and report.failed:
-            path = self._by_head[report.nodeid.partition("::")[0]]
-            self._runs[str(path)].ended_early += 1
+            path = self._by_head.get(report.nodeid.partition("::")[0])
+            if run := self._runs.get(str(path)):
+                run.ended_early += 1
 
     @pytest.hookimpl(trylast=True, specname="pytest_runtest_logreport")
     def forget(self, report: pytest.TestReport) -> None:

@@ -25,8 +25,9 @@ class Latencies(msgspec.Struct, frozen=True, kw_only=True):
         faster: Those that became faster.
         unclear: Those that look slower, while noise, a disturbance or another way of measuring hides it.
         before: Most runs before that a cell was compared with.
-        promise: The ratio from which on a slowdown of half of the cells is found in 95 % of the nights; null
-            if none can be compared.
+        promise: The ratio from which on a slowdown is found in 95 % of the nights, where many cells have it;
+            null if none can be compared.
+        promise_alone: The same where one cell alone has it.
     """
 
     cells: int
@@ -35,6 +36,7 @@ class Latencies(msgspec.Struct, frozen=True, kw_only=True):
     unclear: int
     before: int
     promise: float | None
+    promise_alone: float | None
 
 
 def compared_latencies(
@@ -51,6 +53,7 @@ def compared_latencies(
     changes = latency_changes(cells)
     verdicts = Counter(change.verdict for change in changes.values())
     promises = [change.promise for change in changes.values() if change.promise is not None]
+    alone = [change.promise_alone for change in changes.values() if change.promise_alone is not None]
     return changes, Latencies(
         cells=len(changes),
         slower=verdicts["slower"],
@@ -58,6 +61,7 @@ def compared_latencies(
         unclear=sum(change.may_be_slower for change in changes.values()),
         before=max(len(before) for before, _ in cells.values()),
         promise=statistics.median(promises) if promises else None,
+        promise_alone=statistics.median(alone) if alone else None,
     )
 
 
@@ -67,9 +71,11 @@ def latency_words(found: Latencies) -> str:
         f"latency: {plural(found.cells, 'cell')} against up to {plural(found.before, 'run')} before: "
         f"{found.slower:,} slower, {found.faster:,} faster, {found.unclear:,} unclear"
     )
-    if found.promise is None:
+    if found.promise is None or found.promise_alone is None:
         return told
-    told += f"; a cell slower by {found.promise - 1:.0%} is found in 95% of the nights"
+    told += f"; a slowdown of {found.promise_alone - 1:.0%} of one cell is found in 95% of the nights"
+    if found.cells > 1:
+        told += f", of {found.promise - 1:.0%} where many cells have it"
     if found.before == 1:
         told += f", if nights differ by {USUAL:.0%}: name more runs with --earlier to see how far they do"
     return told

@@ -281,3 +281,14 @@ def test_a_policy_names_the_owner_of_a_target(
     assert (
         "target[0]: no target of either run is like 'gpu'\n    did you mean 'npu'?" in capsys.readouterr().err
     )
+
+
+def test_earlier_nights_are_read_and_their_problems_told(
+    nights: tuple[str, str], save_run: SaveRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_run("night/one", {"a": Verdict.PASS})
+    save_run("night/again", {"a": Verdict.CRASH})
+    assert main(["diff", *nights, "--earlier", "night", "old"]) == 0
+    assert "CONFLICT: the runs differ in 1 cell of target npu" in capsys.readouterr().err
+    assert main(["gate", *nights, "--earlier", "nowhere"]) == 2
+    assert "nowhere" in capsys.readouterr().err

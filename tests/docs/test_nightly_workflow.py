@@ -86,8 +86,8 @@ def test_every_script_is_bash_and_every_command_ours(workflow: Any) -> None:
         assert done.returncode == 0, done.stderr
         for line in step["run"].replace("\\\n", " ").splitlines():
             if "ep-harness " in line and "pip install" not in line:
-                command = re.sub(r'"\$\{(show|earlier)\[@\]\}"', "", re.split(r"\|\||>>|;", line)[0]).strip()
-                commands.append(shlex.split(command)[1:])
+                alone = re.sub(r'"\$\{(show|earlier)\[@\]\}"', "", re.split(r"\|\||>>|;", line)[0])
+                commands.append(shlex.split(alone)[1:])
     assert {command[0] for command in commands} == {"run", "report", "history", "diff", "gate"}
     for command in commands:
         parser().parse_args(command)

@@ -14,6 +14,7 @@ from harness.core.verdict import Family, Verdict
 from harness.report.diff import Diff, Kind, compare, read_side
 from harness.report.diff_text import diff_github, diff_lines, diff_markdown
 from harness.report.gate import Limits, judge
+from harness.report.latencies import latency_words
 from harness.report.merge import merge
 from harness.report.read import RunData, read_run
 
@@ -181,7 +182,7 @@ def test_other_environments_and_settings_are_reported(record: MakeRecord, run_of
     assert "`onnxruntime: 1.30 -> 1.31`" in "\n".join(diff_markdown(diff))
 
 
-def latency(samples: list[float]) -> Latency:
+def latency(samples: list[float], waiting_threads: float | None = None) -> Latency:
     return Latency(
         runs=len(samples),
         warm_up=0,
@@ -199,7 +200,7 @@ def latency(samples: list[float]) -> Latency:
         inter_op_threads=1,
         host_peak_mib=None,
         device_mib=None,
-        waiting_threads=None,
+        waiting_threads=waiting_threads,
     )
 
 
@@ -213,6 +214,45 @@ def test_slower_is_told_on_like_machines_only(
     new = run_of([record("a", latency=slow)], targets={"npu": {"machine": machine}})
     diff = compare(merge([old]), merge([new]), names=("old", "new"))
     assert [change.slower for change in diff.changes] == [True] * slower
+
+
+def test_every_night_of_a_side_and_earlier_ones_are_used(
+    record: MakeRecord, write_run: WriteRun, tmp_path: Path
+) -> None:
+    def times(ms: float) -> Latency:
+        return latency([ms + 0.001 * (i % 7) for i in range(20)])
+
+    for at, ms in enumerate((10.0, 10.3, 9.8)):
+        write_run(f"base/{at}", [record("a", latency=times(ms))])
+    write_run("base/copy", [record("a", latency=times(10.0))])  # of the first: no night of its own
+    write_run("before", [record("a", latency=times(10.1))])
+    write_run("now", [record("a", latency=times(15.0))])
+    base, before, now = (read_side(tmp_path / name) for name in ("base", "before", "now"))
+    diff = compare(base, now, names=("old", "new"))
+    assert diff.latency is not None
+    assert (diff.latency.before, diff.latency.slower) == (3, 1)
+    earlier = compare(before, now, names=("old", "new"), earlier=[base]).latency
+    assert earlier is not None
+    assert (earlier.before, earlier.slower) == (4, 1)
+    alone = compare(before, now, names=("old", "new"))
+    assert alone.latency is not None
+    assert "if nights differ by 3%: name more runs with --earlier" in latency_words(alone.latency)
+    assert "--earlier" not in latency_words(diff.latency)
+
+
+def test_a_slowdown_that_may_be_noise_fails_a_gate_and_is_told(record: MakeRecord, run_of: MakeRun) -> None:
+    quick = latency([1.0 + 0.001 * (i % 7) for i in range(100)])
+    disturbed = latency([2.0 + 0.001 * (i % 7) for i in range(100)], waiting_threads=0.5)
+    sides = (merge([run_of([record("a", latency=each)])]) for each in (quick, disturbed))
+    diff = compare(*sides, names=("old", "new"))
+    (change,) = diff.changes
+    assert (change.kind, change.slower, change.unclear) == (Kind.CHANGED, False, True)
+    assert change.facts[0].startswith("unclear whether it is slower: 1.003 ms became 2.003 ms")
+    assert [(one.limit, one.count) for one in judge(diff, Limits(), lambda _: "").breaches] == [
+        ("unclear", 1)
+    ]
+    assert judge(diff, Limits(unclear=1), lambda _: "").passed
+    assert "0 slower, 0 faster, 1 unclear" in " ".join("\n".join(diff_lines(diff)).split())
 
 
 def test_a_cell_whose_runs_contradict_each_other_counts_as_not_run(

@@ -178,6 +178,18 @@ def test_with_ten_nights_before_equal_cells_stay_and_slower_ones_are_found() -> 
     assert 1.2 < float(np.median([one.promise for one in alone.values()])) < 1.25
 
 
+def test_cells_that_a_night_moves_together_tell_less_about_nights() -> None:
+    """Quiet nights promise more than the usual ones, if there are many observations of them."""
+    generator = np.random.default_rng(10)
+    promised = []
+    for together in (True, False):
+        factors = np.exp(generator.normal(0, 0.003, (6, 1 if together else 15)) * np.ones((1, 15)))
+        cells = [[latency(measured(generator, 10.0 * each, 20, 0.002)) for each in of] for of in factors.T]
+        found = latency_changes({str(at): (its[:5], its[5:]) for at, its in enumerate(cells)})
+        promised.append(float(np.median([one.promise for one in found.values()])))
+    assert promised[0] > 1.1 > promised[1]
+
+
 def test_a_discovery_among_many_takes_more_than_one_alone() -> None:
     generator = np.random.default_rng(8)
     quick, slow = (latency(measured(generator, ms, spread=0.001)) for ms in (10.0, 11.7))

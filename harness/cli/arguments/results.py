@@ -148,7 +148,7 @@ def add_history(commands: declare.Commands) -> None:
         "history.add",
         {
             0: "the runs are there",
-            1: "the same, but the parts of a run contradict each other: such cells count as not run",
+            1: "the same, but cells count as not run: parts of a run disagree",
             2: "an argument or a run is wrong",
         },
     )
