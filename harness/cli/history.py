@@ -7,6 +7,7 @@ from pathlib import Path
 from harness.cli.output import notify, print_lines, print_result
 from harness.cli.query import note_unreadable
 from harness.core.errors import EXIT_OK
+from harness.core.verdict import Verdict
 from harness.report.diff import Kind
 from harness.report.figures import brief, plural
 from harness.report.history import History
@@ -78,6 +79,8 @@ def _lines(found: Trends) -> Iterator[str]:
             bits, used = brief(point.median_bits), brief(point.headroom_high)
             shown = f"{point.share.text:<28} {bits:>5} {used:>8} {point.latency_text:>10}"
             yield f"    {point.run.first:<21}{shown}"
+            if point.unavailable:
+                yield f"        unavailable: {plain(point.unavailable, 120)}"
             if point.not_run:
                 yield f"        INCOMPLETE: {point.not_run:,} of {point.cells:,} not run"
             yield from (f"        environment: {plain(change, 60)}" for change in point.changed)
@@ -105,6 +108,10 @@ def turned_lines(turned: Sequence[Turned]) -> Iterator[str]:
     listed = ", ".join(f"{counts[kind]:,} {kind.value.replace('_', ' ')}" for kind in Kind if counts[kind])
     yield ""
     yield f"since the run before: {listed}"
+    lost = Counter(one.label for one in turned if one.after is Verdict.UNAVAILABLE)
+    for label, count in lost.items():
+        yield f"    {plain(label)}: unavailable, {plural(count, 'cell')} not tried; the reason is above"
+    turned = [one for one in turned if one.after is not Verdict.UNAVAILABLE]
     for one in turned[:SHOWN]:
         before, after = (verdict.value if verdict else "not planned" for verdict in (one.before, one.after))
         yield f"    {plain(one.cell)}"

@@ -18,6 +18,9 @@ _OF_ONE_FAMILY = (("x86_64", "AMD64"), ("aarch64", "arm64"))
 _SOFTWARE = re.compile(r"swiftshader|llvmpipe|lavapipe|basic render", re.IGNORECASE)
 """Names of devices that are programs."""
 
+_NAME = re.compile(r"(?:full_?)?(?:device_?)?(?:name|description)|product", re.IGNORECASE)
+"""Facts of a device that have its name."""
+
 _PACKAGES_OF_JAVASCRIPT = ("onnxruntime-web", "onnxruntime-node")
 
 
@@ -33,6 +36,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
         os: ``linux``, ``windows`` or ``macos``.
         features: The processor's features that change numerics; None if the agent cannot list them.
         simulator: Whether a program stands for the accelerator.
+        device: The name of the first device that matches; its vendor and type where it has none.
     """
 
     onnxruntime: str = ""
@@ -43,6 +47,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     os: str = ""
     features: frozenset[str] | None = None
     simulator: bool | None = None
+    device: str = ""
 
 
 def surroundings_of(
@@ -68,6 +73,7 @@ def surroundings_of(
         os=_system(str(fingerprint.get("platform", ""))),
         features=frozenset(map(str, features)) if isinstance(features, list | tuple) else None,
         simulator=_is_simulated(chain, devices, facts),
+        device=_name(facts[0], str(processor.get("model", ""))) if facts else " ".join(own_processor),
     )
 
 
@@ -85,6 +91,14 @@ def _facts(device: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         for key, value in _table(device.get(part)).items():
             if value is not None and not str(key).endswith("path"):
                 yield str(key), str(value)
+
+
+def _name(facts: Mapping[str, str], processor: str) -> str:
+    """Return the name of a device by its facts; one of type CPU is the processor."""
+    named = (value for key, value in facts.items() if _NAME.fullmatch(key) and value)
+    own = processor if facts.get("type", "").upper() == "CPU" else ""
+    kind = " ".join(filter(None, (facts.get("vendor", ""), facts.get("type", ""))))
+    return next(named, "") or own or kind
 
 
 def _matches(device: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:

@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from harness.core.verdict import Verdict
 from harness.report.diff import Change, Diff, Flow, Kind
 from harness.report.figures import plural
 from harness.report.gate import Breach, Judgement
@@ -39,12 +40,16 @@ def diff_lines(diff: Diff) -> Iterator[str]:
         yield f"not alike: {measures_text(diff)}"
     yield ""
     yield from _flow_lines(diff.flows)
+    yield from _unavailable_lines(diff)
     for kind in Kind:
         changes = diff.of(kind)
         if changes:
             yield ""
             yield f"{kind.value.replace('_', ' ')}: {plural(len(changes), 'cell')}, {kind.meaning}"
-            yield from _change_lines(changes)
+            own = [change for change in changes if change.after is not Verdict.UNAVAILABLE]
+            yield from _change_lines(own)
+            if len(own) < len(changes):
+                yield f"    {len(changes) - len(own):,} of targets that are unavailable: see above"
     yield ""
     yield from wrapped(headline(diff), 0)
 
@@ -69,6 +74,10 @@ def diff_markdown(diff: Diff) -> Iterator[str]:
     if diff.measures:
         yield from heading("### Other measures")
         yield f"{measures_text(diff)}."
+    unavailable = list(_unavailable(diff))
+    if unavailable:
+        yield from heading("### Unavailable")
+        yield from (f"* {code(target)}: {line}: {code(reason)}" for target, line, reason in unavailable)
     for kind in Kind:
         changes = diff.of(kind)
         if changes:
@@ -77,14 +86,15 @@ def diff_markdown(diff: Diff) -> Iterator[str]:
             )
             yield f"{kind.meaning[0].upper()}{kind.meaning[1:]}."
             yield ""
+            own = [change for change in changes if change.after is not Verdict.UNAVAILABLE]
             shown = [
                 (code(change.cell), code(change.arrow), code(_why(change)) if _why(change) else "")
-                for change in changes[:_SHOWN_IN_MARKDOWN]
+                for change in own[:_SHOWN_IN_MARKDOWN]
             ]
             yield from table(("cell", "verdict", "why"), shown)
-            if len(changes) > _SHOWN_IN_MARKDOWN:
+            if len(changes) > len(shown):
                 yield ""
-                yield f"and {len(changes) - _SHOWN_IN_MARKDOWN:,} more"
+                yield f"and {len(changes) - len(shown):,} more"
 
 
 def diff_github(diff: Diff) -> Iterator[str]:
@@ -184,6 +194,24 @@ def _change_lines(changes: Sequence[Change]) -> Iterator[str]:
         yield from wrapped(f"{plain(change.arrow)}" + (f": {plain(why)}" if why else ""), 8)
     if len(changes) > _SHOWN_CHANGES:
         yield f"    and {len(changes) - _SHOWN_CHANGES:,} more: --json names them all"
+
+
+def _unavailable_lines(diff: Diff) -> Iterator[str]:
+    for target, line, reason in _unavailable(diff):
+        yield ""
+        yield f"unavailable: target {plain(target)}, {line}"
+        yield from wrapped(plain(reason), 4)
+
+
+def _unavailable(diff: Diff) -> Iterator[tuple[str, str, str]]:
+    """Yield ``(target, how many cells, why)`` of the targets that the new run could not use."""
+    found: dict[str, list[Change]] = {}
+    for change in diff.changes:
+        if change.after is Verdict.UNAVAILABLE:
+            found.setdefault(change.target, []).append(change)
+    for target, changes in found.items():
+        lost = sum(change.kind is Kind.GONE for change in changes)
+        yield target, f"{plural(lost, 'cell')} had a result before, and none now", changes[0].reason
 
 
 def _told(breach: Breach) -> str:

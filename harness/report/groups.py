@@ -31,6 +31,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
         reason: The reason of the first cell, an example if figures vary.
         varies: True if the reasons differ in figures or names.
         columns: ``(label, count)`` for each column concerned.
+        known: The first ``SHOWN_FAULTS`` reasons for which the matrix expects its cells, and how many each.
         faults: The first ``SHOWN_FAULTS`` faults that explain its cells, and how many cells each explains.
     """
 
@@ -43,6 +44,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     cells: tuple[ReportCell, ...]
     command: str
     faults: tuple[tuple[FaultLink, int], ...] = ()
+    known: tuple[tuple[str, int], ...] = ()
 
     @property
     def left_out(self) -> int:
@@ -86,5 +88,6 @@ def _group(members: list[ReportCell], matrix_path: str) -> Group:
         columns=tuple(Counter(member.column.label for member in members).items()),
         cells=tuple(members[:SHOWN_CELLS]),
         command=command_of(first, matrix_path),
+        known=tuple(Counter(member.known for member in members if member.known).most_common(SHOWN_FAULTS)),
         faults=tuple((links[href], count) for href, count in faults.most_common(SHOWN_FAULTS)),
     )

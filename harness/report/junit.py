@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from harness.core.errors import one_line
 from harness.core.text import visible
 from harness.core.verdict import Family, lacks_target
+from harness.report.identity import Identity
 from harness.report.rows import CellRow, TargetRow
 from harness.report.view import Report
 
@@ -15,6 +16,9 @@ _SECONDS = len("2026-11-20T10:00:00")
 _SKIPPED = frozenset({Family.SKIPPED, Family.EXCLUDED, Family.UNTESTED, Family.UNSUPPORTED})
 
 
+_OF_IDENTITY = ("onnxruntime", "provider", "ep_version", "library", "driver", "device")
+
+
 def to_junit(report: Report, targets: Sequence[TargetRow], cells: Iterable[CellRow]) -> Iterator[str]:
     """Yield the file in pieces: a suite for each row of the targets, a case for each cell.
 
@@ -22,7 +26,9 @@ def to_junit(report: Report, targets: Sequence[TargetRow], cells: Iterable[CellR
     cell that was not run is an error. Expected failures, and verdicts that say nothing about the EP, are
     skipped, with the verdict in the message.
     """
+    of_label = {row.label: row.target for row in targets}
     required = {row.label for row in targets if row.required}
+    known = {each.target: each for each in reversed(report.identities)}
     by_suite: dict[str, list[tuple[CellRow, str]]] = {row.label: [] for row in targets}
     for cell in cells:
         by_suite[cell.label].append((cell, _outcome(cell, required=cell.label in required)))
@@ -30,11 +36,13 @@ def to_junit(report: Report, targets: Sequence[TargetRow], cells: Iterable[CellR
     yield '<?xml version="1.0" encoding="utf-8"?>\n'
     yield f"<testsuites name={_attribute(report.name)}{_counts(outcomes)}>\n"
     for label, its in by_suite.items():
-        yield from _suite(report, label, its)
+        yield from _suite(report, label, its, known.get(of_label[label]))
     yield "</testsuites>\n"
 
 
-def _suite(report: Report, label: str, cells: Sequence[tuple[CellRow, str]]) -> Iterator[str]:
+def _suite(
+    report: Report, label: str, cells: Sequence[tuple[CellRow, str]], what: Identity | None
+) -> Iterator[str]:
     seconds = sum(_seconds(cell) for cell, _ in cells)
     started = min((cell.started for cell, _ in cells if cell.started), default="")
     stamp = f" timestamp={_attribute(started[:_SECONDS])}" if started else ""
@@ -43,6 +51,9 @@ def _suite(report: Report, label: str, cells: Sequence[tuple[CellRow, str]]) -> 
     yield "<properties>\n"
     yield _property("complete", "true" if report.complete else "false")
     yield _property("not_run", str(report.not_run))
+    if what is not None:
+        yield from (_property(name, str(getattr(what, name))) for name in _OF_IDENTITY)
+        yield _property("device_is", what.hardware)
     yield from (_property("notice", notice) for notice in report.run.notices)
     yield "</properties>\n"
     for cell, outcome in cells:
@@ -59,11 +70,13 @@ def _case(label: str, cell: CellRow, outcome: str) -> Iterator[str]:
     cause = f" ({cell.cause})" if cell.cause else ""
     message = f"{cell.verdict.value}{cause}: {cell.reason or cell.verdict.meaning}"
     if outcome == "skipped":
-        expected = "expected failure: " if cell.family is Family.FAILED else ""
+        known = f", known as {cell.known}" if cell.known else ""
+        expected = f"expected failure{known}: " if cell.family is Family.FAILED else ""
         yield f"<skipped message={_attribute(expected + message)}/>"
     elif outcome:
         prefix = "unexpected " if not cell.expected and cell.family is not Family.FAILED else ""
-        yield f"<{outcome} type={_attribute(cell.verdict.value)} message={_attribute(prefix + message)}/>"
+        yield f"<{outcome} type={_attribute(cell.verdict.value)} message={_attribute(prefix + message)}>"
+        yield f"{_text(f'again: {cell.command}')}</{outcome}>"
     yield "</testcase>\n"
 
 
@@ -92,5 +105,9 @@ def _property(name: str, value: str) -> str:
 
 
 def _attribute(text: str) -> str:
+    return f'"{_text(text)}"'
+
+
+def _text(text: str) -> str:
     # XML 1.0 cannot represent most control characters; they are spelled out.
-    return f'"{html.escape(one_line(visible(text), _MAX_CHARS), quote=True)}"'
+    return html.escape(one_line(visible(text), _MAX_CHARS), quote=True)

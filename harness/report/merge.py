@@ -71,6 +71,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
         notices: Problems of the data, one sentence each.
         faults: What triage found in each run, in the order of the runs.
         foreign: Records of cells that are in no plan; they are left out.
+        known: Run folder -> cell -> why the matrix expects its failure.
         told: Those of ``notices`` that tell what records claim, and what is derived.
     """
 
@@ -87,6 +88,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[RunFault, ...] = ()
     foreign: int = 0
     told: tuple[str, ...] = ()
+    known: Mapping[Path, Mapping[str, str]] = {}
 
     @property
     def matrix_path(self) -> str:
@@ -130,6 +132,7 @@ def merge(runs: Sequence[RunData]) -> MergedRun:
         ),
         foreign=sum(run.foreign for run in runs),
         told=tuple(_told(named)),
+        known={run.folder: run.known for run in runs if run.known},
     )
 
 

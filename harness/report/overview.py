@@ -1,4 +1,4 @@
-"""The page *Overview*: its view, beside the counts that the report has."""
+"""The pages *Overview* and *Targets*: their views, beside the counts that the report has."""
 
 from collections.abc import Iterator
 from typing import ClassVar
@@ -9,6 +9,7 @@ from harness.core.leak import LEAK_KIB, LEAK_MIB, LEAK_SESSIONS
 from harness.report.effect import report_effects
 from harness.report.environment import EnvironmentTable, environment_table
 from harness.report.figures import first_of
+from harness.report.heat import Heat, heat_of
 from harness.report.memory import TargetMemory, target_memory
 from harness.report.view import Report
 
@@ -20,13 +21,16 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         without_effect: Options that changed no cell of a column.
+        heat: All targets in one table, of a report with many columns; else null.
         memory: The processes of each target that started any.
     """
 
     without_effect: tuple[str, ...]
     memory: tuple[TargetMemory, ...]
     environments: EnvironmentTable
+    heat: Heat | None
 
+    shown_identities: ClassVar = 30
     leak_kib: ClassVar = int(LEAK_KIB)
     leak_mib: ClassVar = int(LEAK_MIB)
     leak_sessions: ClassVar = LEAK_SESSIONS
@@ -46,4 +50,11 @@ def overview_view(report: Report) -> Iterator[Overview]:
         without_effect=tuple(first_of(unseen, _SHOWN_OPTIONS)),
         memory=target_memory(report),
         environments=environment_table(report.run.environments),
+        heat=heat_of(report),
     )
+
+
+def targets_view(report: Report) -> Iterator[Heat]:
+    """Yield the view of the page *Targets*, if the overview has no room for a bar of each."""
+    if heat := heat_of(report):
+        yield heat

@@ -10,6 +10,7 @@ from harness.core.agreement import agreements_words, least_share
 from harness.core.record import Record
 from harness.core.verdict import Family, Phase, Verdict
 from harness.core.work import unchecked_words
+from harness.report.cell import UNKNOWN_MATRIX, command_of
 from harness.report.column import column_of
 from harness.report.merge import MergedRun
 from harness.report.view import Report
@@ -23,6 +24,12 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
         label: Target and axes, as the report names them.
         axes: Axes that are not at their default.
         required: Whether the run fails without this target.
+        onnxruntime: Release of its runtime; this and the next ones are empty where nothing tells them.
+        ep_version: Version of the plugin, or of the runtime that the provider is built into.
+        library: File name of the plugin's library.
+        driver: Drivers with their versions.
+        device: Name of the device.
+        simulated: Whether a program stood for the accelerator; null if that is not known.
         cells: Planned cells.
         tried: passed + passed_in_part + weak + untested + unsupported + failed.
         passed_in_part: Right answers in which the EP had a part; some compute nodes fell back to the CPU.
@@ -51,6 +58,12 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
     provider: str
     axes: dict[str, str]
     required: bool
+    onnxruntime: str
+    ep_version: str
+    library: str
+    driver: str
+    device: str
+    simulated: bool | None
     cells: int
     skipped: int
     excluded: int
@@ -118,6 +131,8 @@ class CellRow(RecordRow, frozen=True, kw_only=True):
             is known, or no figure.
         answers: The same in words, for each output and task; may be empty.
         unchecked: Checks that were left out, and why; empty if none was.
+        known: Why the matrix expects the failure; empty if it expects none.
+        command: Runs the model on the target again; empty unless the cell failed or is unexpected.
         runs: How often the first data set was run, over all sessions; null if that is not known.
         results: Different results of these runs, bit for bit.
         mismatched: Elements outside the tolerance, of all outputs.
@@ -155,6 +170,8 @@ class CellRow(RecordRow, frozen=True, kw_only=True):
     agreement: float | None
     answers: str
     unchecked: str
+    known: str
+    command: str
     runs: int | None
     results: int | None
     mismatched: int
@@ -171,6 +188,7 @@ _COPIED = (
     *("axes", "verdict", "expected", "flaky", "phase", "cause"),
     *("reason", "weak_golden", "approximate", "unconfirmed", "golden", "started"),
 )
+_OF_IDENTITY = ("onnxruntime", "ep_version", "library", "driver", "device")
 _COUNTS = ("cells", "skipped", "excluded", "tried", "approximate", "unconfirmed", "flaky", "unchecked")
 _SHARES = ("weak", "untested", "unsupported", "failed")
 
@@ -178,6 +196,7 @@ _SHARES = ("weak", "untested", "unsupported", "failed")
 def target_rows(report: Report) -> tuple[TargetRow, ...]:
     """Return a row for each column of the report, in its order."""
     unexpected = Counter(cell.column for cell in report.cells if not cell.record.expected)
+    known = {each.target: each for each in reversed(report.identities)}
     # Of several precisions of the noise, the one with the most cells is first.
     noises = {row.column: row for row in reversed(report.noise)}
     conversions = {row.column: row for row in report.conversion}
@@ -188,6 +207,8 @@ def target_rows(report: Report) -> tuple[TargetRow, ...]:
             provider=row.column.provider,
             axes=dict(row.column.axes),
             required=row.column.target in report.run.required,
+            **{name: getattr(what, name, "") for name in _OF_IDENTITY},
+            simulated=what.simulated if what else None,
             **{name: getattr(row, name) for name in _COUNTS},
             **{name: getattr(row, name).count for name in _SHARES},
             not_run=row.missing,
@@ -206,12 +227,22 @@ def target_rows(report: Report) -> tuple[TargetRow, ...]:
         )
         for row, precision in zip(report.summary, report.precision, strict=True)
         for noise, cost in [(noises.get(row.column), conversions.get(row.column))]
+        for what in [known.get(row.column.target)]
     )
 
 
 def cell_rows(run: MergedRun) -> Iterator[CellRow]:
     """Yield a row for each cell, those not run included, in the order of the runs."""
-    return (_row(record, columns) for record, columns in with_columns(run))
+    path = run.matrix_path or UNKNOWN_MATRIX
+    own = {name: folder for folder, name in zip(run.folders, run.names, strict=True)}
+    for record, columns in with_columns(run):
+        concerns = not record.expected or record.verdict.family in (Family.FAILED, Family.MISSING)
+        yield _row(
+            record,
+            columns,
+            known=run.known.get(own[columns["run"]], {}).get(record.cell, ""),
+            command=command_of(record, path) if concerns else "",
+        )
 
 
 def with_columns(run: MergedRun) -> Iterator[tuple[Record, dict[str, Any]]]:
@@ -222,7 +253,7 @@ def with_columns(run: MergedRun) -> Iterator[tuple[Record, dict[str, Any]]]:
         yield record, {**copied, "label": column_of(record).label, "run": names[folder]}
 
 
-def _row(record: Record, columns: Mapping[str, Any]) -> CellRow:
+def _row(record: Record, columns: Mapping[str, Any], *, known: str, command: str) -> CellRow:
     placed = record.placement
     _, noise = worst_noise(record) or (0.0, None)
     error = worst_error(record)
@@ -249,6 +280,8 @@ def _row(record: Record, columns: Mapping[str, Any]) -> CellRow:
         agreement=least_share(record.agreement),
         answers=agreements_words(record.agreement),
         unchecked=unchecked_words(record.unchecked),
+        known=known,
+        command=command,
         runs=record.repeats.runs * record.repeats.sessions if record.repeats else None,
         results=record.repeats.distinct if record.repeats else None,
         mismatched=sum(output.mismatched for output in record.outputs),

@@ -15,7 +15,7 @@ from harness.report.faults_page import fault_pages
 from harness.report.generation import generation_pages
 from harness.report.grid import model_pages
 from harness.report.operators import column_views, operators_view
-from harness.report.overview import overview_view
+from harness.report.overview import overview_view, targets_view
 from harness.report.page import GENERATOR, Pages, write_pages
 from harness.report.performance import performance_view
 from harness.report.precision_page import precision_view
@@ -46,6 +46,7 @@ class SitePage(msgspec.Struct, frozen=True, kw_only=True):
 
 PAGES = (
     SitePage(title="Overview", stem="index", template="page_overview.html", views=overview_view),
+    SitePage(title="Targets", stem="targets", template="page_targets.html", views=targets_view),
     SitePage(
         title="Models × targets",  # noqa: RUF001 - a typographic cross
         stem="models",

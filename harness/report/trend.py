@@ -10,13 +10,13 @@ from typing import Any, Protocol
 
 import msgspec
 
-from harness.core.errors import UsageError, valid_names
+from harness.core.errors import UsageError, one_line, valid_names
 from harness.core.globs import glob_matcher
 from harness.core.later_words import unknown_word
 from harness.core.policy_terms import PolicyTerm
 from harness.core.verdict import Family, Verdict, is_result
 from harness.report.diff import Kind, kind_between
-from harness.report.likeness import differences
+from harness.report.likeness import UNAVAILABLE, differences
 from harness.report.measure import Measure, MeasureChange, between
 from harness.report.ranks import why_gone, why_new
 from harness.report.trend_points import (
@@ -52,6 +52,10 @@ _TURNED = (
 
 _SEARCHED = 1000
 """How many cells are searched for a name like an unknown one."""
+
+
+_DERIVED = ("run", "changed", "unavailable")
+"""Fields of a point that are no columns of the table."""
 
 
 class Results(Protocol):
@@ -148,7 +152,7 @@ class _Book:
         return [row[0] for row in self._history.rows("SELECT DISTINCT target FROM trend ORDER BY target")]
 
     def series(self) -> Iterator[Series]:
-        figures = (field for field in TrendPoint.__struct_fields__ if field not in ("run", "changed"))
+        figures = (field for field in TrendPoint.__struct_fields__ if field not in _DERIVED)
         names = ["run", "label", "target", *figures]
         found: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
         for row in self._history.rows(f"SELECT {', '.join(names)} FROM trend"):  # noqa: S608 - names of columns
@@ -165,8 +169,10 @@ class _Book:
         before: RunPoint | None = None
         for fields in points:
             run: RunPoint = fields["run"]
-            yield TrendPoint(**fields, changed=self.changed(target, before, run) if before else ())
-            before = run
+            reason = self.unavailable(target, run)
+            changed = self.changed(target, before, run) if before else ()
+            yield TrendPoint(**fields, changed=changed, unavailable=reason)
+            before = before if reason else run
 
     def changed(self, target: str, before: RunPoint, now: RunPoint) -> tuple[str, ...]:
         """Return the differences between the environments of a target in two runs."""
@@ -174,6 +180,11 @@ class _Book:
         if texts[0] == texts[1]:
             return ()
         return differences(*(msgspec.json.decode(text, type=dict[str, object]) for text in texts))
+
+    def unavailable(self, target: str, run: RunPoint) -> str:
+        """Return why a run could not use a target; empty if it could."""
+        found = msgspec.json.decode(self._environments.get((run.id, target), "{}"))
+        return one_line(str(found.get(UNAVAILABLE) or "")) if isinstance(found, dict) else ""
 
     @functools.cached_property
     def _environments(self) -> dict[tuple[int, str], str]:

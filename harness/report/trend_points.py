@@ -26,7 +26,8 @@ class TrendPoint(msgspec.Struct, frozen=True, kw_only=True):
         median_bits: Median of the delivered bits of compute-heavy cells.
         headroom_high: Share of the allowed error below which 95% of its right answers are.
         median_p50_ms: Median over its cells of their median latency.
-        changed: ``key: before -> now`` of its environment since the run before.
+        changed: ``key: before -> now`` of its environment since the last run that could use it.
+        unavailable: Why the run could not use it; empty if it could.
     """
 
     run: RunPoint
@@ -43,6 +44,7 @@ class TrendPoint(msgspec.Struct, frozen=True, kw_only=True):
     headroom_most: float | None
     median_p50_ms: float | None
     changed: tuple[str, ...]
+    unavailable: str = ""
 
     @property
     def share(self) -> Share:

@@ -12,13 +12,14 @@ import msgspec
 from harness.core.errors import one_line
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict, says_nothing
-from harness.report.cell import ReportCell, placed
+from harness.report.cell import UNKNOWN_MATRIX, ReportCell, placed
 from harness.report.column import Column, columns_in_order
 from harness.report.conversion import ColumnConversion, column_conversion
 from harness.report.diff import Diff
 from harness.report.fault import KnownFaults, ReportFault
 from harness.report.fault_bundle import BundleOf, no_bundle
 from harness.report.groups import Groups, grouped
+from harness.report.identity import Identity, identities
 from harness.report.merge import MergedRun, target_settings
 from harness.report.noise import ColumnNoise, column_noise
 from harness.report.precision import ColumnPrecision, delivered
@@ -54,6 +55,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         recorded: Cells with a record of a result.
         complete: True if no result is missing and the run ended by itself.
         cells: All cells, sorted by suite, model and column.
+        identities: What each target was when it ran, one entry for each environment.
         by_column: Their records, in the order in which they were written.
         verdicts: How often each verdict occurred, in the order of the verdicts.
         noise: Error relative to the rounding noise of the models; empty if no record has any.
@@ -75,6 +77,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     complete: bool
     cells: tuple[ReportCell, ...]
     columns: tuple[Column, ...]
+    identities: tuple[Identity, ...]
     by_column: Mapping[Column, Sequence[Record]]
     verdicts: tuple[tuple[Verdict, int], ...]
     summary: tuple[ColumnSummary, ...]
@@ -103,6 +106,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return self.unexpected_failures.count + self.unexpected_others.count
 
     @property
+    def simulated(self) -> frozenset[str]:
+        """Targets in which a program stood for the accelerator."""
+        return frozenset(each.target for each in self.identities if each.simulated)
+
+    @property
     def says_nothing(self) -> bool:
         """Whether cells were tried, and none of them says anything about a provider."""
         return says_nothing([verdict for verdict, _ in self.verdicts])
@@ -119,13 +127,13 @@ def build_report(
 ) -> Report:
     """Build the view model; the arguments are as in ``Report``."""
     known = KnownFaults(run)
-    cells = placed(run.records, known.link)
+    cells = placed(run.records, known.link, run.known)
     # As the matrix lists them, then as the environments do; repeats do no harm.
     targets = dict.fromkeys([*target_settings(run.matrix), *(each.target for each in run.environments)])
     columns = columns_in_order((cell.column for cell in cells), list(targets))
     records = [record for _, record in run.records]
     by_column = _by_column(records, cells)
-    path = run.matrix_path or "MATRIX"
+    path = run.matrix_path or UNKNOWN_MATRIX
     verdicts = Counter(record.verdict for record in records)
     failed = [cell for cell in cells if cell.record.verdict.family is Family.FAILED]
     others = [cell for cell in cells if cell.record.verdict.family is not Family.FAILED]
@@ -142,6 +150,7 @@ def build_report(
         complete=complete,
         cells=cells,
         columns=columns,
+        identities=identities(run),
         by_column=by_column,
         verdicts=tuple((verdict, verdicts[verdict]) for verdict in Verdict if verdicts[verdict]),
         summary=tuple(summarise(column, by_column[column], complete=complete) for column in columns),

@@ -114,6 +114,11 @@ class Tally:
             self._rows[record.target].add(record)
 
     @property
+    def matrix_path(self) -> str:
+        """The matrix file, as the run was given it."""
+        return self._plan.matrix.path
+
+    @property
     def recorded(self) -> int:
         """Records so far."""
         return sum(row.verdicts.total() for row in self.rows())
