@@ -1,6 +1,5 @@
 """Cells with the same verdict for the same reason."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 
@@ -8,6 +7,7 @@ import msgspec
 
 from harness.core.verdict import Verdict
 from harness.report.cell import FaultLink, ReportCell, command_of
+from harness.report.signature import plain_reason
 
 SHOWN_CELLS = 60
 """How many cells of one group are listed."""
@@ -17,11 +17,6 @@ SHOWN_GROUPS = 100
 
 SHOWN_FAULTS = 5
 """How many faults of one group are listed."""
-
-# Numbers and quoted names differ from cell to cell although the reason is the same.
-_VARYING = re.compile(
-    r"0x[0-9a-fA-F]+|'[^']{0,200}'|\"[^\"]{0,200}\"|\([\d, ]*\)|[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?%?"
-)
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +60,7 @@ def grouped(cells: Iterable[ReportCell], matrix_path: str) -> Groups:
     found: dict[tuple[str, str, str], list[ReportCell]] = {}
     for cell in cells:
         record = cell.record
-        key = (record.verdict.value, record.cause, _VARYING.sub("#", record.reason))
+        key = (record.verdict.value, record.cause, plain_reason(record.reason))
         found.setdefault(key, []).append(cell)
     by_size = sorted(found.values(), key=len, reverse=True)
     return Groups(

@@ -70,7 +70,7 @@ def _case(label: str, cell: CellRow, outcome: str) -> Iterator[str]:
     cause = f" ({cell.cause})" if cell.cause else ""
     message = f"{cell.verdict.value}{cause}: {cell.reason or cell.verdict.meaning}"
     if outcome == "skipped":
-        known = f", known as {cell.known}" if cell.known else ""
+        known = f" ({cell.known})" if cell.known else ""
         expected = f"expected failure{known}: " if cell.family is Family.FAILED else ""
         yield f"<skipped message={_attribute(expected + message)}/>"
     elif outcome:

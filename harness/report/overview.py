@@ -1,4 +1,4 @@
-"""The pages *Overview* and *Targets*: their views, beside the counts that the report has."""
+"""The page *Overview*: its view, beside the counts that the report has."""
 
 from collections.abc import Iterator
 from typing import ClassVar
@@ -52,9 +52,3 @@ def overview_view(report: Report) -> Iterator[Overview]:
         environments=environment_table(report.run.environments),
         heat=heat_of(report),
     )
-
-
-def targets_view(report: Report) -> Iterator[Heat]:
-    """Yield the view of the page *Targets*, if the overview has no room for a bar of each."""
-    if heat := heat_of(report):
-        yield heat

@@ -50,6 +50,9 @@ _TURNED = (
     " WHERE cell.matrix = ? AND coalesce(was.verdict, '') <> coalesce(now.verdict, '')"
 )
 
+_PART = 500
+"""Parameters of one query: SQLite takes 999 everywhere."""
+
 _SEARCHED = 1000
 """How many cells are searched for a name like an unknown one."""
 
@@ -135,17 +138,39 @@ def _near(history: Results, cell: str) -> list[str]:
     return found or [row[0] for row in history.rows(any_of_them, _SEARCHED)]
 
 
+def read_runs(history: Results) -> dict[int, RunPoint]:
+    """Return the runs by their number, oldest first."""
+    rows = history.rows(
+        "SELECT id, name, matrix, first, planned, not_run, complete FROM run ORDER BY first, id"
+    )
+    names = RunPoint.__struct_fields__
+    fields = (dict(zip(names, row, strict=True)) for row in rows)
+    return {each["id"]: msgspec.convert(each, RunPoint, strict=False) for each in fields}
+
+
+def measures_between(history: Results, pairs: Sequence[tuple[int, int, int]]) -> Iterator[MeasureChange]:
+    """Yield how the measure of each ``(cell, run before, run)`` changed, by their numbers."""
+    cells = [*dict.fromkeys(cell for cell, *_ in pairs)]
+    known: dict[tuple[int, int], Measure] = {}
+    wanted = {(cell, run) for cell, *both in pairs for run in both}
+    for start in range(0, len(cells), _PART):
+        part = cells[start : start + _PART]
+        marks = ", ".join("?" * len(part))
+        rows = history.rows(
+            f"SELECT cell, run, {', '.join(_MEASURE)} FROM measures WHERE cell IN ({marks})",  # noqa: S608
+            *part,
+        )
+        known |= {(cell, run): _measure(row) for cell, run, *row in rows if (cell, run) in wanted}
+    for cell, before, after in pairs:
+        yield between(known.get((cell, before), Measure()), known.get((cell, after), Measure()))
+
+
 class _Book:
     """The rows of a history as values."""
 
     def __init__(self, history: Results) -> None:
         self._history = history
-        rows = history.rows(
-            "SELECT id, name, matrix, first, planned, not_run, complete FROM run ORDER BY first, id"
-        )
-        names = RunPoint.__struct_fields__
-        fields = (dict(zip(names, row, strict=True)) for row in rows)
-        self.runs = {each["id"]: msgspec.convert(each, RunPoint, strict=False) for each in fields}
+        self.runs = read_runs(history)
         self._order = {number: index for index, number in enumerate(self.runs)}
 
     def targets(self) -> list[str]:
@@ -213,7 +238,7 @@ class _Book:
             return
         both = (earlier[-1].id, run.id)
         for cell, label, target, *found in self._history.rows(_TURNED, *both, *both, run.matrix):
-            before, after = (None if word is None else _verdict(word) for word in found[:2])
+            before, after = (None if word is None else read_verdict(word) for word in found[:2])
             measures = (_measure(found[start : start + len(_MEASURE)]) for start in (2, 2 + len(_MEASURE)))
             change = between(*measures)
             kind, facts = _turn(before, after, change)
@@ -233,7 +258,7 @@ class _Book:
             points = [
                 CellPoint(
                     run=self.runs[run],
-                    verdict=_verdict(verdict),
+                    verdict=read_verdict(verdict),
                     expected=bool(expected),
                     headroom=headroom,
                     bits=bits,
@@ -265,7 +290,7 @@ def _measure(row: Sequence[Any]) -> Measure:
     return Measure(model_digest=model, golden=golden, golden_digest=digest, policy=terms)
 
 
-def _verdict(word: str) -> Verdict:
+def read_verdict(word: str) -> Verdict:
     """Return a verdict of the database.
 
     Raises:

@@ -136,6 +136,21 @@ class CellPoint(msgspec.Struct, frozen=True, kw_only=True):
     p50_ms: float | None
 
 
+class Flake(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell that gave another verdict now and then.
+
+    Attributes:
+        nights: Runs in which a retry gave another verdict, or whose verdict is another one than in the runs
+            before and after.
+        judged: Runs with a result.
+    """
+
+    cell: str
+    label: str
+    nights: int
+    judged: int
+
+
 class Trends(msgspec.Struct, frozen=True, kw_only=True):
     """All trends.
 
@@ -143,6 +158,7 @@ class Trends(msgspec.Struct, frozen=True, kw_only=True):
         failing: Cells that fail in the newest run of their matrix, the newest failures first.
         rising: Warnings, the closest to the limit first.
         turned: Cells with another verdict than in the run before, by kind.
+        flakes: Flaky cells, the flakiest first.
     """
 
     schema: int
@@ -151,3 +167,4 @@ class Trends(msgspec.Struct, frozen=True, kw_only=True):
     failing: tuple[Failing, ...]
     rising: tuple[Rising, ...]
     turned: tuple[Turned, ...] = ()
+    flakes: tuple[Flake, ...] = ()

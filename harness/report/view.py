@@ -21,6 +21,7 @@ from harness.report.fault_bundle import BundleOf, no_bundle
 from harness.report.groups import Groups, grouped
 from harness.report.identity import Identity, identities
 from harness.report.merge import MergedRun, target_settings
+from harness.report.nights import Nights
 from harness.report.noise import ColumnNoise, column_noise
 from harness.report.precision import ColumnPrecision, delivered
 from harness.report.summary import ColumnSummary, summarise
@@ -64,6 +65,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         flaky: Failures that gave another verdict when tried again; the first verdict counts.
         changes: What changed since an older run; null without one.
         faults: What triage found out about failing cells; empty if no run was triaged.
+        nights: The runs of a history side by side; null without a history.
         failing: Cells that fail in the newest run of a history, by their ids; null without a history.
     """
 
@@ -94,6 +96,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     changes: Diff | None = None
     faults: tuple[ReportFault, ...] = ()
     failing: Mapping[str, Failing] | None = None
+    nights: Nights | None = None
 
     @property
     def named(self) -> bool:
@@ -124,6 +127,7 @@ def build_report(
     changes: Diff | None = None,
     bundle_of: BundleOf = no_bundle,
     failing: Mapping[str, Failing] | None = None,
+    nights: Nights | None = None,
 ) -> Report:
     """Build the view model; the arguments are as in ``Report``."""
     known = KnownFaults(run)
@@ -167,6 +171,7 @@ def build_report(
         changes=changes,
         faults=tuple(known.shown(cells, bundle_of)),
         failing=failing,
+        nights=nights,
     )
 
 
