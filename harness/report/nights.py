@@ -12,7 +12,7 @@ from harness.report.diff import Kind, kind_between
 from harness.report.figures import Share
 from harness.report.signature import signature_from
 from harness.report.tone import tone
-from harness.report.trend import Results, measures_between, read_runs, read_verdict
+from harness.report.trend import Results, measures_between, parts, read_runs, read_verdict
 from harness.report.trend_points import Flake, RunPoint, Trends
 
 MOST_NIGHTS = 300
@@ -219,20 +219,20 @@ def _points(
         if cell in named
     }
     found: dict[int, list[_Point]] = defaultdict(list)
-    rows = history.rows(
-        f"SELECT cell, run, verdict, expected FROM result WHERE cell IN ({chosen})",  # noqa: S608
-        *wanted,
-    )
-    for cell, run, verdict, expected in rows:
-        if run in index and cell in named:
-            told = flaky.get((cell, run), ("", False))
-            found[cell].append(_Point(index[run], read_verdict(verdict), bool(expected), *told))
+    for part in parts(tuple(named)):
+        for cell, run, verdict, expected in history.rows(
+            f"SELECT cell, run, verdict, expected FROM result WHERE cell IN ({_marks(part)})",  # noqa: S608
+            *part,
+        ):
+            if run in index:
+                told = flaky.get((cell, run), ("", False))
+                found[cell].append(_Point(index[run], read_verdict(verdict), bool(expected), *told))
     for its in found.values():
         its.sort(key=lambda point: point.night)
     return named, found
 
 
-def _marks(values: Sequence[str]) -> str:
+def _marks(values: Sequence[object]) -> str:
     return ", ".join("?" * len(values))
 
 

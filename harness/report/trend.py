@@ -148,13 +148,18 @@ def read_runs(history: Results) -> dict[int, RunPoint]:
     return {each["id"]: msgspec.convert(each, RunPoint, strict=False) for each in fields}
 
 
+def parts(values: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Yield the values in parts that one query takes as parameters."""
+    for start in range(0, len(values), _PART):
+        yield values[start : start + _PART]
+
+
 def measures_between(history: Results, pairs: Sequence[tuple[int, int, int]]) -> Iterator[MeasureChange]:
     """Yield how the measure of each ``(cell, run before, run)`` changed, by their numbers."""
     cells = [*dict.fromkeys(cell for cell, *_ in pairs)]
     known: dict[tuple[int, int], Measure] = {}
     wanted = {(cell, run) for cell, *both in pairs for run in both}
-    for start in range(0, len(cells), _PART):
-        part = cells[start : start + _PART]
+    for part in parts(cells):
         marks = ", ".join("?" * len(part))
         rows = history.rows(
             f"SELECT cell, run, {', '.join(_MEASURE)} FROM measures WHERE cell IN ({marks})",  # noqa: S608
