@@ -14,7 +14,7 @@ class NightsPage(msgspec.Struct, frozen=True, kw_only=True):
 
     nights: Nights
 
-    shown_cells: ClassVar = 400
+    shown_cells: ClassVar = 200
     shown_nights: ClassVar = 60
     shown_flakes: ClassVar = 50
 
