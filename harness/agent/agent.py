@@ -13,6 +13,7 @@ session (QNN keeps the first ``soc_model``, CANN the first ``precision_mode``).
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import platform
@@ -22,6 +23,7 @@ from typing import Any
 
 from harness.agent.capture import Capture
 from harness.agent.errors import OptionRejectedError, UnavailableError, UnfeedableError, UnsupportedError
+from harness.agent.identity import Digests, describe_build, drivers, mapped
 from harness.agent.inbox import Inbox
 from harness.agent.job_run import JobRun
 from harness.agent.native_stack.start import start_if_asked
@@ -64,9 +66,7 @@ def main(channel: Any) -> None:
         except EOFError:
             return
         limit_memory(config.get("memory_limit_mb"))
-        target = Target(ort, config, fingerprint)
-        _describe_identity(ort, target, whole=bool(config.get("identify")))
-        target.check_options()
+        target = _open_target(channel, ort, config, fingerprint)
     except UnavailableError as error:
         printed = capture.take()
         owners = fingerprint.get("owners", [])
@@ -85,22 +85,46 @@ def main(channel: Any) -> None:
             message = inbox.next()
         except EOFError:
             return
-        if message[0] == "stop" or not _serve(channel, target, capture, limits, message[1], message[2]):
+        if message[0] == "stop":
+            channel.finish()  # the harness watches over this end
+            _leave(channel, target)
+            return
+        if not _serve(channel, target, capture, limits, message[1], message[2]):
             return
         del message  # frees the inputs before the next job needs memory
 
 
-def _describe_identity(ort: Any, target: Target, *, whole: bool) -> None:
-    """Add the versions of drivers to the fingerprint, if the target may use one; ``whole``: digests, too."""
-    if not whole and target.chain == [CPU]:
-        return
-    from harness.agent.identity import drivers, identity
+def _open_target(channel: Any, ort: Any, config: dict[str, Any], fingerprint: dict[str, Any]) -> Target:
+    """Return the target that a configuration names, after its first session; errors as ``Target`` has them.
 
-    fingerprint = target.fingerprint
-    if whole:
-        fingerprint.update(identity(ort, (fingerprint.get("plugin") or {}).get("library", "")))
-    elif found := drivers():
+    Drivers are part of the fingerprint if it may use one; what the process consists of, if that is asked for.
+    """
+    before = mapped() if "digests" in config else None
+    target = Target(ort, config, fingerprint)
+    if target.chain != [CPU] and (found := drivers()):
         fingerprint["drivers"] = found
+    target.check_options()
+    if "digests" in config:
+        digests = Digests(config["digests"])
+        describe_build(ort, fingerprint, before, digests)
+        config["digests"] = digests.used  # for a process that this one starts
+        channel.send(("digests", digests.used))
+    return target
+
+
+def _leave(channel: Any, target: Target) -> None:
+    """Release the last session and unload the plugin library, each told before: either may crash or hang.
+
+    The rest is the exit of the interpreter.
+    """
+    with contextlib.suppress(OSError):  # nothing may listen any more
+        channel.send(("leaving", "teardown"))
+    target.release()
+    with contextlib.suppress(OSError):
+        channel.send(("leaving", "unload"))
+    target.unload()
+    with contextlib.suppress(OSError):
+        channel.send(("leaving", "exit"))
 
 
 def _serve(

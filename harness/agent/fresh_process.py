@@ -85,7 +85,7 @@ def _exchange(
     pipe.send(("job", 0, {**job, "data_sets": data_sets}))
     while True:
         kind, *rest = pipe.receive()
-        if kind in ("imported", "ready"):
+        if kind in ("imported", "digests", "ready"):
             enter("create")
         elif kind == "phase":
             enter(rest[1])

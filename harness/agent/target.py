@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 import sys
@@ -39,6 +40,8 @@ class Target:
         self.entries = dict(config.get("session") or {})
         self.devices: list[Any] = []
         self.held: Any = None
+        self.registered = ""
+        """The name under which the plugin library is registered; empty if none is."""
         self.files = TensorFiles(config.get("tensor_folders") or [], "out", "the outputs")
         self.version = tuple(int(part) for part in re.findall(r"\d+", ort.__version__)[:2])
         self.fingerprint = fingerprint
@@ -86,6 +89,7 @@ class Target:
             self.ort.register_execution_provider_library(name, path)
         except Exception as error:
             raise UnavailableError("registration_failed", clean(error)) from error
+        self.registered = name
         offered = [device for device in self.ort.get_ep_devices() if device.ep_name == name]
         self.devices = [device for device in offered if device_matches(device, device_filter)][:1]
         self.fingerprint["devices"] = [describe_device(device) for device in offered]
@@ -135,6 +139,24 @@ class Target:
         if not outputs or np.array_equal(outputs[0], np.maximum(values, 0)):
             return ""  # no outputs: a run that replays a CUDA graph returns none unless they are bound
         return "it computes Relu(%s) as %s" % (list(_PROBE_INPUT), clean(outputs[0], limit=100))
+
+    def release(self) -> None:
+        """Release the session of the probe model, the last one of this process."""
+        self.held = None
+
+    def unload(self) -> None:
+        """Unregister the plugin library, where onnxruntime can, unless one of its sessions is still alive."""
+        if not self.registered or not hasattr(self.ort, "unregister_execution_provider_library"):
+            return
+        self.devices = []
+        gc.collect()  # an exception keeps the frames that it went through, and their sessions
+        kind = self.ort.InferenceSession
+        if any(issubclass(type(each), kind) for each in gc.get_objects()):
+            return  # its code must stay
+        try:
+            self.ort.unregister_execution_provider_library(self.registered)
+        except Exception as error:  # noqa: BLE001 - the exit goes on
+            sys.stderr.write("unregister: %s\n" % clean(error))
 
     def session(
         self,

@@ -86,7 +86,7 @@ def advise_on(model: str, *, budget_s: float, as_json: bool, **request: Any) -> 
     print_result(told, _page(found, suite, model, text), as_json=as_json)
     if found.stopped_by == "interrupt":
         return EXIT_INTERRUPTED
-    return EXIT_OK if found.ranked else EXIT_UNEXPECTED
+    return EXIT_OK if found.winner is not None else EXIT_UNEXPECTED
 
 
 def _advise(
@@ -168,8 +168,11 @@ def _page(found: Advice, suite: Suite, model: str, text: TextAdvice | None) -> I
     yield from _ranking(found, run)
     yield from _others(found)
     winner = found.winner
+    if found.simulated:
+        names = ", ".join(f"{name} ({one_line(by, 60)})" for name, by in found.simulated.items())
+        yield from wrapped(f"simulated, so never the winner: {visible(names)}")
     if winner is None:
-        yield "no configuration passes"
+        yield "no configuration passes on a device" if found.ranked else "no configuration passes"
         return
     why = (
         "" if winner is found.ranked[0] else " (as fast as the fastest within noise, and simpler or exacter)"
@@ -204,7 +207,8 @@ def _ranking(found: Advice, run: str) -> Iterator[str]:
         times, nodes = p50_ms / fastest, _share(one.record)
         answers = f"{answers_ratio(one.record.agreement):>7} " if has_answers else ""
         line = f"{mark:>2} {p50_ms:>9.4g} {times:>6.2f} {create_ms:>9.4g} {bits:>5} {answers}{nodes:>7} "
-        yield from wrapped(visible(one.candidate.name), line)
+        name = visible(one.candidate.name)
+        yield from wrapped(f"{name} (simulated)" if one.candidate.target in found.simulated else name, line)
     yield from _rest(len(found.ranked))
     yield from wrapped(
         f"* no other configuration is both faster and more exact. p50: median time of {run}. "
@@ -268,6 +272,7 @@ def _as_json(found: Advice, suite: Suite) -> dict[str, Any]:
                 "delivered_bits": None if one.bits == float("inf") else one.bits,
                 "answers": agreements_words(one.record.agreement),
                 "front": one.candidate in front,
+                "simulated": one.candidate.target in found.simulated,
                 "record": one.record,
             }
             for one in found.ranked

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from harness.core.errors import Problem, UsageError
+from harness.core.errors import Problem, UsageError, valid_names
+from harness.core.globs import glob_matcher
 from harness.core.record import Record
 from harness.core.structure import Place, deviations
 from harness.core.verdict import Verdict
@@ -15,7 +16,7 @@ from harness.plan.matrix import read_toml
 from harness.plan.selector import Selector, SelectorIndex, SelectorTable, one_or_more, selector_from
 from harness.plan.tolerance_policy import cell_of
 from harness.report.diff import Change
-from harness.report.gate import Limits
+from harness.report.gate import Limits, TargetLimits
 
 
 class FlakyTable(SelectorTable, kw_only=True):
@@ -28,6 +29,19 @@ class FlakyTable(SelectorTable, kw_only=True):
     reason: Annotated[str, Meta(min_length=1, description="Why, or a link to it.")]
 
 
+class TargetTable(msgspec.Struct, kw_only=True):
+    """Limits of some targets, each for itself, and who answers for them."""
+
+    target: Annotated[
+        str | Annotated[list[str], Meta(min_length=1)],
+        Meta(description="Globs of targets. The last entry that matches a target counts."),
+    ]
+    owner: Annotated[str, Meta(min_length=1, description="Who is asked when a limit is exceeded.")] = ""
+    limits: Annotated[
+        Limits, Meta(description="The target's own limits; those left out are the general ones.")
+    ] = msgspec.field(default_factory=Limits)
+
+
 class PolicyFile(msgspec.Struct, kw_only=True):
     """The whole file."""
 
@@ -35,6 +49,7 @@ class PolicyFile(msgspec.Struct, kw_only=True):
     limits: Annotated[Limits, Meta(description="How many cells may get worse.")] = msgspec.field(
         default_factory=Limits
     )
+    target: Annotated[list[TargetTable], Meta(description="Targets with limits or owners of their own.")] = []
     flaky: Annotated[list[FlakyTable], Meta(description="Known flakes; each must match a cell.")] = []
 
 
@@ -47,10 +62,19 @@ class KnownFlake(msgspec.Struct, frozen=True, kw_only=True):
     place: str
 
 
+class Apart(msgspec.Struct, frozen=True, kw_only=True):
+    """One ``[[target]]`` entry. ``place`` is its file and key, for messages."""
+
+    globs: tuple[str, ...]
+    its: TargetLimits
+    place: str
+
+
 class GatePolicy(msgspec.Struct, frozen=True, kw_only=True):
     """What a gate accepts; by default nothing that got worse."""
 
     limits: Limits = Limits()
+    targets: tuple[Apart, ...] = ()
     flakes: tuple[KnownFlake, ...] = ()
 
 
@@ -65,13 +89,35 @@ def load_gate_policy(path: Path) -> GatePolicy:
     problems = list(deviations(table, msgspec.inspect.type_info(PolicyFile), place))
     if problems:
         raise UsageError(*problems)
+    general = table.get("limits", {})
     return GatePolicy(
-        limits=msgspec.convert(table.get("limits", {}), Limits),
+        limits=msgspec.convert(general, Limits),
+        targets=tuple(
+            _apart(entry, general, str(place.key("target").item(index)))
+            for index, entry in enumerate(table.get("target", []))
+        ),
         flakes=tuple(
             _flake(entry, str(place.key("flaky").item(index)))
             for index, entry in enumerate(table.get("flaky", []))
         ),
     )
+
+
+def limits_apart(policy: GatePolicy, targets: Iterable[str]) -> dict[str, TargetLimits]:
+    """Return target -> its own limits, of those that have some.
+
+    Raises:
+        UsageError: An entry matches no target.
+    """
+    names = sorted(set(targets))
+    found: dict[str, TargetLimits] = {}
+    for entry in policy.targets:
+        its = list(filter(glob_matcher(entry.globs), names))
+        if not its:
+            what = f"no target of either run is like {', '.join(map(repr, entry.globs))}"
+            raise UsageError.at(entry.place, what, valid_names(entry.globs[0], names))
+        found |= dict.fromkeys(its, entry.its)
+    return found
 
 
 def flake_reasons(policy: GatePolicy, records: Iterable[Record]) -> Callable[[Change], str]:
@@ -103,6 +149,17 @@ def flake_reasons(policy: GatePolicy, records: Iterable[Record]) -> Callable[[Ch
         return next((flake.reason for flake in its if change.after in flake.verdicts), "")
 
     return reason
+
+
+def _apart(entry: dict[str, Any], general: dict[str, Any], place: str) -> Apart:
+    own = entry.get("limits", {})
+    enter = {**general.get("enter", {}), **own.get("enter", {})}
+    limits = msgspec.convert({**general, **own, "enter": enter}, Limits)
+    return Apart(
+        globs=tuple(one_or_more(entry["target"])),
+        its=TargetLimits(limits=limits, owner=entry.get("owner", "")),
+        place=place,
+    )
 
 
 def _flake(entry: dict[str, Any], place: str) -> KnownFlake:

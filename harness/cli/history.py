@@ -6,9 +6,9 @@ from pathlib import Path
 
 from harness.cli.output import notify, print_lines, print_result
 from harness.cli.query import note_unreadable
-from harness.core.errors import EXIT_OK
+from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED
 from harness.core.verdict import Verdict
-from harness.report.diff import Kind
+from harness.report.diff import Kind, read_side
 from harness.report.figures import brief, plural
 from harness.report.history import History
 from harness.report.inert import plain
@@ -25,12 +25,18 @@ def add(runs: Sequence[Path], database: Path) -> int:
     """Add runs to the history; runs that are already there stay.
 
     A run is a run folder, or a folder of runs that count as one.
+
+    Returns:
+        0, or 1 if a run has cells with different verdicts, which count as not run.
     """
+    conflicts = 0
     with History(database, create=True) as history:
         for run in runs:
-            state = "added" if history.add(run, notify) else "already there"
+            merged = read_side(run)
+            state = "added" if history.add(run, notify, merged) else "already there"
+            conflicts += sum(conflict.is_open for conflict in merged.conflicts)
             print_lines([f"{state:<14} {run}"])
-    return EXIT_OK
+    return EXIT_UNEXPECTED if conflicts else EXIT_OK
 
 
 def show(

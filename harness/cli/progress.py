@@ -156,8 +156,11 @@ def _conclusion(tally: Tally) -> str:
         return f"INCOMPLETE   {tally.recorded:,} of {planned:,} cells have a record"
     if tally.without_verdict:
         return f"INCOMPLETE   {tally.without_verdict:,} of {planned:,} cells have no verdict"
-    if tally.unexpected:
-        return f"unexpected   {tally.unexpected:,} cells"
+    exits = tally.unexpected_exits()
+    if tally.unexpected or exits:
+        cells = [f"{tally.unexpected:,} cells"] if tally.unexpected else []
+        ends = [f"the end of processes of {', '.join(exits)}"] if exits else []
+        return f"unexpected   {', and '.join([*cells, *ends])}"
     if silent := tally.without_evidence():
         return f"NO EVIDENCE  {no_evidence(silent)}; the report has the reasons"
     counts = ((excluded, "excluded"), (late, "still at work at their limit"))

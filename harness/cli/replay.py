@@ -7,6 +7,7 @@ from typing import Any
 from harness.cli.output import notify, print_json, print_lines
 from harness.cli.targets import Request, pairs_of, wanted_matrix
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED, UsageError, one_line, valid_names
+from harness.core.other_build import other_builds
 from harness.core.text import visible
 from harness.plan.matrix import load_matrix
 from harness.plan.target import Target
@@ -81,6 +82,13 @@ def _head(bundle: Bundle) -> Iterator[str]:
 def _result(bundle: Bundle, target: Target, found: Replayed) -> Iterator[str]:
     version = found.fingerprint.get("onnxruntime", "?")
     yield f"here         {one_line(visible(target.name), 60)}: {found.record.verdict}, onnxruntime {version}"
+    plugin = bundle.manifest.target.plugin
+    told = {
+        "sha256": bundle.manifest.environment.libraries,
+        "plugin": {"library": plugin.library if plugin else ""},
+    }
+    for line in other_builds(told, found.fingerprint):
+        yield f"not alike    {one_line(visible(line), 300)}"
     placed = found.record.placement
     if placed is not None:
         yield f"placement    {placed.ep_nodes} nodes on the EP, {placed.cpu_nodes} on the CPU"

@@ -8,7 +8,7 @@ from typing import TypedDict, Unpack
 
 import msgspec
 
-from harness.cli.gate_policy import GatePolicy, flake_reasons, load_gate_policy
+from harness.cli.gate_policy import GatePolicy, flake_reasons, limits_apart, load_gate_policy
 from harness.cli.output import notify, print_lines, print_result
 from harness.cli.over_time import is_over_time, report_over_time
 from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, UsageError
@@ -55,19 +55,26 @@ def report(
     return EXIT_OK
 
 
-def diff(old: Path, new: Path, *, style: str, as_json: bool) -> int:
+def diff(old: Path, new: Path, *, earlier: Sequence[Path], style: str, as_json: bool) -> int:
     """Print what changed between two runs; each may be a folder of runs.
 
     Returns:
         Always 0: ``gate`` decides whether the changes are acceptable.
     """
-    found, _ = _compared(old, new)
+    found, _ = _compared(old, new, earlier)
     print_result(found, _DIFF_FORMATS[style](found), as_json=as_json)
     return EXIT_OK
 
 
 def gate(
-    old: Path, new: Path, *, policy: Path | None, min_agreement: float | None, github: bool, as_json: bool
+    old: Path,
+    new: Path,
+    *,
+    earlier: Sequence[Path],
+    policy: Path | None,
+    min_agreement: float | None,
+    github: bool,
+    as_json: bool,
 ) -> int:
     """Print whether the new run may pass; with ``github``, or on GitHub's runners, annotations as well.
 
@@ -80,13 +87,14 @@ def gate(
         if not 0 <= min_agreement <= 1:
             raise UsageError.at("--min-agreement", f"got {min_agreement:g}", "valid: a share from 0 to 1")
         limits = msgspec.structs.replace(limits, min_agreement=min_agreement)
-    found, sides = _compared(old, new)
+    found, sides = _compared(old, new, earlier)
     tested = [record for _, record in sides[1].records]
+    apart = limits_apart(chosen, found.judged)
     if limits.min_agreement is not msgspec.UNSET and not has_answers(tested):
         what = "no cell of the new run has answers of a task"
         raise UsageError.at("min_agreement", what, "name the task of a model: agree, in [[model]]")
     records = (record for side in sides for _, record in side.records)
-    judgement = judge(found, limits, flake_reasons(chosen, records), tested)
+    judgement = judge(found, limits, flake_reasons(chosen, records), tested, apart)
     told = {"judgement": judgement, "diff": found}
     print_result(told, gate_lines(found, judgement), as_json=as_json)
     if not as_json and (github or os.environ.get("GITHUB_ACTIONS") == "true"):
@@ -94,9 +102,10 @@ def gate(
     return EXIT_OK if judgement.passed else EXIT_UNEXPECTED
 
 
-def _compared(old: Path, new: Path) -> tuple[Diff, tuple[MergedRun, MergedRun]]:
+def _compared(old: Path, new: Path, earlier: Sequence[Path]) -> tuple[Diff, tuple[MergedRun, MergedRun]]:
     sides = read_side(old), read_side(new)
-    for side in sides:
+    nights = [read_side(path) for path in earlier]
+    for side in (*sides, *nights):
         for notice in side.notices:  # such as records that this version cannot read
             notify(notice)
-    return compare(*sides, names=(str(old), str(new))), sides
+    return compare(*sides, names=(str(old), str(new)), earlier=nights), sides

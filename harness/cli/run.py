@@ -16,7 +16,15 @@ from harness.core.record import Record
 from harness.core.verdict import Family
 from harness.corpus.suites import Suite
 from harness.engine.engine import Engine
-from harness.engine.events import Event, Finished, Noted, PlaceChanged, TargetReady, Warned
+from harness.engine.events import (
+    Event,
+    Finished,
+    Noted,
+    PlaceChanged,
+    ProcessEnded,
+    TargetReady,
+    Warned,
+)
 from harness.engine.prepare import prepare
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
@@ -60,6 +68,8 @@ def run(
         else:
             folder, done = _reopened(before, plan, suites)
         tally.add(*done)
+        if before is not None:
+            tally.resume(before.info)
         known = {record.cell for record in done}
         with progress(tally, told) as shown:
             if before is not None:
@@ -123,10 +133,14 @@ def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progres
     for event in batch:
         if isinstance(event, TargetReady):
             folder.ready(event)
+            tally.ready(event.target, event.fingerprint)
             shown.ready(event)
         elif isinstance(event, PlaceChanged):
             folder.place(event)
             shown.place(event)
+        elif isinstance(event, ProcessEnded):
+            folder.ended(event)
+            tally.ended(event)
         elif isinstance(event, Warned):
             shown.say(f"warning: {event.message}")
         elif isinstance(event, Noted):

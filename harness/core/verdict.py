@@ -84,6 +84,11 @@ class Verdict(StrEnum):
         Family.FAILED,
         "rightly computed at the precision that the EP chose, which leaves too few bits of the answer",
     )
+    UNCLEAN_EXIT = (
+        "unclean_exit",
+        Family.FAILED,
+        "of a target, never of a cell: a process that was asked to end died, or did not end",
+    )
     UNSUPPORTED = "unsupported", Family.UNSUPPORTED, "the EP refuses the model cleanly"
     FALLBACK = "fallback", Family.UNTESTED, "right answer, but no node ran on the EP"
     FOLDED = "folded", Family.UNTESTED, "right answer, but nothing was left to run after constant folding"
@@ -114,7 +119,10 @@ def says_nothing(verdicts: Collection[Verdict]) -> bool:
 
 
 class Phase(StrEnum):
-    """The phase of a cell; ``start`` and ``register`` belong to its process."""
+    """The phase of a cell; ``start`` and ``register`` belong to its process.
+
+    ``unload`` and ``exit`` belong to the end of a process, which begins with ``teardown``.
+    """
 
     START = "start"
     REGISTER = "register"
@@ -122,6 +130,8 @@ class Phase(StrEnum):
     RUN = "run"
     COMPARE = "compare"
     TEARDOWN = "teardown"
+    UNLOAD = "unload"
+    EXIT = "exit"
 
 
 class Cause(StrEnum):

@@ -27,10 +27,12 @@ from harness.engine.effects import DIGESTS, Effects
 from harness.engine.events import Answered, Event, Finished, Noted, Warned, place_changed
 from harness.engine.listener import Listener
 from harness.engine.next_step import NextStep
+from harness.engine.planned_end import planned_end
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import Queues
 from harness.engine.references import MORE_OF_SMALL, References, Stores
 from harness.engine.task import Kind
+from harness.engine.worker import Worker
 from harness.places.fleet import Fleet
 from harness.plan.plan import Plan
 from harness.runtimes.builds import Builds
@@ -161,6 +163,7 @@ class Engine:
             self._warn,
             builds,
             self._fleet,
+            self._on_ended,
         )
 
     # --- the consumer's side, any thread ---
@@ -204,6 +207,11 @@ class Engine:
                 yield batch
         if self._end.error is not None:
             raise self._end.error
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What broke the engine itself, once ``batches`` has raised it."""
+        return self._end.error if self._end else None
 
     def _gather(self) -> None:
         """Wait for the next event, and take what waits. Events that Ctrl-C interrupts come the next time."""
@@ -249,6 +257,11 @@ class Engine:
         if nbytes:
             self._announced_bytes += nbytes
         self._outbox.put((event, nbytes))
+
+    def _on_ended(self, worker: Worker, cause: str) -> None:
+        """Tell how a process ended that was asked to; called from the thread that has waited for it."""
+        if ended := planned_end(worker, cause, self._pipeline.environments):
+            self._announce(ended)
 
     def _warn(self, text: str) -> None:
         self._announce(Warned(message=text))

@@ -5,6 +5,7 @@ from typing import Any
 
 from harness.core.cell import Cell
 from harness.core.output_metrics import OutputMetrics
+from harness.core.verdict import Verdict
 from harness.engine.events import Event, Warned
 from harness.plan.expectation import Expectation, open_condition
 from harness.plan.plan import Plan
@@ -22,6 +23,10 @@ class Environments:
     def note(self, target: str, place: str, fingerprint: Mapping[str, Any]) -> None:
         """Keep the environment of a target at a place; the place is empty for a target without places."""
         self._of.setdefault((target, place), fingerprint)
+
+    def exit_verdicts(self, target: str, place: str) -> tuple[Verdict, ...]:
+        """Return the verdicts that the matrix expects of the ends of a target's processes, if any."""
+        return self._plan.exit_verdicts(target, self._of.get((target, place), {}))
 
     def expectation(self, cell: Cell, place: str, outputs: Sequence[OutputMetrics]) -> Expectation | None:
         """Return the expect entry that applies to a cell where it ran; ``outputs`` are its record's rows.

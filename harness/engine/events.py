@@ -6,6 +6,7 @@ import msgspec
 
 from harness.core.record import Record
 from harness.core.value import value_bytes
+from harness.core.verdict import Phase, Verdict
 from harness.corpus.case import Case
 from harness.golden.golden import Golden
 from harness.places.state import PlaceState
@@ -112,4 +113,24 @@ class NotRun(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-Event = TargetReady | Finished | Answered | Warned | Noted | PlaceChanged | NotRun
+class ProcessEnded(msgspec.Struct, frozen=True, kw_only=True):
+    """A process of a target that was asked to end has ended, and the harness did not kill it at work.
+
+    Attributes:
+        place: Its place; empty if the target has no places.
+        phase: In which it died, or did not go on; None if it ended cleanly.
+        cause: Its signal or exit code, or ``hang``; empty if it ended cleanly.
+        printed: What it printed meanwhile, at most some 16 KiB.
+        expected: The verdicts that the matrix expects of the ends of the target's processes; none if nothing.
+    """
+
+    target: str
+    place: str = ""
+    phase: Phase | None = None
+    cause: str = ""
+    reason: str = ""
+    printed: str = ""
+    expected: tuple[Verdict, ...] = ()
+
+
+Event = TargetReady | Finished | Answered | Warned | Noted | PlaceChanged | NotRun | ProcessEnded

@@ -18,6 +18,7 @@ from harness.engine.messages import (
     JobDone,
     JobMessage,
     JobResult,
+    LibraryDigests,
     PhaseEntered,
     PieceNeeded,
     ProtocolError,
@@ -39,6 +40,7 @@ from harness.engine.outcome import (
     from_result,
 )
 from harness.engine.place_listener import PlaceListener, why_not_started, with_teardown
+from harness.engine.planned_end import end_in_teardown
 from harness.engine.process import ENDED
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import START_ATTEMPTS, Queues, TaskQueue
@@ -125,6 +127,12 @@ class Listener:
         if isinstance(message, Imported):
             worker.on_imported(at)
             return worker.queue is None  # a cell that runs alone may wait for that
+        if isinstance(message, LibraryDigests):
+            place = "" if worker.place is None else worker.place.name
+            if worker.queue is not None and worker.configuration is not None:
+                files = message.files
+                self.pool.builds_seen.learn(worker.queue.name, worker.configuration, place, files)
+            return False
         if worker.queue is None:
             worker.discard()  # a spare one that cannot be used, whatever its reasons
         elif isinstance(message, Ready):
@@ -223,6 +231,10 @@ class Listener:
         if queue.is_reference or queue.name in self.announced or has_others:
             return
         self.announced.add(queue.name)
+        if altered := fingerprint.get("altered"):
+            files = one_line(", ".join(map(str, altered)))
+            text = f"target {queue.name}: its onnxruntime is not that of its wheel; changed since: {files}"
+            self.announce(Warned(message=text))
         # Axes vary the options: those of the first queue are no part of the environment.
         options = {"options": self.plan.target(queue.name).options} if "options" in fingerprint else {}
         self.announce(TargetReady(target=queue.name, fingerprint={**fingerprint, **options}, problem=problem))
@@ -262,6 +274,8 @@ class Listener:
         queue.tasks.extendleft(reversed(worker.in_flight))
         if worker.result is not None:
             self.pipeline.conclude(task, with_teardown(worker.result, end))
+            if ended := end_in_teardown(worker, task, end, self.pipeline.environments):
+                self.announce(ended)
         elif isinstance(end, Died) and (end.cause == "SIGKILL" or worker.process.lost) and task.attempt == 1:
             # No program does this to itself: the system or a person did. One more try shows which.
             task.attempt = 2

@@ -255,6 +255,12 @@ class Imported(_Message, tag="imported", frozen=True):
     """onnxruntime is imported."""
 
 
+class LibraryDigests(_Message, tag="digests", frozen=True):
+    """The SHA-256 of the files that the process consists of: path -> state of the file, and its digest."""
+
+    files: Annotated[dict[Text, tuple[Text, Text]], msgspec.Meta(max_length=MOST_ITEMS)]
+
+
 class Ready(_FromStart, tag="ready", frozen=True):
     """The process can take jobs."""
 
@@ -308,7 +314,7 @@ class PieceNeeded(_Message, tag="need", frozen=True):
     offset: Annotated[int, msgspec.Meta(ge=0, le=LARGEST_FILE)]
 
 
-StartMessage = Imported | Ready | TargetUnavailable | OptionRefused
+StartMessage = Imported | LibraryDigests | Ready | TargetUnavailable | OptionRefused
 JobMessage = PhaseEntered | JobResult | JobDone | PieceNeeded
 
 

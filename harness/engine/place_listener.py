@@ -12,6 +12,7 @@ from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.early_end import problem_of
 from harness.engine.events import Event, Warned
 from harness.engine.outcome import Died, Ending, Hung, Raised, Ran, Rejected, Unavailable
+from harness.engine.planned_end import end_in_teardown
 from harness.engine.queues import TaskQueue
 from harness.engine.slurm import told_end
 from harness.engine.worker import Worker
@@ -78,6 +79,8 @@ class PlaceListener(msgspec.Struct, frozen=True, eq=False):
         task.losses += from_outside
         if worker.result is not None:
             self.pipeline.conclude(task, with_teardown(worker.result, end))
+            if ended := end_in_teardown(worker, task, end, self.pipeline.environments):
+                self.announce(ended)
         elif from_outside and task.losses < MOST_LOSSES:
             task.attempt += 1
             queue.tasks.appendleft(task)

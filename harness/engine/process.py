@@ -62,6 +62,9 @@ FROM_OUTSIDE = "SIGTERM"
 FAILED = "failed"
 """Name of the message of an agent that is broken itself."""
 
+LEAVING = "leaving"
+"""Name of the message by which an agent that was asked to end names the next phase of its end."""
+
 
 class AgentProcess:
     """A process that serves one configuration of one target."""
@@ -71,6 +74,12 @@ class AgentProcess:
         """Whether the connection was lost, which is no evidence about the model. Set by ``wait``."""
         self.error = ""
         """What ended the agent, in its own words; empty if it sent none."""
+        self.leaving = ""
+        """The phase of its end that it has named last; empty if it named none."""
+        self.killed = False
+        """Whether the harness killed it, for whatever reason."""
+        self.went_on = False
+        """Whether it did not end in its time. Set by ``wait``."""
         self.left: list[str] = []
         """Names of the processes that it left behind, and that were ended. Set by ``wait``."""
         self._started = started
@@ -89,6 +98,9 @@ class AgentProcess:
         """Whether its launcher has given a sign of life, as it does where it can."""
         self.silence = ""
         """How a place that gives no sign of life was found; empty if none was."""
+        self._has_ended = threading.Event()
+        self._stays_s: float | None = None
+        """Seconds for which its stream stays open after it was asked to end."""
         self._terminated = False
         """Whether a command that leads elsewhere was asked to end."""
         self._sign = re.compile(rf"{re.escape(sign_of_life(started.marker))}([ .\d]*)\r?\n")
@@ -122,6 +134,9 @@ class AgentProcess:
             self._opened.wait()
             if self.greeting is not None:
                 self._send_all(self.mode)
+        if self._stays_s is not None and self._started.marker:
+            # The launcher takes a closed stream for the end of the harness, and gives the agent less time.
+            self._has_ended.wait(self._stays_s)
         # Only this thread writes, so only it may close: meanwhile another pipe could get the same number.
         self._connection.hang_up()
         receiver.join()
@@ -144,6 +159,9 @@ class AgentProcess:
                         self._refuse(FAILED_TWICE)
                         break
                     self.error = one_line(" ".join(map(str, message[1:]))) or FAILED
+                    continue
+                if isinstance(message, tuple) and message[:1] == (LEAVING,):
+                    self.leaving = one_line(message[-1], 20)
                     continue
                 self._wait_for_room(self._connection.message_bytes)
                 deliver(message)
@@ -185,6 +203,11 @@ class AgentProcess:
         """
         self._outgoing.put(messages)
 
+    def stop(self, limit_s: float) -> None:
+        """Ask it to end; it has so many seconds for that, once its stream has ended."""
+        self._stays_s = limit_s
+        self.send(("stop",))
+
     def kill(self) -> None:
         """Kill the process and all that it started, at once. Harmless on an ended one.
 
@@ -195,6 +218,7 @@ class AgentProcess:
         # left can hold its pipe open.
         if self._popen.returncode is not None:
             return
+        self.killed = True
         if not self._started.marker:
             kill_group(self._popen)
         elif not self._terminated:
@@ -262,8 +286,10 @@ class AgentProcess:
         except subprocess.TimeoutExpired:
             if not self._terminated:
                 self._problem = self._problem or WENT_ON
+                self.went_on = not self.killed
             self.kill()
             code = self._popen.wait()
+        self._has_ended.set()
         self._end_group()
         self._end_orphans()
         self._is_over = True

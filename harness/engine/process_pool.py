@@ -10,6 +10,7 @@ from typing import Any
 from harness.agent.orphans import told
 from harness.core.errors import one_line
 from harness.engine.admission import Admission
+from harness.engine.builds_seen import BuildsSeen
 from harness.engine.configuration import HERE, Configuration, configured_at
 from harness.engine.launch import is_local, launch
 from harness.engine.prestarted import take_prestarted
@@ -34,7 +35,8 @@ STOP_S = 5.0
 class ProcessPool:
     """Starts, keeps and ends all workers, ``processes`` at once that compute on this machine's processors.
 
-    ``on_message`` is called with a worker's number and a message from it, from other threads.
+    From other threads, ``on_message`` is called with a worker's number and a message from it, ``on_ended``
+    with a worker whose process has been waited for, and how it ended.
     """
 
     def __init__(
@@ -44,15 +46,18 @@ class ProcessPool:
         warn: Callable[[str], None],
         builds: Builds,
         fleet: Fleet,
+        on_ended: Callable[[Worker, str], None] = lambda _worker, _cause: None,
     ) -> None:
         self.builds = builds
         self.fleet = fleet
+        self.builds_seen = BuildsSeen()
         self._queue_watch = QueueWatch(on_message)
         self.workers: dict[int, Worker] = {}
         self.spares = Spares(self.launch)
         self._processes = processes
         self._on_message = on_message
         self._warn = warn
+        self._on_ended = on_ended
         self._admission = Admission(processes, warn)
         self._started = 0
         self._leaving: dict[int, tuple[Worker, threading.Thread]] = {}
@@ -108,7 +113,9 @@ class ProcessPool:
         except BaseException:
             slot.release()
             raise
-        worker.serve(queue, slot, config, place)
+        at = "" if place is None else place.name
+        digests = None if queue.is_reference else self.builds_seen.known(config, at)
+        worker.serve(queue, slot, config, place, digests)
         return True
 
     def _full_places(self, queue: TaskQueue) -> set[str]:
@@ -249,7 +256,7 @@ class ProcessPool:
         """Wait in a thread for a removed worker's process to end, release its slot, and call ``then``."""
 
         def wait() -> None:
-            worker.process.wait()
+            self._wait_for(worker, worker.teardown_s if worker.asked_to_end else STOP_S)
             worker.tensors.remove()
             worker.slot.release()
             self._tell_left(worker)
@@ -258,6 +265,9 @@ class ProcessPool:
         thread = threading.Thread(target=wait, daemon=True)
         self._leaving[worker.number] = worker, thread
         thread.start()
+
+    def _wait_for(self, worker: Worker, grace_s: float) -> None:
+        self._on_ended(worker, worker.process.wait(grace_s))
 
     def _tell_left(self, worker: Worker) -> None:
         """Name what a process has left behind that ended in its turn: no cell's record has it."""
@@ -273,7 +283,6 @@ class ProcessPool:
         """End every process: idle ones may exit by themselves if ``gently``, all others are killed."""
         self.builds.cancel()
         self._queue_watch.close()
-        grace_s = STOP_S if gently else 0.0
         leaving = tuple(self._leaving.values())
         for worker, _ in leaving:
             if not gently:
@@ -282,12 +291,15 @@ class ProcessPool:
         for worker in self.workers.values():
             if gently and worker.idle:
                 worker.stop()
-            else:
+            elif not (gently and worker.asked_to_end):
                 worker.process.kill()
-            threads.append(threading.Thread(target=worker.process.wait, args=(grace_s,), daemon=True))
+            grace_s = worker.teardown_s if gently and worker.asked_to_end else 0.0
+            threads.append(threading.Thread(target=self._wait_for, args=(worker, grace_s), daemon=True))
         for thread in threads:
             thread.start()
-        deadline = time.monotonic() + STOP_S
+        ending = (*self.workers.values(), *(worker for worker, _ in leaving))
+        limits_s = [worker.teardown_s for worker in ending if gently and worker.asked_to_end]
+        deadline = time.monotonic() + max(limits_s, default=0.0) + STOP_S
         for thread in (*threads, *(thread for _, thread in leaving)):
             thread.join(max(0.0, deadline - time.monotonic()))
         for worker in self.workers.values():

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from harness.core.cell import Cell
-from harness.corpus.suites import PROFILE
 from harness.engine.configuration import Configuration, configuration, cpu_configuration
 from harness.engine.device import device_of, devices_at
 from harness.engine.effects import Effects
@@ -49,7 +48,6 @@ class TaskQueue(msgspec.Struct, eq=False):
         refused: Place -> why the configuration cannot be used there.
         checks: Tasks that only some places may run.
         is_small: Whether all its models are small, so that one still at work at its limit hangs.
-        identifies: Whether its processes tell what they consist of, as those of a profile do.
     """
 
     name: str
@@ -70,7 +68,6 @@ class TaskQueue(msgspec.Struct, eq=False):
     devices: dict[str, str | None] = {}
     refused: dict[str, Unavailable | Rejected] = {}
     checks: deque[Task] = msgspec.field(default_factory=deque)
-    identifies: bool = False
     is_small: bool = False
 
     def __post_init__(self) -> None:
@@ -221,7 +218,6 @@ class Queues(msgspec.Struct, eq=False):
             alone=alone or target.alone,
             renew_after=target.renew_after,
             is_small=self.is_small,
-            identifies=any(suite.startswith(PROFILE) for suite in self.plan.matrix.models.suites),
         )
 
     def _add(self, key: tuple[object, ...], queue: TaskQueue) -> None:

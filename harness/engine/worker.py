@@ -11,6 +11,7 @@ from harness.agent.orphans import told
 from harness.core.record import ProcessState
 from harness.core.verdict import Phase
 from harness.corpus.case import Case
+from harness.engine.builds_seen import Files
 from harness.engine.configuration import Configuration
 from harness.engine.device import NO_SLOT, Slot
 from harness.engine.job import piece
@@ -70,6 +71,8 @@ class Worker:
         self.process = process
         self.tensors = tensors or Tensors()
         self.queue: TaskQueue | None = None
+        self.configuration: Configuration | None = None
+        """What its process serves; as its queue has it, but for the place."""
         self.waits: Waiting | None = None
         """The job of its process that a scheduler has not started yet."""
         self.place: PlaceState | None = None
@@ -87,6 +90,8 @@ class Worker:
         """Whether it was started before a queue needed it."""
         self.retiring = False
         self.stopping = False
+        self.asked_to_end = False
+        """Whether its process was asked to end, when it had nothing to do."""
         self.broken = False
         self.in_flight: deque[Task] = deque()
         self.pace = Pace()
@@ -171,9 +176,13 @@ class Worker:
         slot: Slot,
         config: Configuration | None = None,
         place: PlaceState | None = None,
+        digests: Files | None = None,
     ) -> None:
-        """Send its process the configuration of a queue, or ``config``, which it is at a place."""
-        config = config or queue.configuration
+        """Send its process the configuration of a queue, or ``config``, which it is at a place.
+
+        With the ``digests`` that are known its process tells those of what it consists of.
+        """
+        config = self.configuration = config or queue.configuration
         self.queue, self.slot, self._limits = queue, slot, queue.limits
         self.place, self.is_local = place, is_local(config.runtime)
         if place is not None:
@@ -184,8 +193,8 @@ class Worker:
             self.enter(Phase.REGISTER)
         elif not self.is_spare:  # a spare keeps its own limit: its start is no fault of the target
             self.enter(Phase.START)
-        identify = {"identify": True} if place is not None or queue.identifies else {}
-        self.process.send(("config", {**config.message(self.tensors.folders), **identify}))
+        known = {} if digests is None else {"digests": digests}
+        self.process.send(("config", {**config.message(self.tensors.folders), **known}))
 
     def look_for_life(self, now: float, silent_s: float) -> None:
         """End a process whose place gives no sign of life any more, as one whose connection is lost."""
@@ -294,12 +303,22 @@ class Worker:
             rss_mib=rss_mib,
         )
 
+    @property
+    def teardown_s(self) -> float:
+        """Seconds in which its process must end once it is asked to."""
+        return self._limits.teardown
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether its process was killed at a time limit."""
+        return self._hung is not None
+
     def stop(self) -> None:
         """Ask its process to end, within a limit."""
-        self.stopping = True
+        self.stopping = self.asked_to_end = True
         self.leaves_at = None
         self.enter(Phase.TEARDOWN)
-        self.process.send(("stop",))
+        self.process.stop(self.teardown_s)
 
     def discard(self) -> None:
         """Kill its process; the tasks in flight go back to the queue."""

@@ -11,6 +11,7 @@ from harness.core.errors import Problem, valid_names
 from harness.core.facts import CPU_PROVIDER
 from harness.core.model_settings import contradicting_inputs
 from harness.core.structure import OPTION, Place
+from harness.plan.expectation import exit_problems
 from harness.plan.file_format import RuntimeTable
 from harness.plan.function_module import has_module
 from harness.plan.known_provider import known_provider
@@ -60,6 +61,7 @@ def contradictions(table: dict[str, Any], place: Place, folder: Path) -> Iterato
 def _in_selecting(table: dict[str, Any], place: Place) -> Iterator[Problem]:
     for here, entry in _tables(table, place, "expect"):
         yield from where_problems(entry.get("where"), here.key("where"))
+        yield from exit_problems(entry, here)
     for section in ("exclude", "expect"):
         for here, entry in _tables(table, place, section):
             if not any(key in SelectorTable.__struct_fields__ or key.startswith(OPTION) for key in entry):

@@ -1,15 +1,25 @@
 """``[[expect]]`` entries: the verdicts that cells are known to have."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from harness.core.errors import Problem
+from harness.core.structure import OPTION, Place
 from harness.core.verdict import Family, Verdict
 from harness.plan.selector import Selector, SelectorTable, Text, one_or_more, selector_from
 from harness.plan.surroundings import Surroundings
 from harness.plan.where import Where, WhereTable, holds, where_from
+
+_OF_EXITS = (Verdict.UNCLEAN_EXIT, Verdict.PASS)
+"""Verdicts of an entry about the ends of processes."""
+
+_SELECTS_CELLS = frozenset(SelectorTable.__struct_fields__) - {"target", "provider"}
+
+ALL_CLEAN = "the matrix expects unclean_exit, and each process ended cleanly; remove the [[expect]] entry"
+"""Why clean ends are unexpected."""
 
 
 class ExpectTable(SelectorTable, kw_only=True):
@@ -17,7 +27,10 @@ class ExpectTable(SelectorTable, kw_only=True):
 
     verdict: Annotated[
         Verdict | Annotated[list[Verdict], Meta(min_length=1)],
-        Meta(description="The expected verdict, or several where a fault shows in more than one way."),
+        Meta(
+            description="The expected verdict, or several where a fault shows in more than one way. "
+            "`unclean_exit` is that of a target, in an entry of its own that selects by target or provider."
+        ),
     ]
     reason: Annotated[Text, Meta(description="Why, or a link to it.")]
     fault: Annotated[str, Meta(description="Id of the fault, if `ep-harness triage` has found it.")] = ""
@@ -36,6 +49,11 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
     fault: str = ""
     where: Where | UnsetType = UNSET
 
+    @property
+    def of_target(self) -> bool:
+        """Whether it is about the ends of a target's processes, and not about cells."""
+        return Verdict.UNCLEAN_EXIT in self.verdicts
+
 
 def expectation_from(entry: dict[str, Any]) -> Expectation:
     """Return a checked entry in its normal form."""
@@ -46,6 +64,31 @@ def expectation_from(entry: dict[str, Any]) -> Expectation:
         fault=entry.get("fault", ""),
         where=where_from(entry["where"]) if "where" in entry else UNSET,
     )
+
+
+def exit_problems(entry: dict[str, Any], place: Place) -> Iterator[Problem]:
+    """Yield what contradicts itself in an entry about the ends of a target's processes."""
+    written = entry.get("verdict")
+    verdicts = [written] if isinstance(written, str) else written if isinstance(written, list) else []
+    if Verdict.UNCLEAN_EXIT not in verdicts:
+        return
+    of_cells = [str(one) for one in verdicts if one not in _OF_EXITS]
+    if of_cells:
+        what = f"unclean_exit is a verdict of a target, and {', '.join(of_cells)} of a cell"
+        hint = 'give each an entry of its own; "pass" beside unclean_exit allows clean ends, too'
+        yield place.key("verdict").problem(what, hint)
+    for key in entry:
+        if key in _SELECTS_CELLS or key.startswith(OPTION):
+            what = f"unclean_exit is a verdict of a target, and {key} selects cells"
+            yield place.key(key).problem(what, "select by target or provider")
+
+
+def is_expected_exit(expected: Collection[Verdict], *, unclean: bool) -> bool:
+    """Return whether the ends of a target's processes are as its entry expects, or clean without an entry.
+
+    An entry that expects ``unclean_exit`` is out of date if all are clean, unless it allows ``pass``, too.
+    """
+    return (Verdict.UNCLEAN_EXIT if unclean else Verdict.PASS) in (expected or (Verdict.PASS,))
 
 
 def applying(

@@ -15,6 +15,7 @@ from harness.core.globs import glob_matcher
 from harness.core.model_settings import ModelSettings
 from harness.core.output_metrics import OutputMetrics
 from harness.core.run_info import ShardInfo
+from harness.core.verdict import Verdict
 from harness.plan.expectation import Expectation, applying
 from harness.plan.matrix import Matrix
 from harness.plan.runs_entry import (
@@ -99,6 +100,17 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
         seen = surroundings_of(environment, target.provider, target.device)
         return applying((first, *entries), seen, delivered_precision(outputs))
 
+    def exit_verdicts(self, target: str, environment: Mapping[str, Any]) -> tuple[Verdict, ...]:
+        """Return the verdicts that the matrix expects of the ends of a target's processes; none if nothing.
+
+        ``environment`` is the fingerprint of the target; empty if there is none.
+        """
+        one = self.target(target)
+        entries = self._exit_expectations.all(Cell(suite="", model="", target=target, axes=()))
+        seen = surroundings_of(environment, one.provider, one.device)
+        found, _ = applying(entries, seen, "")
+        return () if found is None else found.verdicts
+
     def latency(self, cell: Cell) -> LatencySettings | None:
         """Return how a cell's latency is measured, by the last latency entry that matches, or None."""
         if not self.matrix.latency or not has_latency(cell):
@@ -162,7 +174,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
 
     @cached_property
     def _expectations(self) -> LastMatch[Expectation]:
-        return LastMatch(self.matrix.expect, self.matrix.first_providers)
+        entries = [entry for entry in self.matrix.expect if not entry.of_target]
+        return LastMatch(entries, self.matrix.first_providers)
+
+    @cached_property
+    def _exit_expectations(self) -> LastMatch[Expectation]:
+        entries = [entry for entry in self.matrix.expect if entry.of_target]
+        return LastMatch(entries, self.matrix.first_providers)
 
     @cached_property
     def _latencies(self) -> LastMatch[RunsRequest[LatencySettings]]:

@@ -15,9 +15,15 @@ SYSTEMS = {"linux": "linux", "windows": "windows", "macos": "macos", "darwin": "
 _OF_ONE_FAMILY = (("x86_64", "AMD64"), ("aarch64", "arm64"))
 """Names of one architecture on different systems."""
 
-_SOFTWARE = re.compile(r"swiftshader|llvmpipe|lavapipe|basic render", re.IGNORECASE)
+_SOFTWARE = re.compile(
+    r"swiftshader|llvmpipe|lavapipe|softpipe|basic render|\bwarp\b|\bpocl\b|portable computing language"
+    r"|oclgrind|software (?:adapter|device|render|rasteri)|simulat|emulat",
+    re.IGNORECASE,
+)
 """Names of devices that are programs."""
 
+_EMULATED = re.compile(r"android virtual|goldfish|ranchu", re.IGNORECASE)
+"""Names that an emulated phone gives its processor."""
 _NAME = re.compile(r"(?:full_?)?(?:device_?)?(?:name|description)|product", re.IGNORECASE)
 """Facts of a device that have its name."""
 
@@ -36,6 +42,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
         os: ``linux``, ``windows`` or ``macos``.
         features: The processor's features that change numerics; None if the agent cannot list them.
         simulator: Whether a program stands for the accelerator.
+        simulated_by: The name of this program as far as it is known; empty without one.
         device: The name of the first device that matches; its vendor and type where it has none.
     """
 
@@ -47,6 +54,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     os: str = ""
     features: frozenset[str] | None = None
     simulator: bool | None = None
+    simulated_by: str = ""
     device: str = ""
 
 
@@ -63,6 +71,7 @@ def surroundings_of(
     machine = str(fingerprint.get("machine", ""))
     names = next((names for names in _OF_ONE_FAMILY if machine in names), (machine,))
     features = processor.get("features")
+    simulated_by = _simulated_by(chain, devices, facts, str(processor.get("model", "")))
     own_processor = [str(processor.get("model", ""))] if chain[0] == CPU_PROVIDER else []
     return Surroundings(
         onnxruntime=str(fingerprint.get("onnxruntime", "")),
@@ -72,7 +81,8 @@ def surroundings_of(
         architecture=tuple(filter(None, names)),
         os=_system(str(fingerprint.get("platform", ""))),
         features=frozenset(map(str, features)) if isinstance(features, list | tuple) else None,
-        simulator=_is_simulated(chain, devices, facts),
+        simulator=None if simulated_by is None else bool(simulated_by),
+        simulated_by=simulated_by or "",
         device=_name(facts[0], str(processor.get("model", ""))) if facts else " ".join(own_processor),
     )
 
@@ -128,18 +138,23 @@ def _system(platform: str) -> str:
     return next((name for start, name in SYSTEMS.items() if text.startswith(start)), "")
 
 
-def _is_simulated(
-    chain: Sequence[str], devices: list[Mapping[str, Any]], facts: list[dict[str, str]]
-) -> bool | None:
-    """Return whether a program stands for the accelerator; None if no device is known.
+def _simulated_by(
+    chain: Sequence[str], devices: list[Mapping[str, Any]], facts: list[dict[str, str]], processor: str
+) -> str | None:
+    """Return what stands for the accelerator, empty if it is a real one; None if no device is known.
 
     So does the processor where the provider drives a GPU or NPU only: QNN's HTP library for x86-64, and the
     software adapters of WebGPU, offer a device of type CPU.
     """
+    if chain[0] != CPU_PROVIDER and _EMULATED.search(processor):
+        return processor
     if not devices:
-        return False if chain[0] == CPU_PROVIDER else None
-    if any(_SOFTWARE.search(value) for each in facts for value in each.values()):
-        return True
+        return "" if chain[0] == CPU_PROVIDER else None
+    named = (value for each in facts for value in each.values() if _SOFTWARE.search(value))
+    if name := next(named, ""):
+        return name
     known = known_provider(list(chain))
     types = {each.get("type", "").upper() for each in facts}
-    return known is not None and known.kind in ("gpu", "npu") and types == {"CPU"}
+    if known is not None and known.kind in ("gpu", "npu") and types == {"CPU"}:
+        return f"the processor, in place of {'a GPU' if known.kind == 'gpu' else 'an NPU'}"
+    return ""

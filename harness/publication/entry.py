@@ -39,6 +39,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         marks: Why a person has to look at it, one line each.
         has_plugin: Whether its provider came from a plugin library.
         signer: Identity or fingerprint of the key; empty if nobody signed.
+        simulated: The program that stands for its accelerator; empty without one, or if it is not known.
     """
 
     id: str
@@ -50,6 +51,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     has_plugin: bool = False
     signer: str = ""
+    simulated: str = ""
 
     @property
     def label(self) -> str:
@@ -86,7 +88,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         """Its devices in one line, without numbers that tell a reader nothing; else its platform."""
         where = self.statement.environment
         devices = (_NUMBER.sub("", _NAMED_VENDOR.sub(r"\1", device)) for device in where.devices)
-        return ", ".join(dict.fromkeys(devices)) or where.platform
+        told = ", ".join(dict.fromkeys(devices)) or where.platform
+        return f"simulated: {told}" if self.simulated else told
 
     @property
     def share(self) -> Share:

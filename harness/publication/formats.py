@@ -37,6 +37,7 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
         signer: Identity or fingerprint of the key; empty if nobody signed.
         passed: Passed cases of core and claimed features.
         required: All cases of these features.
+        simulated: The program that stands for its accelerator; empty without one, or if it is not known.
         statement: Its ``statement.json``.
         cases: Label of a case -> its verdict.
     """
@@ -50,6 +51,7 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
     required: int
     statement: Statement
     cases: dict[str, str]
+    simulated: str = ""
 
 
 class DataFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,6 +76,7 @@ def data_of(gathered: Gathered) -> DataFile:
                 passed=entry.share.count,
                 required=entry.share.total,
                 statement=entry.statement,
+                simulated=entry.simulated,
                 cases={one.label: one.verdict.value for one in entry.result.cases},
             )
             for entry in gathered.entries
@@ -136,7 +139,8 @@ def _label(entry: Entry) -> str:
 
 def _message(entry: Entry) -> str:
     marked = ", marked" if entry.marks else ""
-    return f"{entry.word} {entry.share.count}/{entry.share.total}{marked}"
+    simulated = ", simulated" if entry.simulated else ""
+    return f"{entry.word} {entry.share.count}/{entry.share.total}{simulated}{marked}"
 
 
 def _xml(text: str) -> str:

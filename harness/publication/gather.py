@@ -14,8 +14,10 @@ from harness.conformance.verify.opening import submissions_in
 from harness.conformance.verify.verify import Verification, verify
 from harness.core.errors import UsageError
 from harness.core.run_info import RunInfo
+from harness.plan.surroundings import surroundings_of
 from harness.profiles.profile import Profile
 from harness.publication.entry import Entry
+from harness.report.merge import target_settings
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +89,19 @@ def _entry(one: Verification) -> Entry | str:
         notes=tuple(_told(each) for each in one.findings if each.weight is Weight.NOTED),
         has_plugin=any("plugin" in target for target in run.targets.values()),
         signer=one.signer,
+        simulated=_simulated(run, one.statement.environment.provider),
     )
+
+
+def _simulated(run: RunInfo, provider: str) -> str:
+    """Return the program that stands for the accelerator of a run's target; empty without one."""
+    settings = target_settings(run.matrix)
+    for name, fingerprint in run.targets.items():
+        wanted = settings.get(name, {}).get("device")
+        device = {str(key): str(value) for key, value in wanted.items()} if isinstance(wanted, dict) else {}
+        if by := surroundings_of(fingerprint, (provider,), device).simulated_by:
+            return by
+    return ""
 
 
 def _reasons(one: Verification, result: Result) -> dict[str, str]:

@@ -15,7 +15,16 @@ import pytest
 from harness.pytest_plugin.items import CellItem
 
 _INDIFFERENT = frozenset(
-    {"_pytest", "_hypothesis_pytestplugin", "harness", "pytest_benchmark", "pytest_cov", "syrupy", "xdist"}
+    {
+        "_pytest",
+        "_hypothesis_pytestplugin",
+        "harness",
+        "pytest_benchmark",
+        "pytest_cov",
+        "pytest_randomly",
+        "syrupy",
+        "xdist",
+    }
 )
 """Packages whose hooks do nothing for an item that is not a Python function."""
 

@@ -14,7 +14,7 @@ from harness.core.collector import without_collector
 from harness.engine.prestarted import target_tables
 from harness.pytest_plugin.brief import Brevity
 from harness.pytest_plugin.items import CellItem
-from harness.pytest_plugin.ledger import Ledger, enclose
+from harness.pytest_plugin.ledger import Ledger, enclose, mark_ended_early
 from harness.pytest_plugin.scheduler import SHARE, TOGETHER, Shares, share
 from harness.pytest_plugin.session import Matrices, matrices_of
 
@@ -142,6 +142,8 @@ class Conductor:
 
     def _complete(self, item: CellItem, report: pytest.TestReport) -> None:
         if item.finished is None:
+            if report.failed and not item.has_failed:
+                mark_ended_early(report)
             return
         record = item.finished.record
         if record.timings_ms:
@@ -150,12 +152,13 @@ class Conductor:
         if report.skipped and isinstance(report.longrepr, tuple):
             # The matrix file, not the line of this package that skips.
             report.longrepr = (str(item.path), 1, report.longrepr[2])
-        news = self._matrices.for_items(item.path).take_news()
-        enclose(report, item.path, news, travels=self._input is not None)
         item.finished = None
         self._left[item.path] -= 1
-        if self._left[item.path] == 0:
-            self._matrices.done_with(item.path)
+        if self._left[item.path] == 0:  # with the last report travels how the processes ended
+            news = self._matrices.done_with(item.path)
+        else:
+            news = self._matrices.for_items(item.path).take_news()
+        enclose(report, item.path, news, travels=self._input is not None)
 
 
 def marked(item: CellItem) -> bool:

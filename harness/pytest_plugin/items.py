@@ -38,6 +38,9 @@ class MatrixFile(pytest.File):
 class CellItem(pytest.Item):
     """One cell. The engine usually runs it ahead; the item waits for its result.
 
+    A plugin that repeats failed tests gets the same outcome again: a cell has one record, and the matrix
+    says by ``retries`` how often it is tried.
+
     Attributes:
         finished: Its result, from the end of its run until its report.
     """
@@ -46,11 +49,19 @@ class CellItem(pytest.Item):
         super().__init__(**kwargs)
         self.cell = cell
         self.finished: Finished | None = None
+        self._failed: Outcome | None = None
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether its record makes it fail."""
+        return self._failed is not None
 
     def runtest(self) -> None:
         """Wait for the cell's record, issue pending warnings, and end as the record requires."""
-        outcome = self._wait()
-        matrices_of(self.config).for_items(self.path).give_warnings()
+        outcome = self._failed
+        if outcome is None:
+            outcome = self._wait()
+            matrices_of(self.config).for_items(self.path).give_warnings()
         settle(outcome)
 
     def end(self) -> None:
@@ -65,6 +76,8 @@ class CellItem(pytest.Item):
         outcome = outcome_of(record, self.cell, plan)
         if outcome.kind == "failed" and self.finished.printed:
             self.add_report_section("call", "output of the process", self.finished.printed)
+        if outcome.kind == "failed":
+            self._failed = outcome
         return outcome
 
     def reportinfo(self) -> tuple[Path, int, str]:

@@ -22,6 +22,8 @@ from harness.run.tally import Tally
 
 _ATTRIBUTE = "ep_harness"
 
+_EARLY = "ep_harness_early"
+
 
 class _Enclosure(msgspec.Struct, frozen=True):
     """A matrix file, and all records that are new when a report is made: one write serves many of them."""
@@ -32,9 +34,14 @@ class _Enclosure(msgspec.Struct, frozen=True):
 
 def enclose(report: pytest.TestReport, matrix: Path, news: News, *, travels: bool) -> None:
     """Attach news to a report; as text if the report goes to another process, because xdist carries text."""
-    if news.records or news.ready or news.places:
+    if news.records or news.ready or news.places or news.ended:
         enclosure = _Enclosure(str(matrix), news)
         setattr(report, _ATTRIBUTE, msgspec.json.encode(enclosure).decode() if travels else enclosure)
+
+
+def mark_ended_early(report: pytest.TestReport) -> None:
+    """Mark the report of an item that something, such as a timeout of pytest, ended while it waited."""
+    setattr(report, _EARLY, True)
 
 
 class _MatrixRun:
@@ -46,6 +53,8 @@ class _MatrixRun:
         self.tally = Tally(plan)
         self.durations = Durations(Path(plan.matrix.path))
         self.folder = None if out is None else RunFolder.create(out, plan)
+        self.ended_early = 0
+        """Items that failed before their cells had a record; the table has those that came later."""
         self.timed = sum(plan.latency(cell) is not None for cell in plan.cells)
         self._benchmark = benchmark
         self._whole = whole
@@ -78,11 +87,20 @@ class _MatrixRun:
             for place in news.places:
                 self.folder.place(place)
             fresh = list(self.folder.add(*fresh))
+        self._add_of_targets(news)
         self.tally.add(*fresh)
         self.durations.note(fresh)
         for record in fresh:
             if record.latency is not None:
                 self._benchmark(record)
+
+    def _add_of_targets(self, news: News) -> None:
+        for ready in news.ready:
+            self.tally.ready(ready.target, ready.fingerprint)
+        for ended in news.ended:
+            self.tally.ended(ended)
+            if self.folder is not None:
+                self.folder.ended(ended)
 
 
 class Ledger:
@@ -116,6 +134,10 @@ class Ledger:
         if enclosed is not None:
             enclosure = _DECODER.decode(enclosed) if isinstance(enclosed, str) else enclosed
             _or_stop(lambda: self._runs[enclosure.matrix].add(enclosure.news))
+        # A plugin that repeats the test has changed the outcome by now.
+        if report.__dict__.pop(_EARLY, False) and report.failed:
+            path = self._by_head[report.nodeid.partition("::")[0]]
+            self._runs[str(path)].ended_early += 1
 
     @pytest.hookimpl(trylast=True, specname="pytest_runtest_logreport")
     def forget(self, report: pytest.TestReport) -> None:
@@ -135,7 +157,8 @@ class Ledger:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Close the runs, with the records of this process's engines that no report carried.
 
-        A session of skipped tests alone passes in pytest; where a whole matrix proves nothing, it fails.
+        A session of skipped tests alone passes in pytest; where a whole matrix proves nothing, it fails. So
+        does one whose processes do not end as the matrix expects, which is no single test's fault.
         """
         for path, run in self._runs.items():
             news = self._matrices.done_with(Path(path))
@@ -144,7 +167,7 @@ class Ledger:
             if run.folder is not None:
                 _or_stop(run.folder.finish)
         if session.exitstatus == pytest.ExitCode.OK and any(
-            run.without_evidence for run in self._runs.values()
+            run.without_evidence or run.tally.unexpected_exits() for run in self._runs.values()
         ):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -158,7 +181,9 @@ class Ledger:
                     terminalreporter.write_line(line)
                 reason = why_not_measured(self._config) if run.timed else ""
                 silent = run.without_evidence
+                early = run.ended_early
                 for label, value in (
+                    ("ended early", f"{early:,} failed before the record came" if early else ""),
                     ("no evidence", no_evidence(silent) if silent else ""),
                     ("latency was not measured", reason),
                     ("records", "" if run.folder is None else str(run.folder.path)),

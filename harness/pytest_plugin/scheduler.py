@@ -47,10 +47,13 @@ class ShareScheduling:
 
     ``together`` gives all items to one worker, because its engine uses machines that no other may use
     meanwhile. Items only wait for the engine, so more workers would not be faster.
+
+    Attributes:
+        config: pytest's, as xdist's own schedulers have it; pytest-rerunfailures reads it.
     """
 
     def __init__(self, config: pytest.Config, *, together: bool = False) -> None:
-        self._config = config
+        self.config = config
         self._together = together
         self._count = 0
         self._collections: dict[_Node, Sequence[str]] = {}
@@ -158,7 +161,7 @@ class ShareScheduling:
         for node in different:
             text = f"{node.gateway.id} collected other cells than {first.gateway.id}; did a folder change?"
             report = pytest.CollectReport(node.gateway.id, "failed", longrepr=text, result=[])
-            self._config.hook.pytest_collectreport(report=report)
+            self.config.hook.pytest_collectreport(report=report)
         return not different
 
 

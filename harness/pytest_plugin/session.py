@@ -3,6 +3,7 @@
 import contextlib
 import traceback
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -10,12 +11,12 @@ import msgspec
 import pytest
 
 from harness.core.cell import Cell
-from harness.core.errors import UncontainedError
+from harness.core.errors import UncontainedError, UsageError
 from harness.core.record import Record
 from harness.corpus.suites import Suite
 from harness.engine.admission import processors
 from harness.engine.engine import Engine
-from harness.engine.events import Event, Finished, NotRun, PlaceChanged, TargetReady, Warned
+from harness.engine.events import Event, Finished, NotRun, PlaceChanged, ProcessEnded, TargetReady, Warned
 from harness.engine.prepare import prepare
 from harness.plan.plan import Plan
 from harness.pytest_plugin.benchmarks import why_not_measured
@@ -34,6 +35,7 @@ class News(msgspec.Struct):
     records: list[Record] = msgspec.field(default_factory=list)
     ready: list[TargetReady] = msgspec.field(default_factory=list)
     places: list[PlaceChanged] = msgspec.field(default_factory=list)
+    ended: list[ProcessEnded] = msgspec.field(default_factory=list)
 
 
 class EngineRun:
@@ -57,7 +59,8 @@ class EngineRun:
         self._engine = Engine(
             plan, suites, processes, durations.known_ms(), measures=measures, gives_outputs=gives_outputs
         )
-        self._batches = self._engine.batches()
+        self._arrived: deque[Event] = deque()
+        """Events that have left the engine. Each stays until it is consumed, whatever is raised meanwhile."""
         self._settle = settle
         self._known: set[str] = set()
         """Cells that are queued, or whose result is not taken yet."""
@@ -84,18 +87,30 @@ class EngineRun:
         while cell_id not in self._finished:
             if cell_id in self._not_run:
                 pytest.fail(f"not_run: {self._not_run[cell_id]}", pytrace=False)
-            for event in self._next_batch():
-                self._consume(event)
+            if not self._arrived:
+                self._arrived += self._next_batch()
+            self._consume_arrived()
         self._known.discard(cell_id)
         return self._finished.pop(cell_id)
 
     def _next_batch(self) -> list[Event]:
+        """Wait for the next events. What another plugin raises meanwhile, such as a timeout, goes through."""
         try:
-            return next(self._batches)
-        except (Exception, UncontainedError) as error:  # noqa: BLE001 - no cell caused it
+            # A new iterator each time: an exception during the wait ends the one that it goes through.
+            return next(self._engine.batches())
+        except (Exception, UncontainedError) as error:
+            if error is not self._engine.failure:
+                raise
+            if isinstance(error, UsageError):  # such as a library that was replaced during the run
+                pytest.exit(str(error), pytest.ExitCode.USAGE_ERROR)
             # No more results will come: each further item would fail with the same traceback.
             trace = "".join(traceback.format_exception(error))
             pytest.exit(f"the engine failed, a fault of ep-harness:\n{trace}", pytest.ExitCode.INTERNAL_ERROR)
+
+    def _consume_arrived(self) -> None:
+        while self._arrived:
+            self._consume(self._arrived[0])
+            self._arrived.popleft()
 
     def _consume(self, event: Event) -> None:
         if isinstance(event, Finished):
@@ -109,6 +124,8 @@ class EngineRun:
             if event.state != "ready":
                 told = f"place {event.place} of {event.target} {event.state}"
                 self._warnings.append(f"{told}: {event.reason}" if event.reason else told)
+        elif isinstance(event, ProcessEnded):
+            self._news.ended.append(event)
         elif isinstance(event, NotRun):
             self._not_run[event.cell] = event.reason
         elif isinstance(event, Warned):
@@ -134,17 +151,23 @@ class EngineRun:
         return news
 
     def close(self) -> "News":
-        """Kill every process of the engine, and return what is new since the last call."""
+        """End the engine, and return what is new since the last call.
+
+        Its processes end by themselves if every cell that was submitted has its result, and are killed else.
+        """
+        self._consume_arrived()
+        if self._known <= self._finished.keys() | self._not_run.keys():
+            self._engine.drain()
+            self._take_rest()
         self._engine.close()
-        known: list[Event] = []
-        with contextlib.suppress(
-            Exception, UncontainedError
-        ):  # the failure of the engine is already reported
-            for batch in self._engine.batches():  # Ctrl-C may have ended the former iterator
-                known += batch
-        for event in known:
-            self._consume(event)
+        self._take_rest()
+        self._consume_arrived()
         return self.take_news()
+
+    def _take_rest(self) -> None:
+        with contextlib.suppress(Exception, UncontainedError):  # a failure of the engine was reported before
+            for batch in self._engine.batches():
+                self._arrived += batch
 
 
 class Matrices:

@@ -33,10 +33,10 @@ def badges(report: Report, targets: Sequence[TargetRow]) -> Iterator[tuple[str, 
     """
     passed = [row.passed + row.passed_in_part for row in targets]
     whole = Share(sum(passed), sum(row.tried for row in targets), not report.complete)
-    simulated = sum(row.target in report.simulated for row in targets)
+    simulated = sum(bool(row.simulated) for row in targets)
     label = f"{report.name} ({simulated:,} of {len(targets):,} simulated)" if simulated else report.name
-    failed, unexpected = sum(row.failed for row in targets), sum(row.unexpected for row in targets)
-    yield "badge.json", _badge(label, whole, failed, unexpected, report.not_run)
+    failed = sum(row.failed for row in targets)
+    yield "badge.json", _badge(label, whole, failed, _unexpected(targets), report.not_run)
     names: set[str] = set()
     known = {each.target: each.line for each in reversed(report.identities)}
     for row in targets:
@@ -45,7 +45,12 @@ def badges(report: Report, targets: Sequence[TargetRow]) -> Iterator[tuple[str, 
         names.add(name.casefold())
         what = known.get(row.target)
         label = f"{row.label} ({what})" if what else row.label
-        yield f"badges/{name}.json", _badge(label, share, row.failed, row.unexpected, row.not_run)
+        yield f"badges/{name}.json", _badge(label, share, row.failed, _unexpected((row,)), row.not_run)
+
+
+def _unexpected(targets: Sequence[TargetRow]) -> int:
+    """Return how many cells, and ends of targets, are not as the matrix expects."""
+    return sum(row.unexpected + (not row.exit_expected) for row in targets)
 
 
 def _badge(label: str, share: Share, failed: int, unexpected: int, not_run: int) -> Badge:

@@ -17,11 +17,12 @@ from harness.core.later_words import what_is_wrong
 from harness.core.policy import Policy
 from harness.core.policy_terms import policy_text
 from harness.core.record import Record
-from harness.core.run_info import RunInfo
-from harness.core.verdict import Family
-from harness.plan.expectation import is_expected
+from harness.core.run_info import RunInfo, TargetExit
+from harness.core.verdict import Family, Verdict
+from harness.plan.expectation import ALL_CLEAN, is_expected, is_expected_exit
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
+from harness.plan.surroundings import surroundings_of
 from harness.plan.tolerance_entry import policy_of
 from harness.plan.tolerance_policy import cell_of
 from harness.report.figures import plural
@@ -74,6 +75,34 @@ class Derived:
         if derived is not record:
             self._note(record, derived)
         return derived
+
+    def exits(self) -> dict[str, TargetExit]:
+        """Return how the processes of each target ended, with what the matrix expects of that."""
+        found = {}
+        for name, one in self._info.exits.items():
+            verdicts: tuple[Verdict, ...] = ()
+            if self._plan is not None:
+                if name not in self._providers:
+                    continue
+                verdicts = self._plan.exit_verdicts(name, self._info.environment_of(name, ""))
+            expected = is_expected_exit(verdicts, unclean=bool(one.unclean))
+            found[name] = msgspec.structs.replace(
+                one,
+                verdict=Verdict.UNCLEAN_EXIT if one.unclean else None,
+                expected=expected,
+                reason=one.reason if one.unclean else "" if expected else ALL_CLEAN,
+            )
+        return found
+
+    def simulated(self) -> dict[str, str]:
+        """Return target -> the program that stands for its accelerator, of those where one does."""
+        found = {}
+        for name in self._info.targets if self._plan is not None else ():
+            if self._plan is not None and name in self._providers:
+                target = self._plan.target(name)
+                seen = surroundings_of(self._info.targets[name], target.provider, target.device)
+                found[name] = one_line(seen.simulated_by, _CHARS)
+        return {name: by for name, by in found.items() if by}
 
     def told(self) -> Iterator[str]:
         """Yield what differs from what is stored, one line each."""

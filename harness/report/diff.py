@@ -1,18 +1,19 @@
 """The difference of two runs, cell by cell: regressed, fixed, changed, new and gone."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 
 import msgspec
 
 from harness.core.agreement import changed_agreement
-from harness.core.errors import UsageError, one_line
+from harness.core.errors import one_line
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict, is_result
-from harness.report.figures import brief, plural
-from harness.report.latency_change import latency_change
+from harness.report.figures import brief
+from harness.report.latencies import Latencies, compared_latencies
+from harness.report.latency_change import LatencyChange
 from harness.report.likeness import Likeness, Unlike
 from harness.report.measure import PARTS, MeasureChange, Part, measure_change
 from harness.report.merge import MergedRun, merge
@@ -27,6 +28,8 @@ _LOST_BITS = 3.0
 float16 to bfloat16 3; the same arithmetic in another order changes about one."""
 
 _REASON_CHARS = 300
+
+_MOST_UNTRIED = 0.1
 
 
 class Kind(StrEnum):
@@ -75,6 +78,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         expected: False if the new verdict is not what the new matrix expects.
         flaky: Whether retries gave another verdict, in either run.
         slower: Whether its latency grew by more than noise explains.
+        unclear: Whether it may have grown, while noise, a disturbance or another way of measuring hides it.
         facts: Other differences, such as ``delivered bits 20.3 -> 10.6``; one line each.
         beside: What else changed for its target, such as ``runtime changed`` or ``device changed``.
         reason: The reason in the new run; one line.
@@ -93,6 +97,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     facts: tuple[str, ...]
     reason: str
     beside: tuple[str, ...] = ()
+    unclear: bool = False
 
     @property
     def arrow(self) -> str:
@@ -130,6 +135,9 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
         judged: Target -> its cells that say something about the provider, in the old and in the new run.
         measures: Cells of both runs whose ``model``, ``golden`` or ``policy`` is another one, whatever their
             verdicts; a part without such cells is left out.
+        latency: What became of the latencies; null without any on like machines.
+        untried: Target -> its skipped or missing cells in the new run, and all of its cells there, if these
+            are more than a tenth: the rest says little about the target.
     """
 
     schema: int
@@ -147,6 +155,8 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
     measures: dict[Part, int] = {}
     new_not_planned: int = 0
     judged: dict[str, tuple[int, int]] = {}
+    latency: Latencies | None = None
+    untried: dict[str, tuple[int, int]] = {}
 
     def of(self, kind: Kind) -> tuple[Change, ...]:
         """Return the changes of one kind."""
@@ -157,32 +167,32 @@ def read_side(path: Path) -> MergedRun:
     """Read a run, or a folder of runs, as one side of a comparison.
 
     Raises:
-        UsageError: It cannot be read, or its runs contradict each other.
+        UsageError: It cannot be read.
     """
-    run = merge([read_run(folder, compact=True) for folder in run_folders(path)])
-    refuse_conflicts(run, str(path))
-    return run
+    return merge([read_run(folder, compact=True) for folder in run_folders(path)], as_one=True)
 
 
-def refuse_conflicts(run: MergedRun, where: str) -> None:
-    """Raise UsageError if the merged runs contradict each other: then they cannot be compared."""
-    if run.conflicts:
-        cells = plural(len(run.conflicts), "cell")
-        what = f"its runs hold different results of {cells}, such as {run.conflicts[0].cell!r}"
-        raise UsageError.at(where, what, "compare run by run")
+def compare(
+    old: MergedRun, new: MergedRun, *, names: tuple[str, str], earlier: Sequence[MergedRun] = ()
+) -> Diff:
+    """Compare two runs, each merged as one. ``names`` are those of the old and the new run.
 
-
-def compare(old: MergedRun, new: MergedRun, *, names: tuple[str, str]) -> Diff:
-    """Compare two runs; neither may have conflicts. ``names`` are those of the old and the new run."""
+    ``earlier`` runs are more nights before, which show how far latencies differ from night to night.
+    """
     before = {record.cell: record for _, record in old.records}
     after = {record.cell: record for _, record in new.records}
     likeness = Likeness(old, new)
     order = list(Kind)
     measures = {cell: measure_change(record, after[cell]) for cell, record in before.items() if cell in after}
+    latencies, latency = compared_latencies(old, new, earlier, likeness)
     found = [
         change
         for cell in sorted(before.keys() | after.keys())
-        if (change := _change(before.get(cell), after.get(cell), measures.get(cell), likeness))
+        if (
+            change := _change(
+                before.get(cell), after.get(cell), measures.get(cell), likeness, latencies.get(cell)
+            )
+        )
     ]
     others = Counter(part for measure in measures.values() for part in PARTS if getattr(measure, part))
     compared = sum(_have_results(record, after.get(cell)) for cell, record in before.items())
@@ -205,6 +215,8 @@ def compare(old: MergedRun, new: MergedRun, *, names: tuple[str, str]) -> Diff:
         unlike=likeness.unlike_targets(),
         measures={part: others[part] for part in PARTS if others[part]},
         judged=_judged(old, new),
+        latency=latency,
+        untried=dict(_untried(new)),
     )
 
 
@@ -216,19 +228,32 @@ def _judged(old: MergedRun, new: MergedRun) -> dict[str, tuple[int, int]]:
     return {target: (before[target], after[target]) for target in targets}
 
 
+def _untried(run: MergedRun) -> Iterator[tuple[str, tuple[int, int]]]:
+    cells = Counter(record.target for _, record in run.records)
+    without = Counter(
+        record.target
+        for _, record in run.records
+        if record.verdict.family in (Family.SKIPPED, Family.MISSING)
+    )
+    for target, count in sorted(cells.items()):
+        if without[target] > _MOST_UNTRIED * count:
+            yield target, (without[target], count)
+
+
 def _change(
-    old: Record | None, new: Record | None, measure: MeasureChange | None, likeness: Likeness
+    old: Record | None,
+    new: Record | None,
+    measure: MeasureChange | None,
+    likeness: Likeness,
+    latency: LatencyChange | None,
 ) -> Change | None:
     """Return how one cell changed; None if it did not."""
     one = new or old
     if one is None:
         return None
-    slower = False
     facts: tuple[str, ...] = ()
     if old and new and measure:
-        slow = _latency(old, new, likeness)
-        slower = slow.startswith("slower")
-        facts = (*_facts(old, new, like=not measure.told), *([slow] if slow else []))
+        facts = (*_facts(old, new, like=not measure.told), *_latency_facts(latency))
         kind = kind_between(old.verdict, new.verdict, measure, has_facts=bool(facts))
         facts = (*_told(old, new, measure), *facts)
     elif not is_result(one.verdict):
@@ -250,7 +275,8 @@ def _change(
         after=verdicts[1],
         expected=new is None or new.expected,
         flaky=any(record is not None and record.flaky for record in (old, new)),
-        slower=slower,
+        slower=latency is not None and latency.verdict == "slower",
+        unclear=latency is not None and latency.may_be_slower,
         facts=(*without, *facts),
         reason=one_line(new.reason, _REASON_CHARS) if new else "",
         beside=likeness.words(one.target),
@@ -307,12 +333,11 @@ def _facts(old: Record, new: Record, *, like: bool) -> Iterator[str]:
         yield f"error {brief(used[0])} -> {brief(used[1])} of the allowed"
 
 
-def _latency(old: Record, new: Record, likeness: Likeness) -> str:
-    """Return a change of latency that noise does not explain; empty without one, or if machines differ."""
-    if old.latency is None or new.latency is None or not likeness.comparable(new.target):
-        return ""
-    change = latency_change((old.latency,), (new.latency,))
-    return f"{change.verdict}: {change.reason}" if change.verdict in {"slower", "faster"} else ""
+def _latency_facts(change: LatencyChange | None) -> Iterator[str]:
+    """Yield a change of latency that noise does not explain, or that may be one."""
+    if change and (change.verdict in {"slower", "faster"} or change.may_be_slower):
+        may_be = " whether it is slower" if change.may_be_slower else ""
+        yield f"{change.verdict}{may_be}: {change.reason}"
 
 
 def _not_run(run: MergedRun) -> int:

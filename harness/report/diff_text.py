@@ -8,6 +8,7 @@ from harness.report.diff import Change, Diff, Flow, Kind
 from harness.report.figures import plural
 from harness.report.gate import Breach, Judgement
 from harness.report.inert import annotation, code, heading, plain, table
+from harness.report.latencies import latency_words
 
 WIDTH = 80
 
@@ -38,6 +39,7 @@ def diff_lines(diff: Diff) -> Iterator[str]:
         yield from (f"    {plain(item)}" for item in items)
     if diff.measures:
         yield f"not alike: {measures_text(diff)}"
+    yield from _untried(diff)
     yield ""
     yield from _flow_lines(diff.flows)
     yield from _unavailable_lines(diff)
@@ -52,6 +54,8 @@ def diff_lines(diff: Diff) -> Iterator[str]:
                 yield f"    {len(changes) - len(own):,} of targets that are unavailable: see above"
     yield ""
     yield from wrapped(headline(diff), 0)
+    if diff.latency:
+        yield from wrapped(latency_words(diff.latency), 0)
 
 
 def diff_markdown(diff: Diff) -> Iterator[str]:
@@ -62,11 +66,17 @@ def diff_markdown(diff: Diff) -> Iterator[str]:
     yield ""
     yield f"**{headline(diff)}.**"
     yield ""
+    if diff.latency:
+        yield f"{latency_words(diff.latency)}."
+        yield ""
     rows = [
         (f.family.value, f"{f.before:,}", f"+{f.entered:,}", f"-{f.left:,}", f"{f.after:,}")
         for f in diff.flows
     ]
     yield from table(("family", "before", "came", "went", "after"), rows, figures=4)
+    for line in _untried(diff):
+        yield line
+        yield ""
     if diff.unlike:
         yield from heading("### Not alike")
         for target, what, items in _unlike(diff):
@@ -180,6 +190,11 @@ def _unlike(diff: Diff) -> Iterator[tuple[str, str, tuple[str, ...]]]:
                 yield unlike.target, what, items
 
 
+def _untried(diff: Diff) -> Iterator[str]:
+    for target, (without, cells) in diff.untried.items():
+        yield f"not tried: {without:,} of {plural(cells, 'cell')} of target {plain(target)} in the new run"
+
+
 def _flow_lines(flows: Sequence[Flow]) -> Iterator[str]:
     yield f"{'family':<12}{'before':>9}{'came':>9}{'went':>9}{'after':>9}"
     for flow in flows:
@@ -215,6 +230,9 @@ def _unavailable(diff: Diff) -> Iterator[tuple[str, str, str]]:
 
 
 def _told(breach: Breach) -> str:
+    owner = f" (owner: {plain(breach.owner)})" if breach.owner else ""
+    its = f"target {plain(breach.target)}{owner}: " if breach.target else ""
+    told = f"{its}limits.{breach.limit}: {plural(breach.count, breach.what)}"
     if breach.least is not None:
-        return f"limits.{breach.limit}: {plural(breach.count, breach.what)} below {breach.least:g}"
-    return f"limits.{breach.limit}: {plural(breach.count, breach.what)}, {breach.allowed:,} allowed"
+        return f"{told} below {breach.least:g}"
+    return f"{told}, {breach.allowed:,} allowed"

@@ -1,6 +1,7 @@
 """The gate: whether a run passes, compared with an older one, under a policy."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated
 
 import msgspec
@@ -70,6 +71,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     slower: Annotated[
         Count, Meta(description="Cells whose latency grew by more than noise explains, on like machines.")
     ] = 0
+    unclear: Annotated[
+        Count,
+        Meta(
+            description="Cells that look slower, while noise, a disturbance or another way of measuring "
+            "hides whether they are."
+        ),
+    ] = 0
     min_agreement: Annotated[
         Share | UnsetType,
         Meta(
@@ -85,17 +93,26 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     )
 
 
+class TargetLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits of one target; ``owner`` is asked when one is exceeded, and may be empty."""
+
+    limits: Limits
+    owner: str = ""
+
+
 class Breach(msgspec.Struct, frozen=True, kw_only=True):
     """A limit that is exceeded.
 
     Attributes:
+        target: The target whose own limit it is; empty for one of all other targets together.
+        owner: Of this target; empty if the policy names none.
         limit: Its key, such as ``regressed`` or ``enter.failed``.
         count: Number of cells; of targets for ``required_unavailable``.
         changes: These cells; empty for ``not_run``, ``not_planned``, ``judged``, ``required_unavailable`` and
             ``min_agreement``.
         cells: Of ``min_agreement``, the cells with what disagrees: ``cell: top-1 the same in 39 of 40``. Of
-            ``judged``, the targets with how many: ``npu: 0 of 23 cells``.
-        least: Of these two, the limit.
+            ``judged``, the targets with how many: ``npu: 0 of 23 cells``. Of ``required_unavailable``, these.
+        least: Of the first two, the limit.
     """
 
     limit: str
@@ -105,6 +122,8 @@ class Breach(msgspec.Struct, frozen=True, kw_only=True):
     what: str = "cell"
     cells: tuple[str, ...] = ()
     least: float | None = None
+    target: str = ""
+    owner: str = ""
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,22 +138,40 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     excused: tuple[tuple[Change, str], ...]
 
 
-def judge(diff: Diff, limits: Limits, flake: Flake, records: Iterable[Record] = ()) -> Judgement:
+def judge(
+    diff: Diff,
+    limits: Limits,
+    flake: Flake,
+    records: Iterable[Record] = (),
+    apart: Mapping[str, TargetLimits] = types.MappingProxyType({}),
+) -> Judgement:
     """Compare a difference with the limits; changes for which ``flake`` returns a reason do not count.
 
-    ``records`` are those of the new run, for ``min_agreement``.
+    ``records`` are those of the new run, for ``min_agreement``. Targets ``apart`` have limits of their own;
+    their cells do not count among those of the others.
     """
-    counting: list[Change] = []
-    excused: list[tuple[Change, str]] = []
-    for change in diff.changes:
-        reason = flake(change)
-        if reason:
-            excused.append((change, reason))
-        elif limits.expected_failures or not _declared(change):
-            counting.append(change)
-    found = [*_all(diff, counting, limits), *_silent(diff, limits), *_disagreements(records, limits)]
-    breaches = tuple(breach for breach in found if breach.count > breach.allowed)
-    return Judgement(passed=not breaches, breaches=breaches, excused=tuple(excused))
+    excused = tuple((change, reason) for change in diff.changes if (reason := flake(change)))
+    known = {change.cell for change, _ in excused}
+    counting = [change for change in diff.changes if change.cell not in known]
+    tested = list(records)
+    found = [*_of_run(diff, limits)]
+    for target in ("", *apart):
+        its = apart[target] if target else TargetLimits(limits=limits)
+
+        def is_its(name: str, target: str = target) -> bool:
+            return name == target if target else name not in apart
+
+        breaches = [
+            *_of_changes([change for change in counting if is_its(change.target)], its.limits),
+            _unavailable([name for name in diff.required_unavailable if is_its(name)], its.limits),
+            _too_few({name: both for name, both in diff.judged.items() if is_its(name)}, its.limits),
+            *_disagreements([record for record in tested if is_its(record.target)], its.limits),
+        ]
+        found += [msgspec.structs.replace(one, target=target, owner=its.owner) for one in breaches]
+    exceeded = tuple(breach for breach in found if breach.count > breach.allowed)
+    if not any(breach.limit == "judged" for breach in exceeded):
+        exceeded += tuple(_nothing(diff, limits))
+    return Judgement(passed=not exceeded, breaches=exceeded, excused=excused)
 
 
 def has_answers(records: Iterable[Record]) -> bool:
@@ -142,21 +179,47 @@ def has_answers(records: Iterable[Record]) -> bool:
     return any(record.agreement for record in records)
 
 
-def _silent(diff: Diff, limits: Limits) -> Iterator[Breach]:
-    """Yield the targets of which too few cells were judged for the rest to prove anything."""
-    least = limits.judged
-    found = [
-        f"{one}: {new:,} of {old:,} cells" for one, (old, new) in diff.judged.items() if new < least * old
-    ]
-    if least and not found and not any(new for _, new in diff.judged.values()):
-        found = [f"{one}: no cell in either run" for one in diff.judged]
+def _of_run(diff: Diff, limits: Limits) -> Iterator[Breach]:
+    """Yield what no target has alone."""
+    yield Breach(limit="not_run", count=diff.new_not_run, allowed=limits.not_run, changes=())
     yield Breach(
+        limit="not_planned", count=diff.new_not_planned, allowed=limits.not_planned, changes=(), what="record"
+    )
+
+
+def _unavailable(targets: Sequence[str], limits: Limits) -> Breach:
+    return Breach(
+        limit="required_unavailable",
+        count=len(targets),
+        allowed=limits.required_unavailable,
+        changes=(),
+        what="target",
+        cells=tuple(targets),
+    )
+
+
+def _too_few(judged: Mapping[str, tuple[int, int]], limits: Limits) -> Breach:
+    """Return the targets of which too few cells were judged for the rest to prove anything."""
+    least = limits.judged
+    return _silent(
+        [f"{one}: {new:,} of {old:,} cells" for one, (old, new) in judged.items() if new < least * old], least
+    )
+
+
+def _nothing(diff: Diff, limits: Limits) -> Iterator[Breach]:
+    """Yield all targets if none has a judged cell."""
+    if limits.judged and not any(new for _, new in diff.judged.values()):
+        yield _silent([f"{one}: no cell in either run" for one in diff.judged] or ["no cell"], limits.judged)
+
+
+def _silent(targets: Sequence[str], least: float) -> Breach:
+    return Breach(
         limit="judged",
-        count=len(found),
+        count=len(targets),
         allowed=0,
         changes=(),
         what="target",
-        cells=tuple(found),
+        cells=tuple(targets),
         least=least,
     )
 
@@ -185,7 +248,8 @@ def _declared(change: Change) -> bool:
     return change.expected and change.after is not None and change.after.family is Family.FAILED
 
 
-def _all(diff: Diff, changes: Sequence[Change], limits: Limits) -> Iterator[Breach]:
+def _of_changes(among: Sequence[Change], limits: Limits) -> Iterator[Breach]:
+    changes = [change for change in among if limits.expected_failures or not _declared(change)]
     for kind, allowed in (
         (Kind.REGRESSED, limits.regressed),
         (Kind.GONE, limits.gone),
@@ -200,17 +264,7 @@ def _all(diff: Diff, changes: Sequence[Change], limits: Limits) -> Iterator[Brea
     unlike = [change for change in changes if change.kind in others]
     yield _breach(Kind.OTHER_MEASURE.value, limits.other_measure, unlike)
     yield _breach("slower", limits.slower, [change for change in changes if change.slower])
-    yield Breach(limit="not_run", count=diff.new_not_run, allowed=limits.not_run, changes=())
-    yield Breach(
-        limit="not_planned", count=diff.new_not_planned, allowed=limits.not_planned, changes=(), what="record"
-    )
-    yield Breach(
-        limit="required_unavailable",
-        count=len(diff.required_unavailable),
-        allowed=limits.required_unavailable,
-        changes=(),
-        what="target",
-    )
+    yield _breach("unclear", limits.unclear, [change for change in changes if change.unclear])
     for family, allowed in msgspec.structs.asdict(limits.enter).items():
         if allowed is not UNSET:
             entered = [change for change in changes if _enters(change, Family(family))]

@@ -137,22 +137,26 @@ class History:
     def __exit__(self, *_: object) -> None:
         self.database.close()
 
-    def add(self, path: Path, tell: Callable[[str], object] = len) -> bool:
+    def add(self, path: Path, tell: Callable[[str], object] = len, run: MergedRun | None = None) -> bool:
         """Add a run, or a folder of runs as one; return False if the history already has it.
 
-        ``tell`` receives where records claim something else than what is derived.
+        Args:
+            path: The run's folder.
+            tell: Receives where records claim something else than what is derived, and where the parts of
+                the run contradict each other.
+            run: The run, if it is read already.
 
         Raises:
-            UsageError: The run cannot be read, its parts contradict each other, or the file is not writable.
+            UsageError: The run cannot be read, or the file is not writable.
         """
-        run = read_side(path)
+        run = run or read_side(path)
         digest = _digest(run_folders(path))
         name = path.resolve().name
         with self._reporting(), self._writing():
             if self.database.execute("SELECT 1 FROM run WHERE digest = ?", (digest,)).fetchone():
                 return False
             self._insert(run, digest, name)
-        for line in run.told:
+        for line in (*run.told, *run.contradictions):
             tell(line)
         return True
 

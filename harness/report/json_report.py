@@ -6,6 +6,7 @@ from typing import Literal
 import msgspec
 
 from harness.core.fault import Fault
+from harness.core.run_info import TargetExit
 from harness.core.verdict import Verdict
 from harness.report.generation_rows import SpeedRow, WayRow, speed_rows, way_rows
 from harness.report.inert import inert_json
@@ -53,6 +54,7 @@ class ReportFile(msgspec.Struct, frozen=True, kw_only=True):
         faults: What triage found out about failing cells.
         ways: Each way of generating text of each cell that generates text.
         speed: How fast these cells generate it.
+        exits: Target -> how its processes ended that were asked to.
     """
 
     schema: Literal[1]
@@ -75,6 +77,7 @@ class ReportFile(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[FaultRow, ...]
     ways: tuple[WayRow, ...] = ()
     speed: tuple[SpeedRow, ...] = ()
+    exits: dict[str, TargetExit] = {}
 
 
 def to_json(report: Report, targets: tuple[TargetRow, ...], cells: Iterable[CellRow]) -> bytes:
@@ -102,5 +105,6 @@ def to_json(report: Report, targets: tuple[TargetRow, ...], cells: Iterable[Cell
         ),
         ways=tuple(way_rows(run)),
         speed=tuple(speed_rows(run)),
+        exits=run.exits,
     )
     return inert_json(content)

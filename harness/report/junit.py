@@ -4,9 +4,9 @@ import html
 from collections.abc import Iterable, Iterator, Sequence
 
 from harness.core.errors import one_line
+from harness.core.run_info import TargetExit
 from harness.core.text import visible
-from harness.core.verdict import Family, lacks_target
-from harness.report.identity import Identity
+from harness.core.verdict import Family, Verdict, lacks_target
 from harness.report.rows import CellRow, TargetRow
 from harness.report.view import Report
 
@@ -16,7 +16,7 @@ _SECONDS = len("2026-11-20T10:00:00")
 _SKIPPED = frozenset({Family.SKIPPED, Family.EXCLUDED, Family.UNTESTED, Family.UNSUPPORTED})
 
 
-_OF_IDENTITY = ("onnxruntime", "provider", "ep_version", "library", "driver", "device")
+_OF_TARGET = ("onnxruntime", "provider", "ep_version", "library", "driver", "device")
 
 
 def to_junit(report: Report, targets: Sequence[TargetRow], cells: Iterable[CellRow]) -> Iterator[str]:
@@ -24,41 +24,71 @@ def to_junit(report: Report, targets: Sequence[TargetRow], cells: Iterable[CellR
 
     An unexpected verdict is a failure, also an unexpected pass and a required target that is unavailable. A
     cell that was not run is an error. Expected failures, and verdicts that say nothing about the EP, are
-    skipped, with the verdict in the message.
+    skipped, with the verdict in the message. Ends of a target's processes that are unclean or unexpected are
+    one more case, ``exit``, in the first suite of the target.
     """
-    of_label = {row.label: row.target for row in targets}
+    ends = dict(_ends(report, targets))
     required = {row.label for row in targets if row.required}
-    known = {each.target: each for each in reversed(report.identities)}
     by_suite: dict[str, list[tuple[CellRow, str]]] = {row.label: [] for row in targets}
     for cell in cells:
         by_suite[cell.label].append((cell, _outcome(cell, required=cell.label in required)))
     outcomes = [outcome for its in by_suite.values() for _, outcome in its]
+    outcomes += [outcome for outcome, _ in ends.values()]
     yield '<?xml version="1.0" encoding="utf-8"?>\n'
     yield f"<testsuites name={_attribute(report.name)}{_counts(outcomes)}>\n"
+    facts = {row.label: row for row in targets}
     for label, its in by_suite.items():
-        yield from _suite(report, label, its, known.get(of_label[label]))
+        yield from _suite(report, facts[label], its, ends.get(label))
     yield "</testsuites>\n"
 
 
+def _ends(report: Report, targets: Sequence[TargetRow]) -> Iterator[tuple[str, tuple[str, TargetExit]]]:
+    """Yield the label of the first row of a target, with the outcome of its processes' ends and these."""
+    labels: dict[str, str] = {}
+    for row in targets:
+        labels.setdefault(row.target, row.label)
+    for target, exits in report.run.exits.items():
+        if target in labels and (exits.unclean or not exits.expected):
+            yield labels[target], ("skipped" if exits.expected else "failure", exits)
+
+
 def _suite(
-    report: Report, label: str, cells: Sequence[tuple[CellRow, str]], what: Identity | None
+    report: Report,
+    row: TargetRow,
+    cells: Sequence[tuple[CellRow, str]],
+    end: tuple[str, TargetExit] | None,
 ) -> Iterator[str]:
+    label = row.label
     seconds = sum(_seconds(cell) for cell, _ in cells)
     started = min((cell.started for cell, _ in cells if cell.started), default="")
     stamp = f" timestamp={_attribute(started[:_SECONDS])}" if started else ""
-    counts = _counts([outcome for _, outcome in cells])
+    counts = _counts([*(outcome for _, outcome in cells), *([] if end is None else [end[0]])])
     yield f'<testsuite name={_attribute(label)}{counts} time="{seconds:.6f}"{stamp}>\n'
     yield "<properties>\n"
     yield _property("complete", "true" if report.complete else "false")
     yield _property("not_run", str(report.not_run))
-    if what is not None:
-        yield from (_property(name, str(getattr(what, name))) for name in _OF_IDENTITY)
-        yield _property("device_is", what.hardware)
+    yield from (_property(name, getattr(row, name)) for name in _OF_TARGET)
+    if row.simulated:
+        yield _property("simulated", row.simulated)
     yield from (_property("notice", notice) for notice in report.run.notices)
     yield "</properties>\n"
     for cell, outcome in cells:
         yield from _case(label, cell, outcome)
+    if end is not None:
+        yield from _end_case(label, *end)
     yield "</testsuite>\n"
+
+
+def _end_case(label: str, outcome: str, exits: TargetExit) -> Iterator[str]:
+    yield f'<testcase classname={_attribute(label.replace(".", "_"))} name="exit" time="0.000000">'
+    verdict = Verdict.UNCLEAN_EXIT.value if exits.unclean else "clean"
+    yield f"<properties>{_property('verdict', verdict).strip()}</properties>"
+    message = _attribute(f"{verdict}: {exits.reason}")
+    if outcome == "skipped":
+        yield f"<skipped message={_attribute(f'expected failure: {verdict}: {exits.reason}')}/>"
+    else:
+        yield f'<failure type="{Verdict.UNCLEAN_EXIT.value}" message={message}/>'
+    yield "</testcase>\n"
 
 
 def _case(label: str, cell: CellRow, outcome: str) -> Iterator[str]:

@@ -1,22 +1,25 @@
-"""Whether one cell became slower from one run to another by more than noise.
+"""Which cells of a run became slower by more than noise, against one run before it or several.
 
 The times of consecutive runs are neither normal nor independent: they have a floor, a long tail, and
-phases. So the answer comes from intervals of two quantiles, by a bootstrap of moving blocks, which keeps
-neighbours together (Kuensch, "The jackknife and the bootstrap for general stationary observations", Annals
-of Statistics 17, 1989). If a side has several runs of the harness, these are drawn first, because two
-processes differ by more than the runs within one (Kalibera and Jones, "Rigorous benchmarking in reasonable
-time", ISMM 2013).
+phases. So what is compared are two quantiles, the median and the lower decile, and how far these vary within
+a process comes from a bootstrap of moving blocks, which keeps neighbours together (Kuensch, "The jackknife
+and the bootstrap for general stationary observations", Annals of Statistics 17, 1989). Disturbances only add
+to a time, so the fastest runs are the least disturbed (Chen and Revels, "Robust benchmarking in noisy
+environments", arXiv:1608.04295). A slower provider is slower in both.
 
-The quantiles are the median and the lower decile. Disturbances only add to a time, so the fastest runs are
-the least disturbed (Chen and Revels, "Robust benchmarking in noisy environments", arXiv:1608.04295). A
-slower provider is slower in both; another busy process may leave the lower decile unchanged.
+Two processes of one build differ by more than the runs within each (Kalibera and Jones, "Rigorous
+benchmarking in reasonable time", ISMM 2013). So the logarithms of a quantile, one for each run, are compared
+by Student's t, with the variance from run to run. Few runs tell little about it: that of the other cells
+counts as ten more degrees of freedom (after Smyth, "Linear models and empirical Bayes methods", Statistical
+Applications in Genetics and Molecular Biology 3, 2004), and without any runs to learn it from, ``USUAL``.
 
-An interval is compared with a region around 1 in which a change is of no interest (Schuirmann's two one-
-sided tests, 1987): wholly inside is *same*, wholly outside *slower* or *faster*, across its border
-*unclear*.
+Of hundreds of equal cells some are far off by chance. Which ones are told follows from all p-values of a
+run together: ``harness.core.student.discoveries``.
 """
 
+import functools
 import math
+import statistics
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -26,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.core.latency import Latency
+from harness.core.student import critical, discoveries, survival
 
 FLOOR = 0.05
 """A change by this share or less is of no interest: the mere place of code and data in memory changes as much
@@ -34,58 +38,137 @@ FLOOR = 0.05
 _FLOOR_MS = 0.01
 """A change by so many milliseconds or less is of no interest: the smallest models spend them in Python."""
 
-_CONFIDENCE = 0.99
-"""Of each interval; it is high because a report compares hundreds of cells."""
+USUAL = 0.03
+"""Standard deviation of a cell's time from run to run, as a share, before runs have shown it."""
 
-_RESAMPLES = 1000
+_PRIOR_RUNS = 10
+"""Degrees of freedom that ``USUAL`` counts for, and that the other cells count for in each cell."""
+
+_LEVEL = 0.01
+"""Greatest p-value of a cell that is slower: of equal cells no larger part is."""
+
+_FALSE = 0.05
+"""Part of the cells told as slower that may be equal ones, on average."""
+
+_MISSED = 0.05
+"""Part of the slowdowns of the promised size that are missed."""
+
+_WIDE = 1.5
+"""An interval that reaches further than this from 1 tells nothing."""
+
+_CLEARLY = 1.25
+"""A median that grew by this factor is counted as unclear, if nothing shows that it is noise."""
+
+_RESAMPLES = 200
+"""Enough to know a variance to a tenth."""
 
 FEWEST_RUNS = 10
-"""Fewest samples of each side for an answer."""
+"""Fewest samples of each run for an answer."""
 
 _QUANTILES = (0.1, 0.5)
+_MEDIAN = _QUANTILES.index(0.5)
 
 Verdict = Literal["slower", "faster", "same", "unclear"]
 Floats = NDArray[np.float64]
+Pair = tuple[Sequence[Latency], Sequence[Latency]]
 
 
 class LatencyChange(msgspec.Struct, frozen=True, kw_only=True):
     """How a cell's latency changed.
 
     Attributes:
-        verdict: ``unclear`` if noise hides the change, or the sides cannot be compared.
+        verdict: ``same`` if no change was found; ``unclear`` if noise hides what may be one, or the sides
+            cannot be compared.
+        may_be_slower: Whether an unclear one looks like a slowdown.
         ratio: Median after over median before; null if the latter is zero.
-        low: Lower end of the interval of the ratio of medians; null without an interval.
+        low: Lower end of the 99 % interval of the ratio of medians; null without an interval.
         high: Its upper end.
+        promise: The ratio from which on 95 % of the slowdowns of a single cell are found; null likewise.
     """
 
     verdict: Verdict
+    may_be_slower: bool = False
     ratio: float | None
     low: float | None
     high: float | None
+    promise: float | None = None
     reason: str
 
 
-def latency_change(before: Sequence[Latency], after: Sequence[Latency]) -> LatencyChange:
-    """Compare one cell's latency before and after; the same samples always give the same answer.
+class _Evidence(msgspec.Struct, frozen=True):
+    """What the runs of a cell show, for each quantile.
 
-    Each side is one run of the harness or, better, several.
+    Attributes:
+        change: Logarithm of the ratio after to before, shape ``(Q,)``.
+        squares: Sum of squares of the deviations from run to run, shape ``(Q,)``.
+        degrees: Its degrees of freedom.
+        within: Variance of a logarithm within a process, before and after, shape ``(2, Q)``.
+        counts: Runs before and after.
     """
-    medians = tuple(float(np.median(_pooled(side))) for side in (before, after))
-    ratio = medians[1] / medians[0] if medians[0] else None
-    if why_not := _not_comparable(before, after):
-        return LatencyChange(verdict="unclear", ratio=ratio, low=None, high=None, reason=why_not)
-    tail = (1 - _CONFIDENCE) / 2
-    ratios = _quantiles(after) / _quantiles(before)
-    low, high = np.quantile(ratios, (tail, 1 - tail), axis=0, method="nearest")
-    verdict = _judged(low, high, 1 + max(FLOOR, _FLOOR_MS / min(medians)))
-    reason = f"{medians[0]:.4g} ms became {medians[1]:.4g} ms: {low[-1]:.3g} to {high[-1]:.3g} times"
-    if excuse := _excuse(verdict, before, after):
-        verdict, reason = "unclear", f"{reason}, but {excuse}"
-    elif verdict == "unclear":
-        reason += f", and {low[0]:.3g} to {high[0]:.3g} times in the fastest runs"
-    return LatencyChange(
-        verdict=verdict, ratio=ratio, low=float(low[-1]), high=float(high[-1]), reason=reason
+
+    change: Floats
+    squares: Floats
+    degrees: int
+    within: Floats
+    counts: tuple[int, int]
+
+    @property
+    def mean_within(self) -> Floats:
+        mean: Floats = np.average(self.within, axis=0, weights=self.counts)
+        return mean
+
+
+class _Tested(msgspec.Struct, frozen=True):
+    """The tests of a cell: p-values for slower and faster, of each quantile, and the interval's half."""
+
+    slower: tuple[float, ...]
+    faster: tuple[float, ...]
+    half: float
+    promise: float
+
+
+def latency_change(before: Sequence[Latency], after: Sequence[Latency]) -> LatencyChange:
+    """Compare one cell's latency before and after, as the only cell of its run."""
+    return latency_changes({"": (before, after)})[""]
+
+
+def latency_changes(cells: Mapping[str, Pair]) -> dict[str, LatencyChange]:
+    """Compare the latencies of all cells of a run; the same samples always give the same answer.
+
+    Args:
+        cells: Name -> its latency in the runs before, and in the new run or runs.
+    """
+    why_not = {name: _not_comparable(*pair) for name, pair in cells.items()}
+    told = {name: _evidence(*pair) for name, pair in cells.items() if not why_not[name]}
+    tested = dict(zip(told, _tests(list(told.values())), strict=True))
+    slower, faster, apart, apart_faster = (
+        discoveries({name: how(one) for name, one in tested.items()}, _FALSE)
+        for how in (
+            lambda one: max(one.slower),
+            lambda one: max(one.faster),
+            lambda one: len(_QUANTILES) * min(one.slower),
+            lambda one: len(_QUANTILES) * min(one.faster),
+        )
     )
+    found = {}
+    for name, (before, after) in cells.items():
+        if name not in told:
+            found[name] = _without_interval(before, after, why_not[name])
+            continue
+        one = tested[name]
+        bound = math.log(1 + max(FLOOR, _FLOOR_MS / min(_median(before), _median(after))))
+        change = told[name].change
+        verdict: Verdict = "same"
+        if name in slower and max(one.slower) <= _LEVEL and change.min() > bound:
+            verdict = "slower"
+        elif name in faster and max(one.faster) <= _LEVEL and change.max() < -bound:
+            verdict = "faster"
+        # One of the quantiles alone: something slowed a part of the runs.
+        in_part = (name in apart and change.max() > bound) or (name in apart_faster and change.min() < -bound)
+        found[name] = _with_interval(
+            before, after, told[name], one, verdict, in_part=verdict == "same" and in_part, bound=bound
+        )
+    return found
 
 
 def unlike(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
@@ -129,41 +212,124 @@ def _not_comparable(before: Sequence[Latency], after: Sequence[Latency]) -> str:
         values = {getattr(latency, field) for latency in both}
         if len(values) > 1:
             return f"measured in different ways: {what} {' and '.join(sorted(map(str, values)))}"
-    fewest = min(len(_pooled(side)) for side in (before, after))
+    fewest = min(len(latency.samples_ms) for latency in both)
     if fewest < FEWEST_RUNS:
         return f"{fewest} of the {FEWEST_RUNS} timed runs that it takes to tell a change from noise"
-    if not all(_pooled(side).min() > 0 for side in (before, after)):
+    if not all(min(latency.samples_ms) > 0 for latency in both):
         return "a run of 0 ms: the clock is too coarse"
     return ""
 
 
-def _judged(low: Floats, high: Floats, bound: float) -> Verdict:
-    """Return where the intervals of all quantiles lie; ``bound`` ends the region without interest."""
-    if low.min() > bound:
-        return "slower"
-    if high.max() < 1 / bound:
-        return "faster"
-    return "same" if low.min() >= 1 / bound and high.max() <= bound else "unclear"
+def _without_interval(before: Sequence[Latency], after: Sequence[Latency], why_not: str) -> LatencyChange:
+    medians = _median(before), _median(after)
+    ratio = medians[1] / medians[0] if medians[0] else None
+    reason = f"{medians[0]:.4g} ms became {medians[1]:.4g} ms, but {why_not}"
+    slower = ratio is not None and ratio > _CLEARLY and medians[1] - medians[0] > _FLOOR_MS
+    return LatencyChange(
+        verdict="unclear", may_be_slower=slower, ratio=ratio, low=None, high=None, reason=reason
+    )
+
+
+def _with_interval(
+    before: Sequence[Latency],
+    after: Sequence[Latency],
+    told: _Evidence,
+    tested: _Tested,
+    verdict: Verdict,
+    *,
+    in_part: bool,
+    bound: float,
+) -> LatencyChange:
+    change = float(told.change[_MEDIAN])
+    low, high = (math.exp(change + side * tested.half) for side in (-1, 1))
+    reason = f"{_median(before):.4g} ms became {_median(after):.4g} ms: {low:.3g} to {high:.3g} times"
+    slows = change > bound
+    if excuse := _excuse(verdict, before, after):
+        verdict, reason, slows = "unclear", f"{reason}, but {excuse}", verdict == "slower"
+    elif in_part:
+        reason += f", and {math.exp(told.change[1 - _MEDIAN]):.3g} times in the fastest runs"
+        verdict = "unclear"
+    elif verdict == "same" and abs(change) + tested.half > max(math.log(_WIDE), bound):
+        verdict, slows = "unclear", change > math.log(_CLEARLY) and slows
+    return LatencyChange(
+        verdict=verdict,
+        may_be_slower=verdict == "unclear" and slows,
+        ratio=math.exp(change),
+        low=low,
+        high=high,
+        promise=tested.promise,
+        reason=reason,
+    )
 
 
 def _excuse(verdict: Verdict, before: Sequence[Latency], after: Sequence[Latency]) -> str:
     """Return what disturbed the slower side; only that could explain the difference."""
     suspects = {"slower": after, "faster": before}.get(verdict, ())
-    if not any(latency.disturbed for latency in suspects):
+    # Of several runs one that was disturbed makes the variance larger, and explains nothing else.
+    if not suspects or not all(latency.disturbed for latency in suspects):
         return ""
     return f"something else wanted the processors {'now' if verdict == 'slower' else 'before'}"
 
 
-def _quantiles(side: Sequence[Latency]) -> Floats:
-    """Return quantiles of resampled runs, shape ``(_RESAMPLES, len(_QUANTILES))``."""
-    series = [np.asarray(latency.samples_ms) for latency in side]
-    # The seed comes from the data: the sides draw independently, and their order does not matter.
-    generator = np.random.default_rng([zlib.crc32(samples.tobytes()) for samples in series])
-    if len(series) == 1:
-        return _of(_blocks(series[0], _RESAMPLES, generator))
-    drawn = generator.integers(0, len(series), (_RESAMPLES, len(series)))
-    pools = (np.concatenate([_blocks(series[index], 1, generator)[0] for index in row]) for row in drawn)
-    return np.concatenate([_of(pool[np.newaxis]) for pool in pools])
+def _evidence(before: Sequence[Latency], after: Sequence[Latency]) -> _Evidence:
+    sides = [np.array([_logs(latency.samples_ms) for latency in side]) for side in (before, after)]
+    # Shape (runs, 2, quantiles): the logarithm, and its variance within the process.
+    points, within = ([side[:, part] for side in sides] for part in (0, 1))
+    deviations = [side - side.mean(axis=0) for side in points]
+    return _Evidence(
+        change=points[1].mean(axis=0) - points[0].mean(axis=0),
+        squares=sum((np.square(each).sum(axis=0) for each in deviations), np.zeros(len(_QUANTILES))),
+        degrees=len(before) + len(after) - 2,
+        within=np.array([side.mean(axis=0) for side in within]),
+        counts=(len(before), len(after)),
+    )
+
+
+def _tests(cells: Sequence[_Evidence]) -> list[_Tested]:
+    """Return the tests of each cell, with the variance from run to run that the other cells show, too."""
+    if not cells:
+        return []
+    between = [one.squares - one.degrees * one.mean_within for one in cells]
+    total = np.sum(between, axis=0)
+    degrees = sum(one.degrees for one in cells)
+    return [
+        _tested(one, (_PRIOR_RUNS * USUAL**2 + total - own) / (_PRIOR_RUNS + degrees - one.degrees))
+        for one, own in zip(cells, between, strict=True)
+    ]
+
+
+def _tested(one: _Evidence, usual: Floats) -> _Tested:
+    """Test a cell; ``usual`` is the variance from run to run that is usual, shape ``(Q,)``."""
+    expected = np.maximum(usual, 0) + one.mean_within
+    degrees = _PRIOR_RUNS + one.degrees
+    variance = (_PRIOR_RUNS * expected + one.squares) / degrees
+    noisier = np.maximum(0, one.within - one.mean_within)
+    errors = np.sqrt(sum((variance + more) / count for more, count in zip(noisier, one.counts, strict=True)))
+    # Where nothing varies at all, any difference is one.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ts = [float(t) for t in np.nan_to_num(one.change / errors, nan=0.0, posinf=np.inf, neginf=-np.inf)]
+    error = float(errors[_MEDIAN])
+    return _Tested(
+        slower=tuple(survival(t, degrees) for t in ts),
+        faster=tuple(survival(-t, degrees) for t in ts),
+        half=critical(_LEVEL / 2, degrees) * error,
+        promise=math.exp((critical(_LEVEL, degrees) + critical(_MISSED, degrees)) * error),
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def _logs(samples_ms: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return logarithms of the quantiles of one run, and their variances within its process."""
+    samples = np.asarray(samples_ms)
+    # The seed comes from the data, so that the answer is always the same.
+    resamples = _blocks(samples, _RESAMPLES, np.random.default_rng(zlib.crc32(samples.tobytes())))
+    variances = np.log(np.quantile(resamples, _QUANTILES, axis=1)).var(axis=1)
+    return tuple(np.log(np.quantile(samples, _QUANTILES)).tolist()), tuple(variances.tolist())
+
+
+def _median(side: Sequence[Latency]) -> float:
+    """Return the median of the runs' medians, in milliseconds."""
+    return statistics.median(float(np.median(latency.samples_ms)) for latency in side)
 
 
 def _blocks(samples: Floats, count: int, generator: np.random.Generator) -> Floats:
@@ -172,12 +338,3 @@ def _blocks(samples: Floats, count: int, generator: np.random.Generator) -> Floa
     starts = generator.integers(0, len(samples) - length + 1, (count, math.ceil(len(samples) / length)))
     indices = (starts[:, :, np.newaxis] + np.arange(length)).reshape(count, -1)
     return samples[indices[:, : len(samples)]]
-
-
-def _of(resamples: Floats) -> Floats:
-    quantiles: Floats = np.quantile(resamples, _QUANTILES, axis=1).T
-    return quantiles
-
-
-def _pooled(side: Sequence[Latency]) -> Floats:
-    return np.concatenate([np.asarray(latency.samples_ms) for latency in side])

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import msgspec
 
 from harness.core.errors import one_line
+from harness.core.other_build import PLUGIN, RUNTIME, built, library_names, other_builds
 from harness.report.environment import EnvironmentRow, environment_table
 from harness.report.figures import first_of
 from harness.report.latency_change import unlike
@@ -14,13 +15,17 @@ from harness.report.merge import Environment, MergedRun, target_settings
 _SHOWN_DIFFERENCES = 8
 """How many differences of one kind are named."""
 
+OTHER_BUILD = "other build of the plugin"
+
 _WORDS = {
-    "runtime changed": r"^(onnxruntime|python|node|browser|owners|available_providers|sha256)\b"
+    OTHER_BUILD: r"^$",
+    "runtime changed": r"^(onnxruntime|python|node|browser|owners|available_providers|altered)\b"
     r"|^packages\.onnxruntime(?!-ep-|-qnn)",
     "provider changed": r"^plugin\.version|^packages\.onnxruntime|^devices\[\d+\]\.metadata\.version$",
     "driver changed": r"(?i)driver",
     "device changed": r"^(devices|machine|processor)\b",
     "system changed": r"^platform\b",
+    "library changed": r"^sha256\b",
     "settings changed": r"^(options|session|providers)\b",
 }
 """Phrase -> the keys of a fingerprint that it stands for; the first that matches counts."""
@@ -31,8 +36,9 @@ UNAVAILABLE = "unavailable"
 _PACKAGES = re.compile(r"^.*[/\\](?:site|dist)-packages[/\\]")
 """The folder in which a virtual environment has a package."""
 
+_DIGEST = "sha256."
 _ANY_OTHER = "environment changed"
-_SINCE_LATER = re.compile(r"processor\.features$|drivers\b|sha256\b")
+_SINCE_LATER = re.compile(r"processor\.features$|drivers\b|sha256\b|altered\b|mapped\b")
 """Facts that an older version did not record, or records on demand: absent on one side, they tell nothing."""
 
 
@@ -58,14 +64,19 @@ class Likeness:
     def __init__(self, old: MergedRun, new: MergedRun) -> None:
         self._comparable: dict[str, bool] = {}
         self._words: dict[str, tuple[str, ...]] = {}
+        self._runs = old, new
         self._environments = tuple({e.target: e.fingerprint for e in run.environments} for run in (old, new))
         self._settings = tuple(target_settings(run.matrix) for run in (old, new))
 
     def comparable(self, target: str) -> bool:
         """Return whether latencies of a target can be compared: like machines, devices and threads."""
         if target not in self._comparable:
-            old, new = (sides.get(target) for sides in self._environments)
-            self._comparable[target] = old is not None and new is not None and not unlike(old, new)
+            old, new = (
+                [each.fingerprint for each in run.environments if each.target == target] for run in self._runs
+            )
+            # A side may be several runs, and one of them on another machine.
+            alike = all(not unlike(one, other) for one in old for other in new)
+            self._comparable[target] = bool(old and new) and alike
         return self._comparable[target]
 
     def unlike_targets(self) -> tuple[Unlike, ...]:
@@ -94,10 +105,12 @@ class Likeness:
 def differences(old: dict[str, object], new: dict[str, object]) -> tuple[str, ...]:
     """Return ``key: old -> new`` for each difference of two trees of facts; one line each, bounded."""
     rows = [row for row in _rows(old, new) if not row.same and _is_known(row)]
-    told = [
-        one_line(f"{row.key}: {row.values[0] or '(absent)'} -> {row.values[1] or '(absent)'}", 160)
+    others = [
+        f"{row.key}: {row.values[0] or '(absent)'} -> {row.values[1] or '(absent)'}"
         for row in rows
+        if not row.key.startswith(_DIGEST)
     ]
+    told = [one_line(line, 160) for line in (*other_builds(old, new), *others)]
     return tuple(first_of(told, _SHOWN_DIFFERENCES))
 
 
@@ -105,12 +118,19 @@ def change_words(
     environment: Iterable[EnvironmentRow], settings: Iterable[EnvironmentRow]
 ) -> tuple[str, ...]:
     """Return what changed between two runs of a target, each in one phrase such as ``runtime changed``."""
-    found = {_word(row.key) for row in environment if not row.same and _is_known(row)}
+    rows = tuple(environment)
+    plugin = {name for row in rows if row.key == "plugin.library" for name in library_names(row.values)}
+    found = {_word(row.key, plugin) for row in rows if not row.same and _is_known(row)}
+    if "provider changed" in found:
+        found.discard(OTHER_BUILD)  # of another version, it is another build anyway
     found |= {"settings changed" for row in settings if not row.same}
     return tuple(word for word in (*_WORDS, _ANY_OTHER) if word in found)
 
 
-def _word(key: str) -> str:
+def _word(key: str, plugin: set[str]) -> str:
+    if key.startswith(_DIGEST):
+        what = built(key.removeprefix(_DIGEST), plugin)
+        return {PLUGIN: OTHER_BUILD, RUNTIME: "runtime changed"}.get(what, "library changed")
     return next((word for word, pattern in _WORDS.items() if re.search(pattern, key)), _ANY_OTHER)
 
 

@@ -38,9 +38,11 @@ def _lines(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
     yield ""
     failed = sum(row.failed for row in targets)
     state = "Complete" if report.complete else f"**INCOMPLETE: {report.not_run:,} not run**"
+    ends = plural(len(report.unexpected_exits), "end") if report.unexpected_exits else ""
     yield (
         f"{state}. {plural(report.run.planned, 'cell')} planned, {report.recorded:,} with a result, "
-        f"{failed:,} failed, {report.unexpected:,} unexpected, {len(report.flaky):,} flaky."
+        f"{failed:,} failed, {report.unexpected:,} unexpected, {len(report.flaky):,} flaky"
+        + (f"; **{ends} of processes unexpected**." if ends else ".")
     )
     if report.first:
         yield ""
@@ -50,6 +52,7 @@ def _lines(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
         yield from (f"* {code(notice)}" for notice in report.run.notices)
     yield from _what_ran(report)
     yield from _targets(report, targets)
+    yield from _exits(report)
     yield from _noise(report)
     yield from _conversion(report)
     yield from _generation(report)
@@ -90,7 +93,7 @@ def _targets(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
         "tried", "excluded", "skipped", "not run", "cells", "approximate", "unconfirmed",
     )  # fmt: skip
     rows = [
-        (code(row.label), summary.by_ep.text, *(f"{getattr(row, name):,}" for name in _COUNTS))
+        (_name(row), summary.by_ep.text, *(f"{getattr(row, name):,}" for name in _COUNTS))
         for row, summary in zip(targets, report.summary, strict=True)
     ]
     yield from table(head, rows, figures=13)
@@ -103,10 +106,36 @@ def _targets(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
         "*Unconfirmed*: cells that fail by values without a confirmation in float64. "
         "cells = tried + excluded + skipped + not run."
     )
+    for target, by in report.run.simulated.items():
+        yield ""
+        yield f"*Simulated*: {code(target)} runs on {code(by)}, which is no accelerator."
     if unchecked := sum(row.unchecked for row in targets):
         yield ""
         cells = plural(unchecked, "cell")
         yield f"Not checked: {cells} without a second run or another check; `cells.csv` has the reasons."
+
+
+def _name(row: TargetRow) -> str:
+    return code(row.label) + (" (simulated)" if row.simulated else "")
+
+
+def _exits(report: Report) -> Iterator[str]:
+    shown = dict.fromkeys([*report.unexpected_exits, *report.unclean])
+    if not shown:
+        return
+    yield from heading("## Ends of processes")
+    rows = [
+        (
+            code(target),
+            spoken(exits.verdict) if exits.verdict else "clean",
+            code(exits.reason),
+            "yes" if exits.expected else "**no**",
+            f"{exits.unclean:,}",
+            f"{exits.ended:,}",
+        )
+        for target, exits in shown
+    ]
+    yield from table(("target", "verdict", "reason", "expected", "unclean", "ended"), rows, figures=2)
 
 
 def _noise(report: Report) -> Iterator[str]:

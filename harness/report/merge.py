@@ -11,8 +11,9 @@ import msgspec
 from harness.core.cell import AXIS_DEFAULTS, parse_cell_id
 from harness.core.errors import Problem, one_line
 from harness.core.fault import Fault
+from harness.core.latency import Latency
 from harness.core.record import SCHEMA, Record
-from harness.core.run_info import ShardInfo
+from harness.core.run_info import ShardInfo, TargetExit
 from harness.core.verdict import Verdict
 from harness.report.figures import first_of, plural
 from harness.report.read import RunData
@@ -21,6 +22,8 @@ _SHOWN_SHARDS = 10
 _RESULT = attrgetter("verdict", "expected", "cause", "phase", "placement", "outputs", "golden", "effect")
 """What a record says about the EP; messages do not count, because they may contain addresses and times."""
 _NO_RESULT = "planned, but the run has no result for it"
+_CONFLICT = "its runs hold different results"
+_REASON_CHARS = 300
 _Named = Sequence[tuple[str, RunData]]
 
 
@@ -44,6 +47,11 @@ class Conflict(msgspec.Struct, frozen=True, kw_only=True):
     cell: str
     target: str
     verdicts: tuple[tuple[str, Verdict], ...]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the runs differ in the verdict."""
+        return len({verdict for _, verdict in self.verdicts}) > 1
 
 
 class RunFault(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +81,10 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
         foreign: Records of cells that are in no plan; they are left out.
         known: Run folder -> cell -> why the matrix expects its failure.
         told: Those of ``notices`` that tell what records claim, and what is derived.
+        exits: Shown target -> how its processes ended that were asked to; of several runs the worst.
+        simulated: Shown target -> the program that stands for its accelerator, of those where one does.
+        repeated_latencies: Cell -> its further latencies, of results that occurred again in another run.
+        contradictions: Those of ``notices`` that tell of conflicts.
     """
 
     matrix: dict[str, object]
@@ -89,6 +101,10 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
     foreign: int = 0
     told: tuple[str, ...] = ()
     known: Mapping[Path, Mapping[str, str]] = {}
+    exits: dict[str, TargetExit] = {}
+    simulated: dict[str, str] = {}
+    repeated_latencies: dict[str, tuple[Latency, ...]] = {}
+    contradictions: tuple[str, ...] = ()
 
     @property
     def matrix_path(self) -> str:
@@ -102,13 +118,20 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
         return re.split(r"[/\\]", self.matrix_path)[-1]
 
 
-def merge(runs: Sequence[RunData]) -> MergedRun:
-    """Put the cells of several runs side by side; cells with the same result count once."""
+def merge(runs: Sequence[RunData], *, as_one: bool = False) -> MergedRun:
+    """Put the cells of several runs side by side; cells with the same result count once.
+
+    With ``as_one`` no target is shown twice: a cell with different verdicts counts as not run, and of other
+    differences the earlier result counts.
+    """
     names = _names(runs)
     named = list(zip(names, runs, strict=True))
     conflicts = tuple(_conflicts(named))
-    apart = {conflict.target for conflict in conflicts}
+    apart = set() if as_one else {conflict.target for conflict in conflicts}
     records, repeated = _side_by_side(named, apart)
+    open_cells = {one.cell: one for one in conflicts if one.is_open} if as_one else {}
+    records = [(folder, _open(record, open_cells.get(record.cell))) for folder, record in records]
+    contradictions = tuple(_on_conflicts(conflicts, as_one=as_one))
     missing = list(_named_missing(named, apart))
     away = dict(_missing_shards(runs))
     unnamed = _unnamed_missing(runs)
@@ -119,13 +142,15 @@ def merge(runs: Sequence[RunData]) -> MergedRun:
         names=names,
         records=tuple(known),
         planned=len(known) + unnamed + sum(away.values()),
-        complete=not (missing or unnamed or away) and all(run.info.complete and not run.torn for run in runs),
+        # Not whether each run is: what a dead one lacks, another may have.
+        complete=not (missing or unnamed or away or open_cells) and (len(runs) > 1 or _is_complete(runs[0])),
         environments=_environments(named, apart),
         required=frozenset(_required(named, apart)),
         conflicts=conflicts,
         notices=(
             *(f"{what}: {plural(cells, 'planned cell')} not run." for what, cells in away.items()),
-            *_notices(named, conflicts, repeated, unnamed),
+            *_notices(named, repeated, unnamed),
+            *contradictions,
         ),
         faults=tuple(
             RunFault(folder=run.folder, run=name, fault=fault) for name, run in named for fault in run.faults
@@ -133,6 +158,12 @@ def merge(runs: Sequence[RunData]) -> MergedRun:
         foreign=sum(run.foreign for run in runs),
         told=tuple(_told(named)),
         known={run.folder: run.known for run in runs if run.known},
+        exits=_exits(named, apart),
+        simulated={
+            _shown(target, name, apart): by for name, run in named for target, by in run.simulated.items()
+        },
+        contradictions=contradictions,
+        repeated_latencies=_repeated_latencies(named) if len(named) > 1 else {},
     )
 
 
@@ -183,6 +214,35 @@ def _side_by_side(named: _Named, apart: set[str]) -> tuple[list[tuple[Path, Reco
                 split = shown != record.target
                 kept[key] = (run.folder, msgspec.structs.replace(record, target=shown) if split else record)
     return list(kept.values()), repeated
+
+
+def _open(record: Record, conflict: Conflict | None) -> Record:
+    """Return a record without a verdict for one whose runs contradict each other."""
+    if conflict is None:
+        return record
+    told = ", ".join(f"{verdict.value} in {run}" for run, verdict in conflict.verdicts)
+    return Record(
+        schema=SCHEMA,
+        verdict=Verdict.NOT_RUN,
+        family=Verdict.NOT_RUN.family,
+        expected=True,
+        reason=one_line(f"{_CONFLICT}: {told}", _REASON_CHARS),
+        **{name: getattr(record, name) for name in ("cell", "suite", "model", "target", "provider", "axes")},
+    )
+
+
+def _is_complete(run: RunData) -> bool:
+    return run.info.complete and not run.torn
+
+
+def _repeated_latencies(named: _Named) -> dict[str, tuple[Latency, ...]]:
+    """Return the latencies of each cell but the first; a copy of a run has no further ones."""
+    found: dict[str, dict[Latency, None]] = defaultdict(dict)
+    for _, run in named:
+        for record in run.records:
+            if record.latency is not None:
+                found[record.cell][record.latency] = None
+    return {cell: tuple(its)[1:] for cell, its in found.items() if len(its) > 1}
 
 
 def _shown(target: str, run: str, apart: set[str]) -> str:
@@ -285,11 +345,28 @@ def _environments(named: _Named, apart: set[str]) -> tuple[Environment, ...]:
     return tuple(found)
 
 
+def _exits(named: _Named, apart: set[str]) -> dict[str, TargetExit]:
+    """Return how the processes of each shown target ended: counts together, the rest of the worst run."""
+    found: dict[str, TargetExit] = {}
+    for name, run in named:
+        for target, one in run.info.exits.items():
+            shown = _shown(target, name, apart)
+            other = found.get(shown)
+            if other is None:
+                found[shown] = one
+                continue
+            worst = min((other, one), key=lambda each: (each.expected, not each.unclean))
+            found[shown] = msgspec.structs.replace(
+                worst, ended=other.ended + one.ended, unclean=other.unclean + one.unclean
+            )
+    return found
+
+
 def _told(named: _Named) -> Iterator[str]:
     yield from (f"{name}: {line}." for name, run in named for line in run.told)
 
 
-def _notices(named: _Named, conflicts: Sequence[Conflict], repeated: int, unnamed: int) -> Iterator[str]:
+def _notices(named: _Named, repeated: int, unnamed: int) -> Iterator[str]:
     yield from _told(named)
     for name, run in named:
         if run.torn:
@@ -315,7 +392,6 @@ def _notices(named: _Named, conflicts: Sequence[Conflict], repeated: int, unname
             f"{plural(repeated, 'result')} of an earlier run occurred again in a later one: such results "
             f"count once, with the times of the earlier run."
         )
-    yield from _on_conflicts(conflicts)
     if unnamed:
         yield (
             f"{unnamed:,} planned cells have no result; their run folder does not name them, so they are "
@@ -328,13 +404,20 @@ def _which(problem: Problem) -> str:
     return f"{problem.where.rpartition(': ')[2]}, {one_line(problem.what, 160)}"
 
 
-def _on_conflicts(conflicts: Iterable[Conflict]) -> Iterator[str]:
+def _on_conflicts(conflicts: Iterable[Conflict], *, as_one: bool) -> Iterator[str]:
     by_target: dict[str, list[Conflict]] = defaultdict(list)
     for conflict in conflicts:
         by_target[conflict.target].append(conflict)
     for target, its in by_target.items():
-        verdicts = sum(len({verdict for _, verdict in conflict.verdicts}) > 1 for conflict in its)
+        verdicts = sum(conflict.is_open for conflict in its)
+        what_then = (
+            f"these count as not run, such as {next(one.cell for one in its if one.is_open)}"
+            if as_one and verdicts
+            else "the earlier result counts"
+            if as_one
+            else "the target is shown once for each run, and no result was preferred"
+        )
         yield (
             f"CONFLICT: the runs differ in {plural(len(its), 'cell')} of target {target}, {verdicts:,} of "
-            f"them in the verdict; the target is shown once for each run, and no result was preferred."
+            f"them in the verdict; {what_then}."
         )

@@ -10,7 +10,7 @@ from harness.core.errors import Problem, UsageError, valid_names
 from harness.core.writing import aside, write_aside
 from harness.report.badge import badges
 from harness.report.comma_separated import axis_names, write_table
-from harness.report.diff import compare, read_side, refuse_conflicts
+from harness.report.diff import compare, read_side
 from harness.report.fault_bundle import bundles_for
 from harness.report.generation_rows import SpeedRow, WayRow, speed_rows, way_rows
 from harness.report.inert import inert_json
@@ -72,11 +72,12 @@ def publish(
     if unknown:
         problem = f"there is no format {unknown[0]!r}"
         raise UsageError.at("--format", problem, valid_names(unknown[0], FORMATS))
-    run = merge(_read_all(runs))
+    read = _read_all(runs)
+    run = merge(read)
     changes = None
     if baseline:
-        refuse_conflicts(run, "--baseline")
-        changes = compare(read_side(baseline), run, names=(str(baseline), "this run"))
+        as_one = merge(read, as_one=True) if run.conflicts else run
+        changes = compare(read_side(baseline), as_one, names=(str(baseline), "this run"))
     matrix = run.matrix_file or run.names[0]
     report = build_report(
         run,

@@ -46,6 +46,7 @@ class RunData(msgspec.Struct, frozen=True, kw_only=True):
         foreign: Records of cells that the plan does not have; they are left out.
         told: Where the records claim something else than what is derived; a user of the run reports it.
         known: Cell -> why the matrix expects its failure.
+        simulated: Target -> the program that stands for its accelerator, of those where one does.
     """
 
     folder: Path
@@ -59,6 +60,7 @@ class RunData(msgspec.Struct, frozen=True, kw_only=True):
     foreign: int = 0
     told: tuple[str, ...] = ()
     known: Mapping[str, str] = {}
+    simulated: dict[str, str] = {}
 
 
 def run_folders(path: Path) -> tuple[Path, ...]:
@@ -109,7 +111,8 @@ def read_run(folder: Path, *, compact: bool = False) -> RunData:
     faults, damaged_faults = _read_faults(folder)
     return RunData(
         folder=folder,
-        info=info,
+        info=msgspec.structs.replace(info, exits=derived.exits()),
+        simulated=derived.simulated(),
         records=records,
         torn=torn,
         planned=planned,

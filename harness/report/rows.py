@@ -8,6 +8,7 @@ import msgspec
 
 from harness.core.agreement import agreements_words, least_share
 from harness.core.record import Record
+from harness.core.run_info import TargetExit
 from harness.core.verdict import Family, Phase, Verdict
 from harness.core.work import unchecked_words
 from harness.report.cell import UNKNOWN_MATRIX, command_of
@@ -29,7 +30,9 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
         library: File name of the plugin's library.
         driver: Drivers with their versions.
         device: Name of the device.
-        simulated: Whether a program stood for the accelerator; null if that is not known.
+        simulated: The program that stands for the accelerator; empty without one, or if it is not known.
+        exit: ``unclean_exit`` if a process of the target that was asked to end died or did not end.
+        exit_expected: Whether the matrix expects how its processes ended.
         cells: Planned cells.
         tried: passed + passed_in_part + weak + untested + unsupported + failed.
         passed_in_part: Right answers in which the EP had a part; some compute nodes fell back to the CPU.
@@ -63,7 +66,9 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
     library: str
     driver: str
     device: str
-    simulated: bool | None
+    simulated: str
+    exit: Verdict | None
+    exit_expected: bool
     cells: int
     skipped: int
     excluded: int
@@ -208,7 +213,9 @@ def target_rows(report: Report) -> tuple[TargetRow, ...]:
             axes=dict(row.column.axes),
             required=row.column.target in report.run.required,
             **{name: getattr(what, name, "") for name in _OF_IDENTITY},
-            simulated=what.simulated if what else None,
+            simulated=report.run.simulated.get(row.column.target, ""),
+            exit=exits.verdict,
+            exit_expected=exits.expected,
             **{name: getattr(row, name) for name in _COUNTS},
             **{name: getattr(row, name).count for name in _SHARES},
             not_run=row.missing,
@@ -228,6 +235,7 @@ def target_rows(report: Report) -> tuple[TargetRow, ...]:
         for row, precision in zip(report.summary, report.precision, strict=True)
         for noise, cost in [(noises.get(row.column), conversions.get(row.column))]
         for what in [known.get(row.column.target)]
+        for exits in [report.run.exits.get(row.column.target, TargetExit())]
     )
 
 

@@ -11,6 +11,7 @@ import msgspec
 
 from harness.core.errors import one_line
 from harness.core.record import Record
+from harness.core.run_info import TargetExit
 from harness.core.verdict import Family, Verdict, says_nothing
 from harness.report.cell import UNKNOWN_MATRIX, ReportCell, placed
 from harness.report.column import Column, columns_in_order
@@ -109,9 +110,15 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return self.unexpected_failures.count + self.unexpected_others.count
 
     @property
-    def simulated(self) -> frozenset[str]:
-        """Targets in which a program stood for the accelerator."""
-        return frozenset(each.target for each in self.identities if each.simulated)
+    def unclean(self) -> tuple[tuple[str, TargetExit], ...]:
+        """Targets with a process that was asked to end and died or did not end, unexpected ones first."""
+        found = [(target, one) for target, one in self.run.exits.items() if one.unclean]
+        return tuple(sorted(found, key=lambda each: each[1].expected))
+
+    @property
+    def unexpected_exits(self) -> tuple[tuple[str, TargetExit], ...]:
+        """Targets whose processes did not end as the matrix expects."""
+        return tuple((target, one) for target, one in self.run.exits.items() if not one.expected)
 
     @property
     def says_nothing(self) -> bool:

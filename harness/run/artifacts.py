@@ -12,7 +12,7 @@ from harness.core.record import Record
 from harness.core.value import value_bytes
 from harness.core.verdict import Family
 from harness.corpus.protos import encode
-from harness.engine.events import Finished
+from harness.engine.events import Finished, ProcessEnded
 
 _INPUTS_LIMIT = 16 << 20
 """Most bytes of inputs kept for one cell; the suite can make larger ones again."""
@@ -39,6 +39,18 @@ def keep_artifacts(folder: Path, finished: Finished, warn: Callable[[str], None]
         return record
     except Exception as error:  # noqa: BLE001 - affects this cell alone
         return lost(folder, record, error)
+
+
+def keep_exit(folder: Path, event: ProcessEnded) -> str:
+    """Write what a process printed whose end was unclean; return its folder, or nothing without one."""
+    if not event.printed:
+        return ""
+    name = f"artifacts/{hashlib.sha256(f'exit of {event.target}'.encode()).hexdigest()[:16]}"
+    with contextlib.suppress(OSError):  # that it was unclean matters more
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / name / "output.txt").write_text(event.printed, encoding="utf-8", errors="replace")
+        return name
+    return ""
 
 
 def lost(folder: Path, record: Record, error: Exception) -> Record:

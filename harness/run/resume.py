@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from harness.core.errors import UsageError, one_line
+from harness.core.other_build import other_builds
 from harness.core.record import Record
 from harness.core.run_info import RunInfo
 from harness.corpus.case import load_case
@@ -19,7 +20,7 @@ SHOWN = 4
 
 _PLACES = re.compile(r"targets\[\d+\]\.(runtime\.)?places\b")
 
-_SINCE_LATER = re.compile(r"(processor\.features|drivers): ")
+_SINCE_LATER = re.compile(r"(processor\.features|drivers|altered|mapped): ")
 """Facts that the version which began a run may not have recorded: absent there, they tell of no change."""
 
 ABSENT = "(absent)"
@@ -78,11 +79,14 @@ def check_same_environment(target: str, then: Mapping[str, Any], now: Mapping[st
     Raises:
         UsageError: Something changed; the error lists the changes.
     """
-    changes = [
+    found = _plain(now)
+    old, new = ({key: value for key, value in side.items() if key != "sha256"} for side in (then, found))
+    others = [
         change
-        for change in differences(then, _plain(now))
+        for change in differences(old, new)
         if not (_SINCE_LATER.match(change) and f": {ABSENT} -> " in change)
     ]
+    changes = [*other_builds(then, found), *others]
     if changes:
         raise _refusal(where, f"the environment of target {target!r} has changed", changes)
 

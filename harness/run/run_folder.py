@@ -13,12 +13,13 @@ import msgspec
 from harness.core.errors import UsageError
 from harness.core.reading import MOST_RECORDS, open_regular
 from harness.core.record import SCHEMA, Record, decode_record, encode_record
-from harness.core.run_info import PlaceInfo, RunInfo
+from harness.core.run_info import PlaceInfo, RunInfo, TargetExit
 from harness.core.writing import aside, write_aside, writing
-from harness.engine.events import PlaceChanged, TargetReady
+from harness.engine.events import PlaceChanged, ProcessEnded, TargetReady
 from harness.plan.plan import Plan
-from harness.run.artifacts import lost
+from harness.run.artifacts import keep_exit, lost
 from harness.run.durable import DurableFile
+from harness.run.exits import with_end
 from harness.run.own_runs import write_info
 from harness.run.resume import check_same_environment, check_same_plan
 
@@ -36,7 +37,8 @@ _AGAIN = "nothing has been recorded; free some space, or choose another --out, a
 class RunFolder:
     """An open run folder. When ``add`` returns, the records survive the end of this process, even if killed.
 
-    The folder exists, and has ``added`` records; ``targets`` and ``places`` are what is known of them.
+    The folder exists, and has ``added`` records; ``targets``, ``places`` and ``exits`` are what is known of
+    them.
 
     Raises:
         UsageError: The folder cannot be written, or another process writes it.
@@ -49,11 +51,13 @@ class RunFolder:
         targets: dict[str, dict[str, Any]] | None = None,
         added: int = 0,
         places: dict[str, dict[str, PlaceInfo]] | None = None,
+        exits: dict[str, TargetExit] | None = None,
     ) -> None:
         self.path = path
         self._plan = plan
         self._targets = dict(targets or {})
         self._places = {target: dict(named) for target, named in (places or {}).items()}
+        self._exits = dict(exits or {})
         self._added = added
         self._lock = filelock.FileLock(path / "run.lock", timeout=0)
         with _writing(path):
@@ -94,7 +98,7 @@ class RunFolder:
             UsageError: The matrix or the models have changed, or the folder cannot be written.
         """
         check_same_plan(info, plan, str(path))
-        folder = cls(path, plan, info.targets, recorded, info.places)
+        folder = cls(path, plan, info.targets, recorded, info.places, info.exits)
         with _writing(path):
             _mend(path / RECORDS)
             if again:
@@ -139,6 +143,14 @@ class RunFolder:
             else known.set_aside,
         )
         self._describe()
+
+    def ended(self, event: ProcessEnded) -> None:
+        """Record how a process ended that was asked to."""
+        before = self._exits.get(event.target, TargetExit())
+        found = with_end(before, event)
+        if found.unclean and not before.unclean:
+            found = msgspec.structs.replace(found, artifacts=keep_exit(self.path, event))
+        self._exits[event.target] = found
 
     def add(self, *records: Record) -> tuple[Record, ...]:
         """Append records.
@@ -196,6 +208,7 @@ class RunFolder:
             complete=self._complete,
             shard=self._plan.shard,
             places=self._places,
+            exits=self._exits,
         )
         with _writing(self.path):
             write_info(self.path, msgspec.json.format(msgspec.json.encode(info)) + b"\n")

@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from harness.core.errors import one_line
 from harness.core.text import visible
 from harness.core.verdict import Family, Verdict
 from harness.run.not_judged import not_judged
@@ -80,8 +81,7 @@ def remarks(rows: "Sequence[TargetRow]") -> Iterator[tuple[str, str]]:
     if timed:
         by = f", {disturbed:,} disturbed by other programs" if disturbed else ""
         yield "latency", f"{_counted(timed)} measured{by}"
-    for row in rows:
-        yield from _of_places(row)
+    yield from _of_targets(rows)
 
 
 def _of_evidence(row: "TargetRow") -> Iterator[tuple[str, str]]:
@@ -93,6 +93,25 @@ def _of_evidence(row: "TargetRow") -> Iterator[tuple[str, str]]:
             if verdict.family is Family.EXCLUDED
         )
         yield "no evidence", f"{row.target}: no cell was judged: {excluded}"
+
+
+def _of_targets(rows: "Sequence[TargetRow]") -> Iterator[tuple[str, str]]:
+    """Yield what is known of targets, devices and machines."""
+    if simulated := [f"{row.target} ({one_line(row.simulated, 60)})" for row in rows if row.simulated]:
+        yield "simulated", f"{', '.join(simulated)}: no accelerator"
+    for row in rows:
+        yield from _of_exits(row)
+    for row in rows:
+        yield from _of_places(row)
+
+
+def _of_exits(row: "TargetRow") -> Iterator[tuple[str, str]]:
+    """Yield how processes of a target ended, unless that was clean and as expected."""
+    exits = row.exits
+    if exits.reason:
+        how_many = f" ({exits.unclean:,} of {exits.ended:,} processes)" if exits.ended > 1 else ""
+        known = ", as the matrix expects" if exits.expected else ""
+        yield (exits.verdict or "unexpected"), f"{row.target}: {exits.reason}{how_many}{known}"
 
 
 def _of_places(row: "TargetRow") -> Iterator[tuple[str, str]]:

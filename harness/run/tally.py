@@ -1,14 +1,20 @@
 """Running totals of a run, for the terminal and for the exit code."""
 
 from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.facts import CPU_PROVIDER
 from harness.core.record import Record
+from harness.core.run_info import RunInfo, TargetExit
 from harness.core.verdict import Family, Verdict, is_result, says_nothing
+from harness.engine.events import ProcessEnded
 from harness.plan.plan import Plan
+from harness.plan.surroundings import surroundings_of
+from harness.run.exits import with_end
 from harness.run.not_judged import Cause, Group, add_to, says_nothing_yet
 
 
@@ -30,6 +36,8 @@ class TargetRow(msgspec.Struct, kw_only=True):
         places: Cells by place; empty if the target has no places.
         alone: Place -> cells that fail there and at no other place.
         not_judged: Cells that were tried and say nothing, by cause.
+        exits: How its processes ended that were asked to.
+        simulated: The program that stands for its accelerator; empty without one, or if it is not known.
     """
 
     target: str
@@ -49,6 +57,8 @@ class TargetRow(msgspec.Struct, kw_only=True):
     places: Counter[str] = msgspec.field(default_factory=Counter)
     alone: Counter[str] = msgspec.field(default_factory=Counter)
     not_judged: dict[Cause, Group] = {}
+    exits: TargetExit = TargetExit()
+    simulated: str = ""
 
     @property
     def families(self) -> Counter[Family]:
@@ -113,6 +123,27 @@ class Tally:
         for record in records:
             self._rows[record.target].add(record)
 
+    def resume(self, before: RunInfo) -> None:
+        """Begin with what the part of the run before has found about the targets."""
+        for target, found in before.exits.items():
+            self._rows[target].exits = found
+        for target, environment in before.targets.items():
+            self.ready(target, environment)
+
+    def ready(self, target: str, environment: Mapping[str, Any]) -> None:
+        """Note what the environment of a target tells about its device."""
+        one = self._plan.target(target)
+        self._rows[target].simulated = surroundings_of(environment, one.provider, one.device).simulated_by
+
+    def ended(self, event: ProcessEnded) -> None:
+        """Count the end of a process that was asked to."""
+        row = self._rows[event.target]
+        row.exits = with_end(row.exits, event)
+
+    def unexpected_exits(self) -> tuple[str, ...]:
+        """Return the targets whose processes did not end as the matrix expects."""
+        return tuple(row.target for row in self.rows() if not row.exits.expected)
+
     @property
     def matrix_path(self) -> str:
         """The matrix file, as the run was given it."""
@@ -175,4 +206,4 @@ class Tally:
             return EXIT_INCOMPLETE
         if self.without_evidence():
             return EXIT_INCOMPLETE
-        return EXIT_UNEXPECTED if self.unexpected else EXIT_OK
+        return EXIT_UNEXPECTED if self.unexpected or self.unexpected_exits() else EXIT_OK

@@ -9,7 +9,7 @@ import contextlib
 import heapq
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -24,6 +24,7 @@ from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.runs_entry import LatencySettings, RunsRequest
 from harness.plan.selector import Selector
+from harness.plan.surroundings import surroundings_of
 from harness.plan.target import Target
 from harness.studies.ask import Notify, matrix_for, results
 from harness.studies.candidates import Candidate, Changes, base_of, changes_of
@@ -95,13 +96,15 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a search.
 
     Attributes:
-        ranked: Candidates that passed, the fastest first.
+        ranked: Candidates that passed, the fastest first, those on simulated devices last.
         fell_out: Rejected candidates, in the order of trying.
         not_tried: Candidates left, the most promising first.
         targets: The unchanged targets, by name.
         fingerprints: Their environments, by name.
         stopped_by: ``end`` if all were tried, ``budget``, or ``interrupt``.
         elapsed_s: Duration of the search, in seconds.
+        simulated: Target -> the program that stands for its accelerator, of those where one does. What is
+            fast there says nothing about a device, so it is never the winner.
     """
 
     ranked: tuple[Tried, ...]
@@ -111,6 +114,7 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
     fingerprints: dict[str, dict[str, object]]
     stopped_by: str
     elapsed_s: float
+    simulated: dict[str, str] = {}
 
     @property
     def front(self) -> frozenset[Candidate]:
@@ -118,14 +122,16 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
         return frozenset(
             one.candidate
             for place, one in enumerate(self.ranked)
-            if all(one.bits > other.bits for other in self.ranked[:place])
+            if one.candidate.target not in self.simulated
+            and all(one.bits > other.bits for other in self.ranked[:place])
         )
 
     @property
     def winner(self) -> Tried | None:
         """The best of the fastest within noise: wholly on its target, then simple, then exact."""
-        limit_ms = (self.ranked[0].p50_ms or 0.0) * (1 + _FASTER_BY) if self.ranked else 0.0
-        equal = [one for one in self.ranked if (one.p50_ms or 0.0) <= limit_ms]
+        real = [one for one in self.ranked if one.candidate.target not in self.simulated]
+        limit_ms = (real[0].p50_ms or 0.0) * (1 + _FASTER_BY) if real else 0.0
+        equal = [one for one in real if (one.p50_ms or 0.0) <= limit_ms]
         return min(equal, key=_merits, default=None)
 
 
@@ -275,15 +281,27 @@ def advise(
         except KeyboardInterrupt:
             stopped_by = "interrupt"
     under_way = () if candidate is None or candidate in course.results else (candidate,)
+    simulated = _simulated(bases, fingerprints)
     return Advice(
-        ranked=tuple(course.ranked()),
+        # Stable: each part keeps its order.
+        ranked=tuple(sorted(course.ranked(), key=lambda one: one.candidate.target in simulated)),
         fell_out=tuple(one for one in course.results.values() if one.p50_ms is None),
         not_tried=under_way + search.waiting(),
         targets={base.name: base for base in bases},
         fingerprints=fingerprints,
+        simulated=simulated,
         stopped_by=stopped_by,
         elapsed_s=time.monotonic() - began,
     )
+
+
+def _simulated(targets: Sequence[Target], fingerprints: Mapping[str, Mapping[str, object]]) -> dict[str, str]:
+    found = {
+        one.name: surroundings_of(fingerprints[one.name], one.provider, one.device).simulated_by
+        for one in targets
+        if one.name in fingerprints
+    }
+    return {name: by for name, by in found.items() if by}
 
 
 @contextlib.contextmanager

@@ -115,7 +115,7 @@ class BundledPlugin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         package: Python package with ``get_library_path()``; empty if only a library was given.
         library: File name of the library, without its folder.
         version: Of the package or library.
-        sha256: Of the library; empty if it is not on the machine of the harness.
+        sha256: Of the library that ran, else of that on the harness's machine; empty if neither is known.
     """
 
     package: str = ""
@@ -177,6 +177,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         architecture: Such as ``x86_64``.
         processor: Model, as the system names it.
         devices: What the EP offered: type, vendor and ids.
+        libraries: SHA-256 of the libraries of EP and onnxruntime, by file name.
     """
 
     onnxruntime: str = ""
@@ -186,6 +187,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     architecture: str = ""
     processor: str = ""
     devices: tuple[dict[str, str], ...] = ()
+    libraries: dict[str, str] = {}
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):

@@ -45,6 +45,7 @@ def environment_of(fingerprint: Mapping[str, Any], scrub: Scrubber) -> Environme
         architecture=_text(fingerprint.get("machine")),
         processor=scrub(_text(processor.get("model")) if isinstance(processor, Mapping) else ""),
         devices=tuple(_devices(fingerprint, scrub)),
+        libraries={scrub(name): digest for name, digest in _digests(fingerprint).items()},
     )
 
 
@@ -57,8 +58,8 @@ def _plugin(contents: BundleContents, scrub: Scrubber) -> BundledPlugin | None:
     is_library = "/" in plugin or "\\" in plugin or plugin.lower().endswith(LIBRARY_SUFFIXES)
     library = str(contents.library or told.get("library") or (plugin if is_library else ""))
     path = PureWindowsPath(library) if "\\" in library else PurePath(library)
-    digest = ""
-    if contents.library is not None:
+    digest = _digests(contents.fingerprint).get(path.name, "")
+    if not digest and contents.library is not None:
         with contents.library.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     return BundledPlugin(
@@ -77,6 +78,11 @@ def _devices(fingerprint: Mapping[str, Any], scrub: Scrubber) -> list[dict[str, 
         if isinstance(device, Mapping):
             found.append({str(key): scrub(str(value)) for key, value in device.items()})
     return found
+
+
+def _digests(fingerprint: Mapping[str, Any]) -> dict[str, str]:
+    told = fingerprint.get("sha256")
+    return {str(key): str(one) for key, one in told.items()} if isinstance(told, Mapping) else {}
 
 
 def _text(value: Any) -> str:

@@ -241,3 +241,43 @@ def test_history_from_the_first_night_on(nights: tuple[str, str], capsys: pytest
     assert "mismatch !" in capsys.readouterr().out
     assert main(["history", "show", "--out", "trend"]) == 0
     assert Path(capsys.readouterr().out.strip()).is_file()
+
+
+def test_a_cell_in_conflict_costs_itself_and_the_exit_codes_tell(
+    save_run: SaveRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_run("before", {"a": Verdict.PASS, "b": Verdict.PASS})
+    save_run("night/one", {"a": Verdict.PASS, "b": Verdict.PASS})
+    save_run("night/again", {"a": Verdict.CRASH})
+    assert main(["report", "night", "--out", "site", "--baseline", "before"]) == 0
+    assert main(["history", "add", "before"]) == 0
+    assert main(["history", "add", "night"]) == 1
+    told = capsys.readouterr()
+    assert "added          night" in told.out
+    assert "1 of them in the verdict; these count as not run, such as s/a[npu]." in told.err
+    assert main(["history", "show", "--cell", "s/a[npu]"]) == 0
+    assert [line.split()[1] for line in capsys.readouterr().out.splitlines()[3:]] == ["pass", "not_run"]
+    assert main(["gate", "before", "night"]) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert "its runs hold different results: crash in again, pass in one" in out
+    assert "limits.not_run: 1 cell, 0 allowed" in out
+
+
+def test_a_policy_names_the_owner_of_a_target(
+    nights: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy = tmp_path / "gate.toml"
+    own = (
+        'schema = 1\n[limits]\nenter = { failed = 1 }\n[[target]]\ntarget = "n*"\nowner = "npu@example.org"\n'
+    )
+    policy.write_text(own, encoding="utf-8")
+    assert main(["gate", *nights, "--policy", "gate.toml"]) == 1
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "limits." in line]
+    assert line == "target npu (owner: npu@example.org): limits.regressed: 1 cell, 0 allowed"
+    policy.write_text(own + "limits = { regressed = 1 }\n", encoding="utf-8")
+    assert main(["gate", *nights, "--policy", "gate.toml"]) == 0
+    policy.write_text('schema = 1\n[[target]]\ntarget = "gpu"\n', encoding="utf-8")
+    assert main(["gate", *nights, "--policy", "gate.toml"]) == 2
+    assert (
+        "target[0]: no target of either run is like 'gpu'\n    did you mean 'npu'?" in capsys.readouterr().err
+    )

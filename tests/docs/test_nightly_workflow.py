@@ -13,12 +13,23 @@ from typing import Any
 
 import msgspec
 import pytest
+from onnx import TensorProto, helper
 from ruamel.yaml import YAML
 
 from harness.cli.arguments.parser import parser
 from harness.core.record import SCHEMA, Record, encode_record
 from harness.core.run_info import RunInfo
 from harness.core.verdict import Family, Verdict
+from harness.report.history import History
+from harness.report.read import read_run
+
+MATRIX = """\
+schema = 1
+models = { folders = ["models"] }
+[[target]]
+name = "cpu"
+provider = "CPUExecutionProvider"
+"""
 
 WORKFLOW = Path(__file__).parents[2] / "docs" / "how-to" / "nightly.yml"
 BASH = shutil.which("bash")
@@ -75,7 +86,7 @@ def test_every_script_is_bash_and_every_command_ours(workflow: Any) -> None:
         assert done.returncode == 0, done.stderr
         for line in step["run"].replace("\\\n", " ").splitlines():
             if "ep-harness " in line and "pip install" not in line:
-                command = re.split(r"\|\||>>|;", line)[0].replace('"${baseline[@]}"', "").strip()
+                command = re.sub(r'"\$\{(show|earlier)\[@\]\}"', "", re.split(r"\|\||>>|;", line)[0]).strip()
                 commands.append(shlex.split(command)[1:])
     assert {command[0] for command in commands} == {"run", "report", "history", "diff", "gate"}
     for command in commands:
@@ -115,7 +126,7 @@ def night(tmp_path: Path, workflow: Any) -> Callable[..., dict[str, int]]:
         (folder / "run.json").write_bytes(msgspec.json.encode(info))
         (folder / "records.jsonl").write_bytes(b"".join(encode_record(r) + b"\n" for r in records))
 
-    def run(day: int, shards: list[dict[str, Verdict]]) -> dict[str, int]:
+    def run(day: int, shards: list[dict[str, Verdict]], only: str = "") -> dict[str, int]:
         shutil.rmtree(tmp_path / "tonight", ignore_errors=True)
         for number, verdicts in enumerate(shards, start=1):
             write(tmp_path / "tonight" / f"cuda-{number}", verdicts, f"2026-11-0{day}T02:00:00Z")
@@ -123,15 +134,17 @@ def night(tmp_path: Path, workflow: Any) -> Callable[..., dict[str, int]]:
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         summary = tmp_path / "summary.md"
         environment = {**os.environ, **workflow["env"], "PATH": path, "GITHUB_STEP_SUMMARY": str(summary)}
+        environment["GITHUB_RUN_ID"] = str(1000 + day)
         codes = {}
         for name, step in scripts(workflow):
-            if name == "report" and "pip install" not in step["run"]:
+            if name == "report" and "pip install" not in step["run"] and only in step["name"]:
                 # As GitHub calls it: bash --noprofile --norc -eo pipefail {0}
                 command = [str(BASH), "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
                 done = subprocess.run(
                     command, cwd=tmp_path, env=environment, capture_output=True, check=False, timeout=300
                 )
                 codes[step["name"]] = done.returncode
+                assert b"Traceback" not in done.stderr
         return codes
 
     return run
@@ -139,16 +152,61 @@ def night(tmp_path: Path, workflow: Any) -> Callable[..., dict[str, int]]:
 
 @needs_bash
 def test_two_nights(night: Callable[..., dict[str, int]], tmp_path: Path) -> None:
+    nights, database = tmp_path / "state" / "nights", tmp_path / "state" / "history.sqlite"
     good = [{"a": Verdict.PASS, "b": Verdict.CRASH}, {"c": Verdict.PASS}]
-    assert night(1, good) == {"Report": 0, "History": 0, "Gate": 0}
-    assert (tmp_path / "state" / "baseline" / "cuda-2" / "run.json").is_file()
-    bad = [{"a": Verdict.MISMATCH, "b": Verdict.PASS}, {"c": Verdict.PASS}]
-    assert night(2, bad) == {"Report": 0, "History": 0, "Gate": 1}
+    assert night(1, good) == {"State": 0, "Report": 0, "History": 0, "Gate": 0}
+    assert (nights / "1001" / "cuda-2" / "run.json").is_file()
+    # A shard ran twice, into two folders, and a cell of it came out in two ways.
+    bad = [{"a": Verdict.MISMATCH, "b": Verdict.PASS}, {"c": Verdict.PASS}, {"c": Verdict.CRASH}]
+    assert night(2, bad) == {"State": 0, "Report": 0, "History": 1, "Gate": 1}
     summary = (tmp_path / "summary.md").read_text("utf-8")
     assert "1 regressed, 1 fixed" in summary
+    assert "its runs hold different results" in summary
     for name in ("index.html", "report.md", "cells.csv", "report.json", "junit.xml", "badge.json"):
         assert (tmp_path / "site" / name).is_file(), name
     assert "a[cuda]" in (tmp_path / "site" / "history" / "index.html").read_text("utf-8")
     # The night that failed is nobody's measure: the next is held against the good one.
-    baseline = tmp_path / "state" / "baseline" / "cuda-1" / "records.jsonl"
-    assert '"mismatch"' not in baseline.read_text("utf-8")
+    assert [path.name for path in nights.iterdir()] == ["1001"]
+
+    def added() -> list[tuple[Any, ...]]:
+        with History(database) as history:
+            return list(history.rows("SELECT not_run FROM run ORDER BY id"))
+
+    assert added() == [(0,), (1,)]
+    # A second attempt of that night begins where the first one did.
+    assert night(2, good, only="State") == {"State": 0}
+    assert added() == [(0,)]
+
+
+@needs_bash
+def test_the_step_that_runs_a_share(workflow: Any, tmp_path: Path) -> None:
+    """On a tiny matrix."""
+    graph = helper.make_graph(
+        [helper.make_node("Abs", ["x"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])],
+    )
+    (tmp_path / "models").mkdir()
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    (tmp_path / "models" / "a.onnx").write_bytes(model.SerializeToString())
+    (tmp_path / "m.toml").write_text(MATRIX, "utf-8")
+    (step,) = [step for name, step in scripts(workflow) if name == "run" and step["name"] == "Run"]
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    names = {"NAME": "cpu", "SHARD": "1/1", "TARGET": "cpu*", "MATRIX": "m.toml"}
+    done = subprocess.run(
+        [str(BASH), "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path, **names},
+        capture_output=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    (run,) = (tmp_path / "tonight").iterdir()
+    assert [record.verdict for record in read_run(run).records] == [Verdict.PASS]
+    jobs = workflow["jobs"]["run"]["steps"]
+    (kept,) = [one["with"] for one in jobs if "upload-artifact" in one.get("uses", "")]
+    assert kept["overwrite"] is True
+    (cache,) = [one["with"] for one in workflow["jobs"]["report"]["steps"] if "cache" in one.get("uses", "")]
+    assert "${{ github.run_attempt }}" in cache["key"]

@@ -46,7 +46,7 @@ def test_every_rule_has_its_row_in_the_order_in_which_it_is_tried() -> None:
     assert [(name, said) for name, (said, _) in published.items()] == list(WORDS.items())
     named = {word for _, words in published.values() for word in re.findall(r"[a-z_]+", words)}
     assert named & set(Verdict) >= {
-        *set(Verdict) - {Verdict.NOT_RUN},
+        *set(Verdict) - {Verdict.NOT_RUN, Verdict.UNCLEAN_EXIT},  # that is of a target
     } - {Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH, Verdict.NAN_MISMATCH, Verdict.MISMATCH}
 
 

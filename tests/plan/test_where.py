@@ -102,10 +102,37 @@ def test_what_is_not_known_does_not_hold_and_is_named(table: dict[str, Any]) -> 
         ("OpenVINOExecutionProvider", {"devices": [{"device": {"type": "CPU"}, "metadata": {}}]}, False),
         ("CPUExecutionProvider", {}, False),
         ("OfTheirOwnExecutionProvider", {"devices": "garbage"}, None),
+        ("CPUExecutionProvider", {"processor": {"model": "Android virtual processor"}}, False),
+        ("NnapiExecutionProvider", {"processor": {"model": "Android virtual processor"}}, True),
     ],
 )
 def test_simulators(provider: str, fingerprint: dict[str, Any], simulator: bool | None) -> None:  # noqa: FBT001
     assert surroundings_of(fingerprint, (provider,), {}).simulator is simulator
+
+
+@pytest.mark.parametrize(
+    ("name", "simulated"),
+    [
+        ("SwiftShader Device (LLVM 10.0.0)", True),
+        ("llvmpipe (LLVM 15.0.7, 256 bits)", True),
+        ("Microsoft Basic Render Driver", True),
+        ("Microsoft Direct3D WARP", True),
+        ("pocl: Intel(R) Xeon(R) Processor", True),
+        ("Portable Computing Language", True),
+        ("Intel(R) FPGA Emulation Device", True),
+        ("Hexagon Simulator", True),
+        ("Apple Software Renderer", True),
+        ("NVIDIA H100 80GB HBM3", False),
+        ("AMD Radeon RX 7900 XTX", False),
+        ("Qualcomm(R) Hexagon(TM) NPU", False),
+        ("Warpcore NPU", False),
+    ],
+)
+def test_a_device_whose_name_says_so_is_simulated(name: str, simulated: bool) -> None:  # noqa: FBT001
+    for key in ("description", "Description"):
+        device = {"device": {"type": "GPU"}, "metadata": {key: name}}
+        seen = surroundings_of({"devices": [device]}, ("OfTheirOwnExecutionProvider",), {})
+        assert (seen.simulator, seen.simulated_by) == (simulated, name if simulated else "")
 
 
 def test_a_provider_that_is_built_in_has_the_version_of_its_runtime() -> None:

@@ -239,7 +239,7 @@ def merged() -> Callable[..., MergedRun]:
 
 
 def write_folder(folder: Path, records: Sequence[Record], **fields: object) -> Path:
-    folder.mkdir()
+    folder.mkdir(parents=True)
     run = make_run(records, folder=str(folder), **fields)  # type: ignore[arg-type]
     (folder / "run.json").write_bytes(msgspec.json.encode(run.info))
     lines = b"".join(encode_record(record) + b"\n" for record in records)

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.errors import UsageError
 from harness.core.generated import Generated, Generation
 from harness.core.latency import Latency
 from harness.core.output_metrics import Noise
@@ -14,8 +13,9 @@ from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.report.diff import Diff, Kind, compare, read_side
 from harness.report.diff_text import diff_github, diff_lines, diff_markdown
+from harness.report.gate import Limits, judge
 from harness.report.merge import merge
-from harness.report.read import RunData
+from harness.report.read import RunData, read_run
 
 MakeRecord = Callable[..., Record]
 MakeRun = Callable[..., RunData]
@@ -215,11 +215,43 @@ def test_slower_is_told_on_like_machines_only(
     assert [change.slower for change in diff.changes] == [True] * slower
 
 
-def test_a_side_that_contradicts_itself_is_refused(record: MakeRecord, write_run: WriteRun) -> None:
-    one = write_run("one", [record("a")])
-    write_run("two", [record("a", verdict=Verdict.CRASH)])
-    with pytest.raises(UsageError, match="its runs hold different results of 1 cell,"):
-        read_side(one.parent)
+def test_a_cell_whose_runs_contradict_each_other_counts_as_not_run(
+    record: MakeRecord, write_run: WriteRun, tmp_path: Path
+) -> None:
+    both = tmp_path / "night"
+    write_run("night/one", [record("a"), record("b", bits=12.0), record("c")])
+    write_run("night/two", [record("a", verdict=Verdict.CRASH), record("b", bits=11.0)])
+    night = read_side(both)
+    assert [(each.model, each.verdict) for _, each in night.records] == [
+        ("a", Verdict.NOT_RUN),
+        ("b", Verdict.PASS),
+        ("c", Verdict.PASS),
+    ]
+    assert (night.planned, night.complete) == (3, False)
+    told = (
+        "CONFLICT: the runs differ in 2 cells of target npu, 1 of them in the verdict; these count as not run"
+    )
+    assert night.contradictions == (f"{told}, such as onnx-node/a[npu].",)
+    before = merge([read_run(both / "one")])
+    diff = compare(before, night, names=("old", "new"))
+    assert [(change.kind, change.model) for change in diff.changes] == [(Kind.GONE, "a")]
+    assert diff.changes[0].reason == "its runs hold different results: pass in one, crash in two"
+    assert {one.limit for one in judge(diff, Limits(), lambda _: "").breaches} == {
+        "gone",
+        "not_run",
+        "judged",
+    }
+
+
+def test_a_dead_shard_that_ran_again_elsewhere_is_no_incomplete_run(
+    record: MakeRecord, write_run: WriteRun, tmp_path: Path
+) -> None:
+    write_run("night/dead", [record("a")], missing=["onnx-node/b[npu]"])
+    assert not read_side(tmp_path / "night").complete
+    write_run("night/again", [record("a"), record("b")])
+    night = read_side(tmp_path / "night")
+    assert (night.planned, night.complete) == (2, True)
+    assert compare(night, night, names=("old", "new")).new_not_run == 0
 
 
 def test_shards_are_one_side(record: MakeRecord, write_run: WriteRun) -> None:

@@ -1,12 +1,13 @@
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report.diff import Diff, compare
 from harness.report.diff_text import gate_github, gate_lines
-from harness.report.gate import Enter, Judgement, Limits, judge
+from harness.report.gate import Enter, Judgement, Limits, TargetLimits, judge
 from harness.report.inert import annotation, plain
 from harness.report.merge import merge
 from harness.report.read import RunData
@@ -153,3 +154,58 @@ def test_nine_tenths_of_a_target_must_be_judged_again(
         record(name, verdict=Verdict.TIMEOUT if at < lost else Verdict.PASS) for at, name in enumerate(names)
     ]
     assert breached(judge(between(before, after), Limits(gone=lost), lambda _: "")) == judged
+
+
+def test_a_target_with_limits_of_its_own_is_judged_by_these(record: MakeRecord, between: Between) -> None:
+    worse = [record(name, target, verdict=Verdict.CRASH) for target in ("npu", "gpu") for name in "ab"]
+    diff = between([record(name, target) for target in ("npu", "gpu") for name in "ab"], worse)
+    limits = Limits(regressed=1, enter=Enter(failed=9))
+    own = TargetLimits(limits=Limits(regressed=2, enter=Enter(failed=9)), owner="npu-team@example.org")
+    judgement = judge(diff, limits, lambda _: "", apart={"npu": own})
+    assert [(one.limit, one.target, one.count) for one in judgement.breaches] == [("regressed", "", 2)]
+    stricter = msgspec.structs.replace(own, limits=Limits(enter=Enter(failed=9)))
+    judgement = judge(diff, Limits(regressed=9, enter=Enter(failed=9)), lambda _: "", apart={"npu": stricter})
+    assert [(one.limit, one.target, one.count) for one in judgement.breaches] == [("regressed", "npu", 2)]
+    assert "target npu (owner: npu-team@example.org): limits.regressed: 2 cells, 0 allowed" in list(
+        gate_lines(diff, judgement)
+    )
+
+
+@pytest.mark.parametrize("apart", [{}, {"npu": TargetLimits(limits=Limits(), owner="x")}])
+def test_too_few_judged_cells_of_one_target_do_not_pass(
+    apart: dict[str, TargetLimits], record: MakeRecord, between: Between
+) -> None:
+    names = [f"m{at}" for at in range(20)]
+    old = [record(name, target) for target in ("npu", "cpu") for name in names]
+    new = [
+        record(name, target, verdict=Verdict.UNAVAILABLE if target == "npu" and at < 3 else Verdict.PASS)
+        for target in ("npu", "cpu")
+        for at, name in enumerate(names)
+    ]
+    judgement = judge(between(old, new), Limits(gone=9), lambda _: "a flake", apart=apart)
+    assert [(one.limit, one.cells) for one in judgement.breaches] == [("judged", ("npu: 17 of 20 cells",))]
+
+
+def test_nothing_judged_at_all_never_passes(record: MakeRecord, between: Between) -> None:
+    """A run against itself, with nothing tried, and with no record; also where all targets are apart."""
+    skipped = [record(name, verdict=Verdict.UNAVAILABLE) for name in "ab"]
+    for records in (skipped, [], [record("a", verdict=Verdict.INVALID_MODEL)]):
+        diff = between(records, records)
+        assert breached(strict(diff)).keys() == {"judged"}
+        its = {"npu": TargetLimits(limits=Limits())}
+        assert breached(judge(diff, Limits(), lambda _: "", apart=its)).keys() == {"judged"}
+
+
+def test_a_base_that_was_partial_is_told_in_the_run_that_is_so_too(
+    record: MakeRecord, between: Between
+) -> None:
+    partial = [
+        record("a"),
+        *(record(f"m{at}", verdict=Verdict.UNAVAILABLE) for at in range(9)),
+        record("a", "cpu"),
+    ]
+    diff = between(partial, partial)
+    judgement = strict(diff)
+    assert judgement.passed  # nothing got worse
+    assert "not tried: 9 of 10 cells of target npu in the new run" in list(gate_lines(diff, judgement))
+    assert diff.untried == {"npu": (9, 10)}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from harness.core.latency import Latency, latency_of
-from harness.report.latency_change import FEWEST_RUNS, FLOOR, latency_change, unlike
+from harness.report.latency_change import FEWEST_RUNS, FLOOR, latency_change, latency_changes, unlike
 
 Times = NDArray[np.float64]
 
@@ -50,8 +50,9 @@ def measured(
 @settings(max_examples=30, deadline=None)
 def test_nothing_changed_where_nothing_changed(samples_ms: list[float]) -> None:
     change = latency_change([latency(samples_ms)], [latency(samples_ms)])
-    assert change.verdict == "same"
-    assert change.ratio == change.low == change.high == 1.0
+    assert change.verdict == ("same" if change.high is not None and change.high < 1.5 else "unclear")
+    assert change.ratio == 1.0
+    assert not change.may_be_slower
 
 
 @given(times, times)
@@ -146,7 +147,54 @@ def test_several_runs_before_show_how_far_runs_differ() -> None:
     runs = [latency(measured(generator, ms, spread=0.005)) for ms in (10.0, 11.6, 10.3, 11.2)]
     after = [latency(measured(generator, 11.5, spread=0.005))]
     assert latency_change(runs[:1], after).verdict == "slower"
-    assert latency_change(runs, after).verdict == "unclear"
+    assert latency_change(runs, after).verdict == "same"
+
+
+def nights(generator: np.random.Generator, count: int, cells: int, by: float = 0.0) -> list[list[Latency]]:
+    """For each cell, its latency in so many nights, which differ by 3 % from night to night."""
+    return [
+        [
+            latency(measured(generator, 10.0 * (1 + by) * np.exp(generator.normal(0, 0.03)), 30, 0.01))
+            for _ in range(count)
+        ]
+        for _ in range(cells)
+    ]
+
+
+def test_with_ten_nights_before_equal_cells_stay_and_slower_ones_are_found() -> None:
+    """``benchmarks/night_to_night.py`` simulates more of it."""
+    generator = np.random.default_rng(7)
+    slowed = 20
+    before = nights(generator, 10, 60)
+    after = nights(generator, 1, slowed, by=0.15) + nights(generator, 1, 60 - slowed)
+    changes = list(latency_changes({str(at): pair for at, pair in enumerate(zip(before, after))}).values())  # noqa: B905
+    told = [change.verdict == "slower" for change in changes]
+    assert sum(told[:slowed]) >= 0.9 * slowed
+    assert sum(told[slowed:]) <= 1
+    assert 1.1 < float(np.median([change.promise for change in changes])) < 1.16
+    # One night before promises less, and claims nothing that it cannot know.
+    alone = latency_changes({str(at): (its[:1], new) for at, (its, new) in enumerate(zip(before, after))})  # noqa: B905
+    assert sum(alone[str(at)].verdict == "slower" for at in range(slowed, 60)) <= 1
+    assert 1.2 < float(np.median([one.promise for one in alone.values()])) < 1.25
+
+
+def test_a_discovery_among_many_takes_more_than_one_alone() -> None:
+    generator = np.random.default_rng(8)
+    quick, slow = (latency(measured(generator, ms, spread=0.001)) for ms in (10.0, 11.7))
+    assert latency_change([quick], [slow]).verdict == "slower"
+    equal = {f"equal {at}": ([quick], [quick]) for at in range(500)}
+    assert latency_changes({**equal, "slow": ([quick], [slow])})["slow"].verdict == "same"
+
+
+def test_what_noise_may_hide_is_counted() -> None:
+    generator = np.random.default_rng(9)
+    before, twice = measured(generator), measured(generator, 20.0)
+    for after in (latency(twice, waiting_threads=0.5), latency(twice[:9]), latency(twice, io="bound")):
+        change = latency_change([latency(before)], [after])
+        assert (change.verdict, change.may_be_slower) == ("unclear", True)
+        assert "but" in change.reason
+    change = latency_change([latency(before)], [latency(before[:9])])
+    assert (change.verdict, change.may_be_slower) == ("unclear", False)
 
 
 @pytest.mark.parametrize(

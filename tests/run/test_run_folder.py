@@ -123,6 +123,36 @@ def test_another_environment_is_refused_with_what_changed(
     assert info(broken_off).targets["cpu"] == READY.fingerprint
 
 
+BUILT = {"plugin": {"library": "/opt/libep.so", "version": "1.0"}, "sha256": {"libep.so": "a" * 64}}
+
+
+@pytest.mark.parametrize(
+    ("now", "message"),
+    [
+        ({"sha256": {"libep.so": "a" * 64}}, ""),
+        ({"sha256": {"libep.so": "a" * 64, "liblater.so": "b" * 64}}, ""),
+        ({"sha256": {}}, ""),
+        (
+            {"sha256": {"libep.so": "b" * 64}},
+            "other build of the plugin (libep.so, sha256 aaaaaaaaaaaa... -> bbbbbbbbbbbb...)",
+        ),
+    ],
+)
+def test_another_build_is_another_environment(tmp_path: Path, now: dict[str, Any], message: str) -> None:
+    """The path and the version are the same; what only one of the two told is not compared."""
+    first = RunFolder.create(tmp_path / "run", plan())
+    first.ready(TargetReady(target="cpu", fingerprint=BUILT))
+    first.finish()
+    folder = RunFolder.reopen(first.path, plan(), info(first.path), 0)
+    told = ""
+    try:
+        folder.ready(TargetReady(target="cpu", fingerprint=BUILT | now))
+    except UsageError as error:
+        told = str(error)
+    folder.finish()
+    assert (message in told) if message else not told
+
+
 def test_a_target_that_has_gone_missing_is_another_environment(broken_off: Path) -> None:
     folder = RunFolder.reopen(broken_off, plan(), info(broken_off), 1)
     with pytest.raises(UsageError, match="unavailable"):

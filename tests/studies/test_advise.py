@@ -178,10 +178,25 @@ def test_a_search_that_is_not_over_goes_first_and_one_alone_needs_no_second_roun
     assert course_of(tried(Candidate(target="cpu"))).next() is None
 
 
-def advice(*ranked: Tried) -> Advice:
+def advice(*ranked: Tried, simulated: tuple[str, ...] = ()) -> Advice:
     return Advice(
-        ranked=ranked, fell_out=(), not_tried=(), targets={}, fingerprints={}, stopped_by="end", elapsed_s=0.0
+        ranked=ranked,
+        fell_out=(),
+        not_tried=(),
+        targets={},
+        fingerprints={},
+        stopped_by="end",
+        elapsed_s=0.0,
+        simulated=dict.fromkeys(simulated, "SwiftShader"),
     )
+
+
+def test_what_is_simulated_is_never_the_fastest() -> None:
+    real, program = tried(with_changes("cpu"), 9.0), tried(with_changes("webgpu"), 1.0)
+    found = advice(real, program, simulated=("webgpu",))
+    assert found.winner == real
+    assert found.front == {real.candidate}
+    assert advice(program, simulated=("webgpu",)).winner is None
 
 
 def test_the_front_has_what_nothing_beats_in_both() -> None:

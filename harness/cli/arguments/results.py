@@ -26,6 +26,14 @@ def add_results(commands: declare.Commands) -> None:
     for command in (diff, gate):
         declare.path(command, "old", "OLD", declare.RUN)
         declare.path(command, "new", "NEW", "the run to compare with it; same form")
+        declare.path(
+            command,
+            "--earlier",
+            "RUN",
+            "runs before OLD, same form: they show how far latencies differ from night to night",
+            nargs="+",
+            default=(),
+        )
     how = diff.add_mutually_exclusive_group()
     how.add_argument(
         "--format", dest="style", choices=("text", "markdown", "github"), default="text", help="default: text"
@@ -111,7 +119,17 @@ def _add_store(command: argparse.ArgumentParser) -> None:
 
 def add_history(commands: declare.Commands) -> None:
     """Declare the commands of `history`."""
-    add = declare.command(commands, "add", "add runs; runs that are already there stay", "history.add")
+    add = declare.command(
+        commands,
+        "add",
+        "add runs; runs that are already there stay",
+        "history.add",
+        {
+            0: "the runs are there",
+            1: "the same, but the parts of a run contradict each other: such cells count as not run",
+            2: "an argument or a run is wrong",
+        },
+    )
     declare.path(add, "runs", "RUN", declare.RUN, nargs="+")
 
     show = declare.command(

@@ -8,6 +8,7 @@ With the fault ``reference`` it computes any model, as ``onnx.reference`` does.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import enum
 import fcntl
@@ -677,12 +678,18 @@ def register_execution_provider_library(name: str, path: str) -> None:
         raise Fail(LIBRARY_MISSING)
 
 
+def unregister_execution_provider_library(name: str) -> None:
+    del name
+    act(FAULT, "unload")
+
+
 def get_ep_devices() -> list[Any]:
     hardware = SimpleNamespace(type="GPU", vendor="Acme\udcff", vendor_id=1, device_id=2, metadata={})
     device = SimpleNamespace(ep_name=EP, device=hardware, ep_metadata={"version": np.float64(2)})
     return [] if FAULT == "no_device" else [device]
 
 
+atexit.register(act, FAULT, "exit")
 act(FAULT, "import")
 if FAULT == "not_installed":
     raise ModuleNotFoundError("No module named 'onnxruntime'", name="onnxruntime")

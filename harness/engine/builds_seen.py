@@ -1,0 +1,96 @@
+"""The digests of what processes consist of: kept, so that each file is read once for each of its states.
+
+Those of this machine are kept in the cache, one entry for each environment. Those of a machine elsewhere are
+kept as long as the run.
+"""
+
+import hashlib
+from pathlib import Path
+
+import msgspec
+
+from harness.core.errors import UsageError
+from harness.core.reading import read_regular
+from harness.core.writing import aside
+from harness.corpus.cache import cache_root
+from harness.engine.configuration import Configuration
+from harness.engine.launch import is_local
+
+ENTRY = "libraries"
+"""Folder of the cache with the entries."""
+
+_MOST_BYTES = 4 << 20
+_MOST_KEPT = 5000
+"""Files of one environment; libraries of former releases are never asked for again."""
+
+_SHOWN = 12
+"""Digits of a digest that a message shows."""
+
+Files = dict[str, tuple[str, str]]
+"""Path -> state of the file, and its digest then."""
+
+
+class BuildsSeen:
+    """The digests that processes told; for the engine's thread alone."""
+
+    def __init__(self, home: Path | None = None) -> None:
+        self._home = home
+        self._known: dict[str, Files] = {}
+        self._seen: dict[tuple[str, str], str] = {}
+
+    def known(self, config: Configuration, place: str) -> Files:
+        """Return what is known about the files of a configuration."""
+        key = _key(config, place)
+        if key not in self._known:
+            self._known[key] = self._read(key) if is_local(config.runtime) else {}
+        return self._known[key]
+
+    def learn(self, target: str, config: Configuration, place: str, files: Files) -> None:
+        """Keep the digests that a process told.
+
+        Raises:
+            UsageError: A file is another one than in an earlier process of this run: cells of one target must
+                not be of two builds.
+        """
+        where = "" if is_local(config.runtime) else f"{config.runtime}{place}"
+        for path, (_, digest) in files.items():
+            before = self._seen.setdefault((where, path), digest)
+            if before != digest:
+                name = path.replace("\\", "/").rpartition("/")[2]
+                digests = " -> ".join(f"{each[:_SHOWN]}..." for each in (before, digest))
+                what = f"{name} was replaced during the run (sha256 {digests}): cells would be of two builds"
+                hint = "restore it and continue with --resume, or begin anew"
+                raise UsageError.at(f"target {target}", what, hint)
+        known = self.known(config, place)
+        fresh = {path: kept for path, kept in files.items() if kept[0] and known.get(path) != kept}
+        if fresh:
+            if len(known) > _MOST_KEPT:
+                known.clear()
+            known.update(fresh)
+            if is_local(config.runtime):
+                self._write(_key(config, place), known)
+
+    def _path(self, key: str) -> Path:
+        return (self._home or cache_root() / ENTRY) / f"{key}.json"
+
+    def _read(self, key: str) -> Files:
+        try:
+            content = read_regular(self._path(key), _MOST_BYTES)
+            return msgspec.json.decode(content, type=Files)
+        except (OSError, msgspec.DecodeError):
+            return {}
+
+    def _write(self, key: str, files: Files) -> None:
+        path = self._path(key)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with aside(path) as fresh:
+                fresh.write_bytes(msgspec.json.encode(files))
+        except OSError:
+            return  # the next run reads the files again
+
+
+def _key(config: Configuration, place: str) -> str:
+    """Return what names an environment; options may load other libraries, which are added to its entry."""
+    named = [config.runtime, config.providers, config.plugin, place]
+    return hashlib.sha256(msgspec.json.encode(named)).hexdigest()[:32]

@@ -1,0 +1,103 @@
+"""The latencies of all cells of a comparison: what was found, and what the runs before can promise."""
+
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from harness.core.latency import Latency
+from harness.core.record import Record
+from harness.report.figures import plural
+from harness.report.latency_change import USUAL, LatencyChange, Pair, latency_changes
+from harness.report.likeness import Likeness
+from harness.report.merge import MergedRun
+
+Records = Mapping[str, Record]
+
+
+class Latencies(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the latencies of a run.
+
+    Attributes:
+        cells: Cells with a latency in both runs, on like machines.
+        slower: Those that became slower by more than noise.
+        faster: Those that became faster.
+        unclear: Those that look slower, while noise, a disturbance or another way of measuring hides it.
+        before: Most runs before that a cell was compared with.
+        promise: The ratio from which on a slowdown of half of the cells is found in 95 % of the nights; null
+            if none can be compared.
+    """
+
+    cells: int
+    slower: int
+    faster: int
+    unclear: int
+    before: int
+    promise: float | None
+
+
+def compared_latencies(
+    old: MergedRun, new: MergedRun, earlier: Sequence[MergedRun], likeness: Likeness
+) -> tuple[dict[str, LatencyChange], Latencies | None]:
+    """Compare the latencies of each cell with those of the run before, and of earlier ones.
+
+    Returns:
+        The changes by cell, and their numbers; None if no cell has a latency on like machines.
+    """
+    cells = dict(_pairs(old, new, [(run, Likeness(run, new)) for run in earlier], likeness))
+    if not cells:
+        return {}, None
+    changes = latency_changes(cells)
+    verdicts = Counter(change.verdict for change in changes.values())
+    promises = [change.promise for change in changes.values() if change.promise is not None]
+    return changes, Latencies(
+        cells=len(changes),
+        slower=verdicts["slower"],
+        faster=verdicts["faster"],
+        unclear=sum(change.may_be_slower for change in changes.values()),
+        before=max(len(before) for before, _ in cells.values()),
+        promise=statistics.median(promises) if promises else None,
+    )
+
+
+def latency_words(found: Latencies) -> str:
+    """Return what was found in one line, with what the runs before can promise."""
+    told = (
+        f"latency: {plural(found.cells, 'cell')} against up to {plural(found.before, 'run')} before: "
+        f"{found.slower:,} slower, {found.faster:,} faster, {found.unclear:,} unclear"
+    )
+    if found.promise is None:
+        return told
+    told += f"; a cell slower by {found.promise - 1:.0%} is found in 95% of the nights"
+    if found.before == 1:
+        told += f", if nights differ by {USUAL:.0%}: name more runs with --earlier to see how far they do"
+    return told
+
+
+def _pairs(
+    old: MergedRun, new: MergedRun, earlier: Sequence[tuple[MergedRun, Likeness]], likeness: Likeness
+) -> Iterator[tuple[str, Pair]]:
+    sides = [(run, _by_cell(run), likeness) for run, likeness in ((old, likeness), *earlier)]
+    for cell, record in _by_cell(new).items():
+        first = sides[0][1].get(cell)
+        # Without a latency in the run before there is nothing that could have changed since.
+        if first is None or not likeness.comparable(record.target):
+            continue
+        before = [
+            latency
+            for run, records, alike in sides
+            if cell in records and alike.comparable(record.target)
+            for latency in _of(run, records[cell])
+        ]
+        yield cell, (before, list(_of(new, record)))
+
+
+def _by_cell(run: MergedRun) -> dict[str, Record]:
+    return {record.cell: record for _, record in run.records if record.latency is not None}
+
+
+def _of(run: MergedRun, record: Record) -> Iterator[Latency]:
+    if record.latency is not None:
+        yield record.latency
+    yield from run.repeated_latencies.get(record.cell, ())

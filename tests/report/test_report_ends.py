@@ -1,0 +1,129 @@
+"""Ends of processes and simulated devices, in every format of the report."""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from harness.core.record import Record
+from harness.core.run_info import RunInfo, TargetExit
+from harness.core.verdict import Phase, Verdict
+from harness.plan.expectation import ALL_CLEAN, Expectation
+from harness.plan.matrix import Matrix, Models
+from harness.plan.selector import Selector
+from harness.plan.target import Target
+from harness.report.badge import badges
+from harness.report.derived import Derived
+from harness.report.json_report import ReportFile, to_json
+from harness.report.junit import to_junit
+from harness.report.markdown import to_markdown
+from harness.report.merge import merge
+from harness.report.read import RunData
+from harness.report.rows import cell_rows, target_rows
+from harness.report.view import Report, build_report
+
+DIED = TargetExit(
+    ended=3, unclean=1, phase=Phase.UNLOAD, cause="SIGSEGV", reason="a process died: SIGSEGV", expected=True
+)
+"""As a run folder may claim it."""
+
+SWIFTSHADER = "SwiftShader Device (Subzero)"
+
+
+def matrix(*, known: bool = False) -> Matrix:
+    entry = Expectation(selector=Selector(target=("npu",)), verdicts=(Verdict.UNCLEAN_EXIT,), reason="known")
+    return Matrix(
+        path="m.toml",
+        schema=1,
+        models=Models(suites=("onnx-node",)),
+        targets=(
+            Target(name="npu", provider=("NpuExecutionProvider",)),
+            Target(name="gpu", provider=("WebGpuExecutionProvider",)),
+        ),
+        expect=(entry,) if known else (),
+    )
+
+
+def info(exits: dict[str, TargetExit], *, known: bool = False) -> RunInfo:
+    devices: list[object] = [{"device": {"type": "CPU", "description": SWIFTSHADER}}]
+    return RunInfo(
+        schema=1,
+        plan="",
+        cells=2,
+        matrix=msgspec.to_builtins(matrix(known=known)),
+        targets={"npu": {}, "gpu": {"devices": devices}},
+        complete=True,
+        exits=exits,
+    )
+
+
+@pytest.mark.parametrize(
+    ("told", "known", "expected", "reason"),
+    [
+        (DIED, False, False, DIED.reason),
+        (DIED, True, True, DIED.reason),
+        (TargetExit(ended=2), False, True, ""),
+        (TargetExit(ended=2), True, False, ALL_CLEAN),
+    ],
+)
+def test_what_is_expected_is_derived_from_the_matrix(
+    told: TargetExit, *, known: bool, expected: bool, reason: str
+) -> None:
+    found = Derived(info({"npu": told, "stranger": DIED}, known=known), None).exits()
+    assert found.keys() == {"npu"}
+    one = found["npu"]
+    assert (one.expected, one.reason) == (expected, reason)
+    assert one.verdict == (Verdict.UNCLEAN_EXIT if told.unclean else None)
+
+
+def test_which_devices_are_simulated_is_derived_from_the_environment() -> None:
+    assert Derived(info({}), None).simulated() == {"gpu": SWIFTSHADER}
+
+
+def report(record: Callable[..., Record], *, known: bool = False) -> Report:
+    about = info({"npu": DIED, "gpu": TargetExit(ended=1)}, known=known)
+    derived = Derived(about, None)
+    records = (record(target="npu"), record(target="gpu", provider="WebGpuExecutionProvider"))
+    run = RunData(
+        folder=Path("run"),
+        info=msgspec.structs.replace(about, exits=derived.exits()),
+        records=records,
+        torn=False,
+        simulated=derived.simulated(),
+    )
+    return build_report(merge([run]), lambda *_: "", {})
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_ends_and_simulated_devices_are_in_every_format(
+    record: Callable[..., Record], site: Callable[[Report], dict[str, str]], *, known: bool
+) -> None:
+    found = report(record, known=known)
+    targets, cells = target_rows(found), [*cell_rows(found.run)]
+    markdown = to_markdown(found, targets)
+    assert f"| `npu` | unclean exit | `{DIED.reason}` | {'yes' if known else '**no**'} | 1 | 3 |" in markdown
+    assert "`gpu` (simulated)" in markdown
+    assert f"*Simulated*: `gpu` runs on `{SWIFTSHADER}`" in markdown
+    whole = msgspec.json.decode(to_json(found, targets, cells), type=ReportFile)
+    assert whole.exits["npu"].verdict is Verdict.UNCLEAN_EXIT
+    assert [(row.target, row.exit, row.exit_expected, row.simulated) for row in whole.targets] == [
+        ("npu", Verdict.UNCLEAN_EXIT, known, ""),
+        ("gpu", None, True, SWIFTSHADER),
+    ]
+    suites = {one.get("name"): one for one in ET.fromstring("".join(to_junit(found, targets, cells)))}  # noqa: S314
+    (end,) = (case for case in suites["npu"].iter("testcase") if case.get("name") == "exit")
+    assert (end.find("failure") is None, end.find("skipped") is None) == (known, not known)
+    assert suites["npu"].get("failures") == ("0" if known else "1")
+    properties = {one.get("name"): one.get("value") for one in suites["gpu"].iter("property")}
+    assert properties["simulated"] == SWIFTSHADER
+    assert [case.get("name") for case in suites["gpu"].iter("testcase")] == ["onnx-node/test_abs[gpu]"]
+    (badge, whole_badge) = (dict(badges(found, targets))[name] for name in ("badges/gpu.json", "badge.json"))
+    assert badge.label == "gpu (simulated)"
+    assert whole_badge.color == ("green" if known else "red")
+    page = site(found)["index.html"]
+    assert "Unclean exit</strong> of npu" in page
+    assert DIED.reason in page
+    assert f"gpu ({SWIFTSHADER})" in page
+    assert ("Every recorded verdict is as the matrix expects" in page) is known
