@@ -29,13 +29,13 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     target: str
-    onnxruntime: str
-    provider: str
-    ep_version: str
-    library: str
-    driver: str
-    device: str
-    simulated: bool | None
+    onnxruntime: str = ""
+    provider: str = ""
+    ep_version: str = ""
+    library: str = ""
+    driver: str = ""
+    device: str = ""
+    simulated: bool | None = None
     unavailable: str = ""
 
     @property
@@ -59,6 +59,9 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
             yield self.device
         if self.simulated:
             yield "simulated"
+
+
+NOTHING_KNOWN = Identity(target="")
 
 
 def identities(run: MergedRun) -> tuple[Identity, ...]:

@@ -13,6 +13,7 @@ from harness.core.verdict import Family, Phase, Verdict
 from harness.core.work import unchecked_words
 from harness.report.cell import UNKNOWN_MATRIX, command_of
 from harness.report.column import column_of
+from harness.report.identity import NOTHING_KNOWN
 from harness.report.merge import MergedRun
 from harness.report.view import Report
 from harness.report.worst import least_bits, most_headroom, worst_error, worst_noise
@@ -212,7 +213,7 @@ def target_rows(report: Report) -> tuple[TargetRow, ...]:
             provider=row.column.provider,
             axes=dict(row.column.axes),
             required=row.column.target in report.run.required,
-            **{name: getattr(what, name, "") for name in _OF_IDENTITY},
+            **{name: getattr(what, name) for name in _OF_IDENTITY},
             simulated=report.run.simulated.get(row.column.target, ""),
             exit=exits.verdict,
             exit_expected=exits.expected,
@@ -234,7 +235,7 @@ def target_rows(report: Report) -> tuple[TargetRow, ...]:
         )
         for row, precision in zip(report.summary, report.precision, strict=True)
         for noise, cost in [(noises.get(row.column), conversions.get(row.column))]
-        for what in [known.get(row.column.target)]
+        for what in [known.get(row.column.target, NOTHING_KNOWN)]
         for exits in [report.run.exits.get(row.column.target, TargetExit())]
     )
 

@@ -78,7 +78,9 @@ def test_an_unexpected_verdict_is_exit_code_1(
 ) -> None:
     matrix = project('[[expect]]\nmodel = "models/abs.onnx"\nverdict = "crash"\nreason = "known bug"\n')
     assert main(["run", str(matrix), "--out", str(tmp_path / "run"), "--no-report"]) == 1
-    assert "expected crash (known bug); got: passed" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "expected crash (known bug); got: passed" in shown
+    assert f" ep-harness run {matrix} --target cpu --model models/abs.onnx\n" in shown
     unexpected = [record for record in records(tmp_path / "run") if not record["expected"]]
     assert [record["cell"] for record in unexpected] == ["models/abs.onnx[cpu]"]
 
