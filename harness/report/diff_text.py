@@ -3,7 +3,6 @@
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from harness.core.verdict import Verdict
 from harness.report.diff import Change, Diff, Flow, Kind
 from harness.report.figures import plural
 from harness.report.gate import Breach, Judgement
@@ -48,7 +47,7 @@ def diff_lines(diff: Diff) -> Iterator[str]:
         if changes:
             yield ""
             yield f"{kind.value.replace('_', ' ')}: {plural(len(changes), 'cell')}, {kind.meaning}"
-            own = [change for change in changes if change.after is not Verdict.UNAVAILABLE]
+            own = diff.told(kind)
             yield from _change_lines(own)
             if len(own) < len(changes):
                 yield f"    {len(changes) - len(own):,} of targets that are unavailable: see above"
@@ -84,10 +83,7 @@ def diff_markdown(diff: Diff) -> Iterator[str]:
     if diff.measures:
         yield from heading("### Other measures")
         yield f"{measures_text(diff)}."
-    unavailable = list(_unavailable(diff))
-    if unavailable:
-        yield from heading("### Unavailable")
-        yield from (f"* {code(target)}: {line}: {code(reason)}" for target, line, reason in unavailable)
+    yield from _unavailable_markdown(diff)
     for kind in Kind:
         changes = diff.of(kind)
         if changes:
@@ -96,7 +92,7 @@ def diff_markdown(diff: Diff) -> Iterator[str]:
             )
             yield f"{kind.meaning[0].upper()}{kind.meaning[1:]}."
             yield ""
-            own = [change for change in changes if change.after is not Verdict.UNAVAILABLE]
+            own = diff.told(kind)
             shown = [
                 (code(change.cell), code(change.arrow), code(_why(change)) if _why(change) else "")
                 for change in own[:_SHOWN_IN_MARKDOWN]
@@ -211,22 +207,18 @@ def _change_lines(changes: Sequence[Change]) -> Iterator[str]:
         yield f"    and {len(changes) - _SHOWN_CHANGES:,} more: --json names them all"
 
 
+def _unavailable_markdown(diff: Diff) -> Iterator[str]:
+    if diff.unavailable:
+        yield from heading("### Unavailable")
+    for target, lost, reason in diff.unavailable:
+        yield f"* {code(target)}: {plural(lost, 'cell')} had a result before, and none now: {code(reason)}"
+
+
 def _unavailable_lines(diff: Diff) -> Iterator[str]:
-    for target, line, reason in _unavailable(diff):
+    for target, lost, reason in diff.unavailable:
         yield ""
-        yield f"unavailable: target {plain(target)}, {line}"
+        yield f"unavailable: target {plain(target)}, {plural(lost, 'cell')} had a result before, and none now"
         yield from wrapped(plain(reason), 4)
-
-
-def _unavailable(diff: Diff) -> Iterator[tuple[str, str, str]]:
-    """Yield ``(target, how many cells, why)`` of the targets that the new run could not use."""
-    found: dict[str, list[Change]] = {}
-    for change in diff.changes:
-        if change.after is Verdict.UNAVAILABLE:
-            found.setdefault(change.target, []).append(change)
-    for target, changes in found.items():
-        lost = sum(change.kind is Kind.GONE for change in changes)
-        yield target, f"{plural(lost, 'cell')} had a result before, and none now", changes[0].reason
 
 
 def _told(breach: Breach) -> str:

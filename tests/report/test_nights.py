@@ -157,7 +157,10 @@ def test_an_unavailable_night_is_told_in_few_lines(
     assert shown.count("no NPU here") == 1
     assert "unavailable: target npu, 30 cells had a result before, and none now" in shown
     assert "m0[" not in shown
-    assert not (tmp_path / "history.sqlite").exists()
+    publish([new], tmp_path / "out", ["html"], baseline=old)
+    page = (tmp_path / "out" / "changes.html").read_text("utf-8")
+    assert page.count("no NPU here") == 1
+    assert "m0[" not in page
 
 
 def test_a_history_of_an_earlier_version_learns_signatures_with_the_next_run(
