@@ -136,6 +136,8 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
         measures: Cells of both runs whose ``model``, ``golden`` or ``policy`` is another one, whatever their
             verdicts; a part without such cells is left out.
         latency: What became of the latencies; null without any on like machines.
+        unclean_exits: Target -> how its process died or hung when it was asked to end, where the new matrix
+            does not expect that, and none did so in the old run.
         untried: Target -> its skipped or missing cells in the new run, and all of its cells there, if these
             are more than a tenth: the rest says little about the target.
     """
@@ -157,6 +159,7 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
     judged: dict[str, tuple[int, int]] = {}
     latency: Latencies | None = None
     untried: dict[str, tuple[int, int]] = {}
+    unclean_exits: dict[str, str] = {}
 
     def of(self, kind: Kind) -> tuple[Change, ...]:
         """Return the changes of one kind."""
@@ -233,7 +236,15 @@ def compare(
         judged=_judged(old, new),
         latency=latency,
         untried=dict(_untried(new)),
+        unclean_exits=dict(_unclean_exits(old, new)),
     )
+
+
+def _unclean_exits(old: MergedRun, new: MergedRun) -> Iterator[tuple[str, str]]:
+    for target, exits in new.exits.items():
+        before = old.exits.get(target)
+        if exits.unclean and not exits.expected and before is not None and not before.unclean:
+            yield target, one_line(exits.reason, _REASON_CHARS)
 
 
 def _judged(old: MergedRun, new: MergedRun) -> dict[str, tuple[int, int]]:

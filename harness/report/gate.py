@@ -68,6 +68,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     required_unavailable: Annotated[
         Count, Meta(description="Required targets that are unavailable in the new run.")
     ] = 0
+    unclean_exit: Annotated[
+        Count,
+        Meta(
+            description="Targets of which a process that was asked to end dies or hangs, and none did in the "
+            "old run; not those whose matrix expects it."
+        ),
+    ] = 0
     slower: Annotated[
         Count, Meta(description="Cells whose latency grew by more than noise explains, on like machines.")
     ] = 0
@@ -107,11 +114,12 @@ class Breach(msgspec.Struct, frozen=True, kw_only=True):
         target: The target whose own limit it is; empty for one of all other targets together.
         owner: Of this target; empty if the policy names none.
         limit: Its key, such as ``regressed`` or ``enter.failed``.
-        count: Number of cells; of targets for ``required_unavailable``.
-        changes: These cells; empty for ``not_run``, ``not_planned``, ``judged``, ``required_unavailable`` and
+        count: Number of cells; of targets for ``required_unavailable`` and ``unclean_exit``.
+        changes: These cells; empty for limits of targets, ``not_run``, ``not_planned``, ``judged`` and
             ``min_agreement``.
         cells: Of ``min_agreement``, the cells with what disagrees: ``cell: top-1 the same in 39 of 40``. Of
-            ``judged``, the targets with how many: ``npu: 0 of 23 cells``. Of ``required_unavailable``, these.
+            ``judged``, the targets with how many: ``npu: 0 of 23 cells``. Of ``required_unavailable``
+            and ``unclean_exit``, these.
         least: Of the first two, the limit.
     """
 
@@ -164,6 +172,7 @@ def judge(
         breaches = [
             *_of_changes([change for change in counting if is_its(change.target)], its.limits),
             _unavailable([name for name in diff.required_unavailable if is_its(name)], its.limits),
+            _unclean({name: why for name, why in diff.unclean_exits.items() if is_its(name)}, its.limits),
             _too_few({name: both for name, both in diff.judged.items() if is_its(name)}, its.limits),
             *_disagreements([record for record in tested if is_its(record.target)], its.limits),
         ]
@@ -195,6 +204,17 @@ def _unavailable(targets: Sequence[str], limits: Limits) -> Breach:
         changes=(),
         what="target",
         cells=tuple(targets),
+    )
+
+
+def _unclean(targets: Mapping[str, str], limits: Limits) -> Breach:
+    return Breach(
+        limit="unclean_exit",
+        count=len(targets),
+        allowed=limits.unclean_exit,
+        changes=(),
+        what="target",
+        cells=tuple(f"{name}: {why}" for name, why in targets.items()),
     )
 
 

@@ -16,6 +16,8 @@ from harness.plan.selector import Selector
 from harness.plan.target import Target
 from harness.report.badge import badges
 from harness.report.derived import Derived
+from harness.report.diff import compare
+from harness.report.gate import Limits, judge
 from harness.report.json_report import ReportFile, to_json
 from harness.report.junit import to_junit
 from harness.report.markdown import to_markdown
@@ -127,3 +129,24 @@ def test_ends_and_simulated_devices_are_in_every_format(
     assert DIED.reason in page
     assert f"gpu ({SWIFTSHADER})" in page
     assert ("Every recorded verdict is as the matrix expects" in page) is known
+
+
+@pytest.mark.parametrize(
+    ("before", "known", "count"),
+    [
+        ({"npu": TargetExit(ended=1)}, False, 1),
+        ({"npu": TargetExit(ended=1)}, True, 0),
+        ({"npu": DIED}, False, 0),
+        ({}, False, 0),  # an older version did not look
+    ],
+)
+def test_a_gate_fails_where_the_ends_of_a_target_have_become_unclean(
+    record: Callable[..., Record], before: dict[str, TargetExit], *, known: bool, count: int
+) -> None:
+    old, new = report(record).run, report(record, known=known).run
+    diff = compare(msgspec.structs.replace(old, exits=before), new, names=("old", "new"))
+    breaches = {one.limit: one for one in judge(diff, Limits(), lambda _: "").breaches}
+    assert ("unclean_exit" in breaches) is bool(count)
+    if count:
+        assert breaches["unclean_exit"].cells == (f"npu: {DIED.reason}",)
+        assert judge(diff, Limits(unclean_exit=1), lambda _: "").passed
