@@ -7,12 +7,14 @@ from pathlib import Path
 from harness.cli.output import notify, print_lines, print_result
 from harness.cli.query import note_unreadable
 from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED
+from harness.core.verdict import Verdict
 from harness.report.diff import Kind, read_side
 from harness.report.figures import brief, plural
 from harness.report.history import History
 from harness.report.inert import plain
+from harness.report.nights import with_nights
 from harness.report.trend import Results, cell_points, trends
-from harness.report.trend_points import CellPoint, Failing, Trends, Turned
+from harness.report.trend_points import CellPoint, Failing, Flake, Series, Trends, Turned
 from harness.store.store import open_store
 
 SHOWN = 20
@@ -61,12 +63,12 @@ def _show(history: Results, *, target: str | None, cell: str | None, out: Path |
         points = cell_points(history, cell)
         print_result(points, _cell_lines(cell, points), as_json=as_json)
         return EXIT_OK
-    found = trends(history, target)
+    found, nights = with_nights(history, trends(history, target), target)
     lines = _lines(found)
     if out is not None:
         from harness.report.history_page import write_history_page  # its templates take 0.1 s to import
 
-        lines = iter([str(write_history_page(found, out))])
+        lines = iter([str(write_history_page(found, nights, out))])
     print_result(found, lines, as_json=as_json)
     return EXIT_OK
 
@@ -77,16 +79,7 @@ def _lines(found: Trends) -> Iterator[str]:
         return
     yield f"{plural(len(found.runs), 'run')}, {found.runs[0].first} to {found.runs[-1].first}"
     for series in found.series:
-        yield ""
-        yield f"{plain(series.label)}  ({plain(series.matrix)})"
-        yield f"    {'first cell (UTC)':<21}{'passed, of the tried':<28} {'bits':>5} {'error':>8} {'p50':>10}"
-        for point in series.points[-SHOWN:]:
-            bits, used = brief(point.median_bits), brief(point.headroom_high)
-            shown = f"{point.share.text:<28} {bits:>5} {used:>8} {point.latency_text:>10}"
-            yield f"    {point.run.first:<21}{shown}"
-            if point.not_run:
-                yield f"        INCOMPLETE: {point.not_run:,} of {point.cells:,} not run"
-            yield from (f"        environment: {plain(change, 60)}" for change in point.changed)
+        yield from _series_lines(series)
     yield from turned_lines(found.turned)
     if found.rising:
         yield ""
@@ -95,12 +88,39 @@ def _lines(found: Trends) -> Iterator[str]:
             yield f"    {plain(each.cell)}"
             yield f"        {brief(each.before)} -> {brief(each.now)} of the allowed error"
         yield from _more(len(found.rising))
+    yield from _flake_lines(found.flakes)
     if found.failing:
         yield ""
         yield f"failing: {plural(len(found.failing), 'cell')}, the newest failures first"
         for failing in found.failing[:SHOWN]:
             yield from _failing_lines(failing)
         yield from _more(len(found.failing))
+
+
+def _series_lines(series: Series) -> Iterator[str]:
+    yield ""
+    yield f"{plain(series.label)}  ({plain(series.matrix)})"
+    yield f"    {'first cell (UTC)':<21}{'passed, of the tried':<28} {'bits':>5} {'error':>8} {'p50':>10}"
+    for point in series.points[-SHOWN:]:
+        bits, used = brief(point.median_bits), brief(point.headroom_high)
+        shown = f"{point.share.text:<28} {bits:>5} {used:>8} {point.latency_text:>10}"
+        yield f"    {point.run.first:<21}{shown}"
+        if point.unavailable:
+            yield f"        unavailable: {plain(point.unavailable, 120)}"
+        if point.not_run:
+            yield f"        INCOMPLETE: {point.not_run:,} of {point.cells:,} not run"
+        yield from (f"        environment: {plain(change, 60)}" for change in point.changed)
+
+
+def _flake_lines(flakes: Sequence[Flake]) -> Iterator[str]:
+    if not flakes:
+        return
+    yield ""
+    yield f"flaky: {plural(len(flakes), 'cell')}, the flakiest first"
+    for flake in flakes[:SHOWN]:
+        yield f"    {plain(flake.cell)}"
+        yield f"        another verdict in {flake.nights:,} of {plural(flake.judged, 'run')}"
+    yield from _more(len(flakes))
 
 
 def turned_lines(turned: Sequence[Turned]) -> Iterator[str]:
@@ -111,6 +131,10 @@ def turned_lines(turned: Sequence[Turned]) -> Iterator[str]:
     listed = ", ".join(f"{counts[kind]:,} {kind.value.replace('_', ' ')}" for kind in Kind if counts[kind])
     yield ""
     yield f"since the run before: {listed}"
+    lost = Counter(one.label for one in turned if one.after is Verdict.UNAVAILABLE)
+    for label, count in lost.items():
+        yield f"    {plain(label)}: unavailable, {plural(count, 'cell')} not tried; the reason is above"
+    turned = [one for one in turned if one.after is not Verdict.UNAVAILABLE]
     for one in turned[:SHOWN]:
         before, after = (verdict.value if verdict else "not planned" for verdict in (one.before, one.after))
         yield f"    {plain(one.cell)}"

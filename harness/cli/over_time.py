@@ -13,6 +13,7 @@ from harness.core.reading import MOST_FILE, read_regular
 from harness.core.run_info import ShardInfo
 from harness.report.figures import plural
 from harness.report.history_page import write_history_page
+from harness.report.nights import with_nights
 from harness.report.trend import trends
 from harness.store.store import Store, open_store
 
@@ -66,9 +67,16 @@ def report_over_time(
         )
         before = next(iter(newest.values()))[1:] if len(newest) == 1 else []
         written = publish(
-            shown, out, formats, templates=templates, baseline=before[0] if before else None, history=opened
+            shown,
+            out,
+            formats,
+            templates=templates,
+            baseline=before[0] if before else None,
+            history=opened,
+            trends="history/index.html",
         )
-        page = write_history_page(trends(opened), out / "history", templates=templates)
+        found, nights = with_nights(opened, trends(opened))
+        page = write_history_page(found, nights, out / "history", templates=templates)
     return (*written, page)
 
 

@@ -13,6 +13,7 @@ from harness.core.record import Record
 from harness.core.text import visible
 from harness.core.verdict import Family, Verdict
 from harness.engine.events import PlaceChanged, TargetReady
+from harness.report.cell import command_of
 from harness.run.summary import no_evidence, remarks, table
 from harness.run.tally import Tally, TargetRow
 
@@ -118,6 +119,8 @@ class Progress:
             self.say("...          further unexpected cells are in the report only")
         else:
             self.explain(record.verdict, f"{record.cell}: {record.reason}")
+            # Not wrapped: it is to be copied.
+            self.say(f"{'':<{_WORD_WIDTH}} {command_of(record, self._tally.matrix_path)}")
 
     def summary(self, tally: Tally) -> None:
         """Print the table of all targets, then what is unusual."""
@@ -164,11 +167,12 @@ def _conclusion(tally: Tally) -> str:
     counts = ((excluded, "excluded"), (late, "still at work at their limit"))
     unjudged = ", ".join(f"{count:,} {what}" for count, what in counts if count)
     unjudged = f"; not judged: {unjudged}, of {planned:,} cells" if unjudged else ""
+    failed = sum(row.families[Family.FAILED] for row in tally.rows())
+    known = f", {failed:,} known failures among them" if failed else ""
     if untried:
-        return (
-            f"not tried    {untried:,} of {planned:,} cells; the others are as the matrix expects{unjudged}"
-        )
-    return f"every verdict is as the matrix expects{unjudged}"
+        rest = f"the others are as the matrix expects{known}{unjudged}"
+        return f"not tried    {untried:,} of {planned:,} cells; {rest}"
+    return f"every verdict is as the matrix expects{known}{unjudged}"
 
 
 def _counts(row: TargetRow) -> str:

@@ -3,7 +3,7 @@
 import atexit
 import datetime as dt
 import gc
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -31,6 +31,7 @@ from harness.plan.plan import Plan
 from harness.report.read import RunData, read_run
 from harness.run.artifacts import keep_artifacts
 from harness.run.durations import Durations
+from harness.run.interruption import Interruption
 from harness.run.resume import check_same_models
 from harness.run.run_folder import RunFolder
 from harness.run.tally import Tally
@@ -61,27 +62,32 @@ def run(
     before = None if resume is None else read_run(resume)
     for line in before.told if before is not None else ():
         notify(line)
-    if before is None:
-        folder, done = RunFolder.create(out or default_folder(matrix), plan), tuple[Record, ...]()
-    else:
-        folder, done = _reopened(before, plan, suites)
-    tally.add(*done)
-    if before is not None:
-        tally.resume(before.info)
-    known = {record.cell for record in done}
-    with progress(tally, told) as shown:
+    with Interruption() as interruption:
+        if before is None:
+            folder, done = RunFolder.create(out or default_folder(matrix), plan), tuple[Record, ...]()
+        else:
+            folder, done = _reopened(before, plan, suites)
+        tally.add(*done)
         if before is not None:
-            shown.say(_resuming(before, len(done), len(plan.cells)))
-        engine = Engine(plan, suites, durations_ms=durations.known_ms())
-        try:
-            engine.submit(cell for cell in plan.cells if cell.id not in known)
-            interrupted = _interrupted(engine, lambda batch: _consume(batch, folder, tally, shown), durations)
-        finally:
-            engine.close()
-            durations.save()
-            folder.finish()
-    interrupted = interrupted and not tally.complete
-    shown.summary(tally)
+            tally.resume(before.info)
+        known = {record.cell for record in done}
+        with progress(tally, told) as shown:
+            if before is not None:
+                shown.say(_resuming(before, len(done), len(plan.cells)))
+            engine = Engine(plan, suites, durations_ms=durations.known_ms())
+            try:
+                interruption.stops(engine.stop)
+                engine.submit(cell for cell in plan.cells if cell.id not in known)
+                engine.drain()
+                gc.freeze()  # these objects stay until the end; the collector need not visit them again
+                for batch in engine.batches():
+                    durations.note(_consume(batch, folder, tally, shown))
+            finally:
+                engine.close()
+                durations.save()
+                folder.finish()
+        shown.summary(tally)
+    interrupted = interruption.came and not tally.complete
     code = tally.exit_code()
     if triage_budget_s is not None and not interrupted:
         _triage(plan.matrix, folder.path, triage_budget_s, shown)
@@ -104,23 +110,6 @@ def _reopened(
     folder = RunFolder.reopen(before.folder, plan, before.info, len(done), again)
     check_same_models(done, plan, suites, str(before.folder))
     return folder, done
-
-
-def _interrupted(
-    engine: Engine, consume: Callable[[list[Event]], tuple[Record, ...]], durations: Durations
-) -> bool:
-    """Take all results of an engine, and return whether Ctrl-C ended it early."""
-    engine.drain()
-    gc.freeze()  # these objects stay until the end; the collector need not visit them again
-    try:
-        for batch in engine.batches():
-            durations.note(consume(batch))
-    except KeyboardInterrupt:
-        engine.close()
-        for batch in engine.batches():  # results that had arrived by then
-            durations.note(consume(batch))
-        return True
-    return False
 
 
 def default_folder(matrix: PurePath) -> Path:

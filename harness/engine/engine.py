@@ -231,9 +231,16 @@ class Engine:
             self._taken_bytes += nbytes
             self._gathered.append(event)
 
-    def close(self) -> None:
-        """Kill every process and end, whatever is still queued. Harmless after the end."""
+    def stop(self) -> None:
+        """Have every process killed, and ``events`` end, whatever is still queued.
+
+        Takes no lock, so that a signal's handler may call it. Harmless after the end.
+        """
         self._post(self._on_close)
+
+    def close(self) -> None:
+        """As ``stop``, and wait until it is done."""
+        self.stop()
         self._thread.join()
 
     # --- other threads ---

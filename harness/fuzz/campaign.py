@@ -32,6 +32,7 @@ from harness.plan.plan import Plan
 from harness.plan.target import Target
 from harness.plan.tolerance_policy import cell_of
 from harness.run.artifacts import keep_artifacts
+from harness.run.interruption import Interruption
 from harness.run.run_folder import RunFolder
 
 BATCH = 150
@@ -156,33 +157,29 @@ class Campaign:
         return plan_of(self.matrix, self._settings.seed, self._candidates.next, self._kept)
 
     def run(self) -> bool:
-        """Fuzz until time is up or no target is left, and return whether Ctrl-C ended it early."""
+        """Fuzz until time is up or no target is left, and return whether a signal ended it early."""
         suite = suite_in(self._work / "models", self._settings.seed)
         limited = tuple(limited_target(target) for target in self.matrix.targets)
         plan = Plan(matrix=msgspec.structs.replace(self.matrix, targets=limited), cells=())
         stores = Stores.of_here(self._work / "goldens")
         engine = Engine(plan, {suite.name: suite}, study=Study(stores=stores, room=ROOM, is_small=True))
         began = time.monotonic()
-        interrupted = False
-        try:
-            self._submit(engine)
-            for batch in engine.batches():
-                self._take(batch)
-                if self._is_over(began):
-                    engine.drain()
-                elif len(self._open) < BATCH // 2:
-                    self._submit(engine)
-        except KeyboardInterrupt:
-            interrupted = True
-            engine.close()
-            for batch in engine.batches():
-                self._take(batch)
-        finally:
-            engine.close()
-            self.save()
-            shutil.rmtree(self._work, ignore_errors=True)
+        with Interruption() as interruption:
+            try:
+                interruption.stops(engine.stop)
+                self._submit(engine)
+                for batch in engine.batches():
+                    self._take(batch)
+                    if self._is_over(began):
+                        engine.drain()
+                    elif len(self._open) < BATCH // 2 and not interruption.came:
+                        self._submit(engine)
+            finally:
+                engine.close()
+                self.save()
+                shutil.rmtree(self._work, ignore_errors=True)
         self._name_useless_targets()
-        return interrupted
+        return interruption.came
 
     def _name_useless_targets(self) -> None:
         """Call a target unusable if no model was fit to judge it: that nothing failed says nothing then."""

@@ -24,6 +24,8 @@ _SOFTWARE = re.compile(
 
 _EMULATED = re.compile(r"android virtual|goldfish|ranchu", re.IGNORECASE)
 """Names that an emulated phone gives its processor."""
+_NAME = re.compile(r"(?:full_?)?(?:device_?)?(?:name|description)|product", re.IGNORECASE)
+"""Facts of a device that have its name."""
 
 _PACKAGES_OF_JAVASCRIPT = ("onnxruntime-web", "onnxruntime-node")
 
@@ -41,6 +43,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
         features: The processor's features that change numerics; None if the agent cannot list them.
         simulator: Whether a program stands for the accelerator.
         simulated_by: The name of this program as far as it is known; empty without one.
+        device: The name of the first device that matches; its vendor and type where it has none.
     """
 
     onnxruntime: str = ""
@@ -52,6 +55,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     features: frozenset[str] | None = None
     simulator: bool | None = None
     simulated_by: str = ""
+    device: str = ""
 
 
 def surroundings_of(
@@ -79,6 +83,7 @@ def surroundings_of(
         features=frozenset(map(str, features)) if isinstance(features, list | tuple) else None,
         simulator=None if simulated_by is None else bool(simulated_by),
         simulated_by=simulated_by or "",
+        device=_name(facts[0], str(processor.get("model", ""))) if facts else " ".join(own_processor),
     )
 
 
@@ -96,6 +101,14 @@ def _facts(device: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         for key, value in _table(device.get(part)).items():
             if value is not None and not str(key).endswith("path"):
                 yield str(key), str(value)
+
+
+def _name(facts: Mapping[str, str], processor: str) -> str:
+    """Return the name of a device by its facts; one of type CPU is the processor."""
+    named = (value for key, value in facts.items() if _NAME.fullmatch(key) and value)
+    own = processor if facts.get("type", "").upper() == "CPU" else ""
+    kind = " ".join(filter(None, (facts.get("vendor", ""), facts.get("type", ""))))
+    return next(named, "") or own or kind
 
 
 def _matches(device: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:

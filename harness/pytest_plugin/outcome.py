@@ -9,6 +9,7 @@ from harness.core.record import Placement, Record
 from harness.core.text import visible
 from harness.core.verdict import Family
 from harness.plan.plan import Plan
+from harness.report.cell import command_of
 
 EDGE = 1024
 """Characters shown of the beginning, and of the end, of a process's output."""
@@ -30,9 +31,9 @@ class Outcome(msgspec.Struct, frozen=True):
 def outcome_of(record: Record, cell: Cell, plan: Plan) -> Outcome:
     """Return how the test of a cell ends; the plan has required targets and expectations."""
     if record.lacks_target and plan.target(record.target).required:
-        return Outcome("failed", _failure(record, f"required target unavailable: {summary(record)}"))
+        return Outcome("failed", _failure(record, plan, f"required target unavailable: {summary(record)}"))
     if not record.expected:
-        return Outcome("failed", _failure(record, summary(record)))
+        return Outcome("failed", _failure(record, plan, summary(record)))
     if record.family is Family.PASSED:
         return Outcome("passed")
     if record.family is Family.FAILED:
@@ -61,7 +62,7 @@ def excerpt(printed: str) -> str:
     return f"{text[:EDGE]}\n… {left_out:,} characters left out …\n{text[-EDGE:]}"
 
 
-def _failure(record: Record, headline: str) -> str:
+def _failure(record: Record, plan: Plan, headline: str) -> str:
     lines = [headline, "", f"  cell:       {record.cell}", f"  provider:   {visible(record.provider)}"]
     if record.phase:
         lines.append(f"  phase:      {record.phase}")
@@ -83,6 +84,7 @@ def _failure(record: Record, headline: str) -> str:
         lines.append(f"  retries:    {', '.join(record.retries)}")
     if record.artifacts:
         lines.append(f"  artifacts:  {record.artifacts}")
+    lines.append(f"  again:      {visible(command_of(record, plan.matrix.path))}")
     return "\n".join(lines)
 
 

@@ -13,6 +13,7 @@ from harness.report.rows import TargetRow
 from harness.report.view import Report
 
 _MAX_NAME = 80
+_MAX_LABEL = 200
 
 
 class Badge(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -28,17 +29,23 @@ def badges(report: Report, targets: Sequence[TargetRow]) -> Iterator[tuple[str, 
     """Yield ``(file name, badge)``: ``badge.json`` for the whole report, one in ``badges/`` for each target.
 
     The message is the share of tried cells with a right answer in which the EP had a part, with both numbers.
+    The label has the target with its releases, driver and device, and whether it is simulated.
     """
     passed = [row.passed + row.passed_in_part for row in targets]
     whole = Share(sum(passed), sum(row.tried for row in targets), not report.complete)
-    yield "badge.json", _badge(report.name, whole, _unexpected(targets), report.not_run)
+    simulated = sum(bool(row.simulated) for row in targets)
+    label = f"{report.name} ({simulated:,} of {len(targets):,} simulated)" if simulated else report.name
+    failed = sum(row.failed for row in targets)
+    yield "badge.json", _badge(label, whole, failed, _unexpected(targets), report.not_run)
     names: set[str] = set()
+    known = {each.target: each.line for each in reversed(report.identities)}
     for row in targets:
         share = Share(row.passed + row.passed_in_part, row.tried, not report.complete)
         name = _file_name(row.label, names)
         names.add(name.casefold())
-        label = f"{row.label} (simulated)" if row.simulated else row.label
-        yield f"badges/{name}.json", _badge(label, share, _unexpected((row,)), row.not_run)
+        what = known.get(row.target)
+        label = f"{row.label} ({what})" if what else row.label
+        yield f"badges/{name}.json", _badge(label, share, row.failed, _unexpected((row,)), row.not_run)
 
 
 def _unexpected(targets: Sequence[TargetRow]) -> int:
@@ -46,17 +53,21 @@ def _unexpected(targets: Sequence[TargetRow]) -> int:
     return sum(row.unexpected + (not row.exit_expected) for row in targets)
 
 
-def _badge(label: str, share: Share, unexpected: int, not_run: int) -> Badge:
+def _badge(label: str, share: Share, failed: int, unexpected: int, not_run: int) -> Badge:
     message = f"{share.text} pass" if share.total else share.text
+    if failed:
+        message += f", {failed:,} fail"
     if not_run:
         message += f", {not_run:,} not run"
     if unexpected:
         color = "red"
     elif not_run:
         color = "orange"
+    elif failed:  # as the matrix expects
+        color = "yellow"
     else:
         color = "green" if share.count else "lightgrey"
-    return Badge(label=one_line(visible(label), _MAX_NAME), message=message, color=color)
+    return Badge(label=one_line(visible(label), _MAX_LABEL), message=message, color=color)
 
 
 def _file_name(label: str, taken: set[str]) -> str:

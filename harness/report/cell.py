@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -25,6 +25,9 @@ MAX_DETAILS_CHARS = 1_200_000
 MAX_DETAIL_PAGES = 4
 """Pages of details. They serve readers without scripts, and links; the table of models holds every record."""
 
+UNKNOWN_MATRIX = "MATRIX"
+"""Stands in commands for the matrix file of a run that does not name it."""
+
 _GLOB = re.compile(r"[*?\[]")
 
 
@@ -46,6 +49,7 @@ class ReportCell(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         href: Link to its details, such as ``cells.html#c12``; empty if they are not shown.
         fault: The fault that explains it; null if none is known.
+        known: Why the matrix expects its failure; empty if it expects none.
     """
 
     record: Record
@@ -53,10 +57,18 @@ class ReportCell(msgspec.Struct, frozen=True, kw_only=True):
     folder: Path
     href: str
     fault: FaultLink | None = None
+    known: str = ""
 
 
-def placed(records: Sequence[tuple[Path, Record]], fault_of: FaultOf) -> tuple[ReportCell, ...]:
-    """Return the cells, sorted by suite, model and column; the most urgent ones have a link to details."""
+def placed(
+    records: Sequence[tuple[Path, Record]],
+    fault_of: FaultOf,
+    known_of: Mapping[Path, Mapping[str, str]],
+) -> tuple[ReportCell, ...]:
+    """Return the cells, sorted by suite, model and column; the most urgent ones have a link to details.
+
+    ``known_of`` has run folder -> cell -> why the matrix expects its failure.
+    """
     ordered = sorted(records, key=lambda pair: (pair[1].suite, pair[1].model, pair[1].cell))
     hrefs = _hrefs(record for _, record in ordered)
     # A run has many cells and few columns: equal ones become one object.
@@ -68,6 +80,7 @@ def placed(records: Sequence[tuple[Path, Record]], fault_of: FaultOf) -> tuple[R
             folder=folder,
             href=hrefs.get(index, ""),
             fault=fault_of(folder, record),
+            known=known_of.get(folder, {}).get(record.cell, ""),
         )
         for index, (folder, record) in enumerate(ordered)
         for column in [column_of(record)]

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-WIDTH, HEIGHT = 260, 72
-_LEFT, _RIGHT, _TOP, _BOTTOM = 6.0, 6.0, 6.0, 6.0
+WIDTH, HEIGHT = 300, 100
+_LEFT, _RIGHT, _TOP, _BOTTOM = 34.0, 6.0, 8.0, 20.0
 
 
 class Dot(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,12 +17,30 @@ class Dot(msgspec.Struct, frozen=True, kw_only=True):
     marked: bool
 
 
+class Edge(msgspec.Struct, frozen=True):
+    """The upper edge of a chart: its value, and that in words."""
+
+    value: float
+    text: str
+
+
+class Tick(msgspec.Struct, frozen=True, kw_only=True):
+    """A figure beside the upper or the lower edge."""
+
+    y: float
+    text: str
+
+
 class Chart(msgspec.Struct, frozen=True, kw_only=True):
     """A line with gaps where runs have no figure.
 
     Attributes:
         latest: The newest figure in words; empty if the newest run has none.
         dots: A dot for each figure; marked if the environment changed.
+        ticks: The figures at its edges.
+        dates: The first and the last date; the last is empty if there is one run.
+        left: Where the lines begin.
+        floor: Where 0 is.
         label: The whole chart in words, for screen readers.
     """
 
@@ -31,7 +49,11 @@ class Chart(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     dots: tuple[Dot, ...]
     limits: tuple[float, ...]
+    ticks: tuple[Tick, ...]
+    dates: tuple[str, str]
     label: str
+    left: float = _LEFT
+    floor: float = HEIGHT - _BOTTOM
 
 
 def chart(
@@ -39,21 +61,22 @@ def chart(
     values: Sequence[float | None],
     words: Sequence[str],
     *,
-    top: float,
+    top: Edge,
+    dates: Sequence[str],
     marked: Sequence[bool],
     limits: Sequence[float] = (),
 ) -> Chart | None:
     """Draw a value for each run, oldest first, None where a run has none; None without any figure.
 
-    ``top`` is at the upper edge, where larger values are drawn as well; the lower edge is 0. ``marked`` are
-    runs before which the environment changed.
+    ``top`` is at the upper edge, where larger values are drawn as well; the lower edge is 0. ``dates`` has
+    one for each run. ``marked`` are runs before which the environment changed.
     """
     if all(value is None for value in values):
         return None
     step = (WIDTH - _LEFT - _RIGHT) / max(1, len(values) - 1)
 
     def height(value: float) -> float:
-        share = min(max(value / top, 0.0), 1.0) if top else 0.0
+        share = min(max(value / top.value, 0.0), 1.0) if top.value else 0.0
         return round(HEIGHT - _BOTTOM - share * (HEIGHT - _TOP - _BOTTOM), 1)
 
     dots: list[Dot] = []
@@ -73,5 +96,7 @@ def chart(
         path=" ".join(path),
         dots=tuple(dots),
         limits=tuple(height(limit) for limit in limits),
+        ticks=(Tick(y=height(top.value), text=top.text), Tick(y=height(0.0), text="0")),
+        dates=(dates[0], dates[-1] if len(dates) > 1 else ""),
         label=f"{name}, {len(dots)} runs: from {dots[0].title} to {dots[-1].title}",
     )

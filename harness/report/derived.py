@@ -18,7 +18,7 @@ from harness.core.policy import Policy
 from harness.core.policy_terms import policy_text
 from harness.core.record import Record
 from harness.core.run_info import RunInfo, TargetExit
-from harness.core.verdict import Verdict
+from harness.core.verdict import Family, Verdict
 from harness.plan.expectation import ALL_CLEAN, is_expected, is_expected_exit
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
@@ -48,6 +48,8 @@ class Derived:
         self._providers = self._plan.matrix.first_providers if self._plan is not None else {}
         self._frozen: dict[str, dict[tuple[str, str], Policy]] | None = None
         self._foreign: list[str] = []
+        self.known: dict[str, str] = {}
+        """Cell -> why the matrix expects its failure."""
         self._judged: dict[str, tuple[Record, Record]] = {}
         self._others: dict[str, list[str]] = {}
 
@@ -134,7 +136,10 @@ class Derived:
             return is_expected(None, record.verdict)
         environment = self._info.environment_of(record.target, record.place)
         expectation, _ = self._plan.expectation_at(cell, environment, record.outputs)
-        return is_expected(expectation, record.verdict)
+        expected = is_expected(expectation, record.verdict)
+        if expectation is not None and expected and record.verdict.family is Family.FAILED:
+            self.known[record.cell] = expectation.reason
+        return expected
 
     def _with_verdict(self, record: Record, cell: Cell, plan: Plan) -> Record:
         policy = self._policy(record, cell, plan)

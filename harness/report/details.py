@@ -44,6 +44,7 @@ class CellDetail(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         outputs: The outputs, those out of tolerance first.
         fault: The fault that explains it; null if none is known.
+        known: Why the matrix expects its failure; empty if it expects none.
     """
 
     record: Record
@@ -55,6 +56,7 @@ class CellDetail(msgspec.Struct, frozen=True, kw_only=True):
     captured: str
     command: str
     fault: FaultLink | None
+    known: str
 
 
 class DetailSection(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,6 +125,7 @@ def _detail(cell: ReportCell, anchor: str, matrix_path: str, captured: str) -> C
         captured=captured,
         command=command_of(record, matrix_path),
         fault=cell.fault,
+        known=cell.known,
     )
 
 

@@ -171,6 +171,22 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
         """Return the changes of one kind."""
         return tuple(change for change in self.changes if change.kind is kind)
 
+    def told(self, kind: Kind) -> tuple[Change, ...]:
+        """Return the changes of one kind, without cells of targets that the new run could not use."""
+        return tuple(change for change in self.of(kind) if change.after is not Verdict.UNAVAILABLE)
+
+    @property
+    def unavailable(self) -> tuple[tuple[str, int, str], ...]:
+        """The targets that the new run could not use: name, cells that had a result before, and why."""
+        found: dict[str, list[Change]] = {}
+        for change in self.changes:
+            if change.after is Verdict.UNAVAILABLE:
+                found.setdefault(change.target, []).append(change)
+        return tuple(
+            (target, sum(change.kind is Kind.GONE for change in its), its[0].reason)
+            for target, its in found.items()
+        )
+
 
 def read_side(path: Path) -> MergedRun:
     """Read a run, or a folder of runs, as one side of a comparison.

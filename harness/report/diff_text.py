@@ -41,12 +41,16 @@ def diff_lines(diff: Diff) -> Iterator[str]:
     yield from _untried(diff)
     yield ""
     yield from _flow_lines(diff.flows)
+    yield from _unavailable_lines(diff)
     for kind in Kind:
         changes = diff.of(kind)
         if changes:
             yield ""
             yield f"{kind.value.replace('_', ' ')}: {plural(len(changes), 'cell')}, {kind.meaning}"
-            yield from _change_lines(changes)
+            own = diff.told(kind)
+            yield from _change_lines(own)
+            if len(own) < len(changes):
+                yield f"    {len(changes) - len(own):,} of targets that are unavailable: see above"
     yield ""
     yield from wrapped(headline(diff), 0)
     if diff.latency:
@@ -79,6 +83,7 @@ def diff_markdown(diff: Diff) -> Iterator[str]:
     if diff.measures:
         yield from heading("### Other measures")
         yield f"{measures_text(diff)}."
+    yield from _unavailable_markdown(diff)
     for kind in Kind:
         changes = diff.of(kind)
         if changes:
@@ -87,14 +92,15 @@ def diff_markdown(diff: Diff) -> Iterator[str]:
             )
             yield f"{kind.meaning[0].upper()}{kind.meaning[1:]}."
             yield ""
+            own = diff.told(kind)
             shown = [
                 (code(change.cell), code(change.arrow), code(_why(change)) if _why(change) else "")
-                for change in changes[:_SHOWN_IN_MARKDOWN]
+                for change in own[:_SHOWN_IN_MARKDOWN]
             ]
             yield from table(("cell", "verdict", "why"), shown)
-            if len(changes) > _SHOWN_IN_MARKDOWN:
+            if len(changes) > len(shown):
                 yield ""
-                yield f"and {len(changes) - _SHOWN_IN_MARKDOWN:,} more"
+                yield f"and {len(changes) - len(shown):,} more"
 
 
 def diff_github(diff: Diff) -> Iterator[str]:
@@ -200,6 +206,20 @@ def _change_lines(changes: Sequence[Change]) -> Iterator[str]:
         yield from wrapped(f"{plain(change.arrow)}" + (f": {plain(why)}" if why else ""), 8)
     if len(changes) > _SHOWN_CHANGES:
         yield f"    and {len(changes) - _SHOWN_CHANGES:,} more: --json names them all"
+
+
+def _unavailable_markdown(diff: Diff) -> Iterator[str]:
+    if diff.unavailable:
+        yield from heading("### Unavailable")
+    for target, lost, reason in diff.unavailable:
+        yield f"* {code(target)}: {plural(lost, 'cell')} had a result before, and none now: {code(reason)}"
+
+
+def _unavailable_lines(diff: Diff) -> Iterator[str]:
+    for target, lost, reason in diff.unavailable:
+        yield ""
+        yield f"unavailable: target {plain(target)}, {plural(lost, 'cell')} had a result before, and none now"
+        yield from wrapped(plain(reason), 4)
 
 
 def _told(breach: Breach) -> str:

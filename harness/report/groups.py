@@ -1,6 +1,5 @@
 """Cells with the same verdict for the same reason."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 
@@ -8,6 +7,7 @@ import msgspec
 
 from harness.core.verdict import Verdict
 from harness.report.cell import FaultLink, ReportCell, command_of
+from harness.report.signature import plain_reason
 
 SHOWN_CELLS = 60
 """How many cells of one group are listed."""
@@ -18,11 +18,6 @@ SHOWN_GROUPS = 100
 SHOWN_FAULTS = 5
 """How many faults of one group are listed."""
 
-# Numbers and quoted names differ from cell to cell although the reason is the same.
-_VARYING = re.compile(
-    r"0x[0-9a-fA-F]+|'[^']{0,200}'|\"[^\"]{0,200}\"|\([\d, ]*\)|[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?%?"
-)
-
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
     """Cells with one verdict and one reason.
@@ -31,6 +26,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
         reason: The reason of the first cell, an example if figures vary.
         varies: True if the reasons differ in figures or names.
         columns: ``(label, count)`` for each column concerned.
+        known: The first ``SHOWN_FAULTS`` reasons for which the matrix expects its cells, and how many each.
         faults: The first ``SHOWN_FAULTS`` faults that explain its cells, and how many cells each explains.
     """
 
@@ -43,6 +39,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     cells: tuple[ReportCell, ...]
     command: str
     faults: tuple[tuple[FaultLink, int], ...] = ()
+    known: tuple[tuple[str, int], ...] = ()
 
     @property
     def left_out(self) -> int:
@@ -63,7 +60,7 @@ def grouped(cells: Iterable[ReportCell], matrix_path: str) -> Groups:
     found: dict[tuple[str, str, str], list[ReportCell]] = {}
     for cell in cells:
         record = cell.record
-        key = (record.verdict.value, record.cause, _VARYING.sub("#", record.reason))
+        key = (record.verdict.value, record.cause, plain_reason(record.reason))
         found.setdefault(key, []).append(cell)
     by_size = sorted(found.values(), key=len, reverse=True)
     return Groups(
@@ -86,5 +83,6 @@ def _group(members: list[ReportCell], matrix_path: str) -> Group:
         columns=tuple(Counter(member.column.label for member in members).items()),
         cells=tuple(members[:SHOWN_CELLS]),
         command=command_of(first, matrix_path),
+        known=tuple(Counter(member.known for member in members if member.known).most_common(SHOWN_FAULTS)),
         faults=tuple((links[href], count) for href, count in faults.most_common(SHOWN_FAULTS)),
     )

@@ -10,15 +10,17 @@ from typing import Any, Self
 
 import msgspec
 
-from harness.core.errors import UsageError
+from harness.core.errors import UsageError, one_line
 from harness.core.reading import MOST_RECORDS, open_regular
 from harness.core.record import Record
+from harness.core.verdict import Family
 from harness.report.column import column_of
 from harness.report.diff import read_side
 from harness.report.history_rows import run_row, trend_rows
 from harness.report.measure import policy_json
 from harness.report.merge import MergedRun
 from harness.report.read import run_folders
+from harness.report.signature import plain_reason
 from harness.report.worst import least_bits, most_headroom
 
 HISTORY_SCHEMA = 1
@@ -26,6 +28,7 @@ HISTORY_SCHEMA = 1
 _APPLICATION = 0x45504831
 """``EPH1``: marks the file as a history, for this program and for `file`."""
 
+_REASON_CHARS = 200
 _BUSY_S = 60.0
 _DIGITS = 16
 """Digits of a model's digest that are kept."""
@@ -73,6 +76,25 @@ CREATE VIEW IF NOT EXISTS measures AS SELECT cell, run, model, golden, golden_di
 """
 """What judged each result. A history of an earlier version gets these tables with the next run; versions that
 do not know them read the others as before."""
+
+_SIGNATURES = """
+CREATE TABLE IF NOT EXISTS failure (
+    id INTEGER PRIMARY KEY, cause TEXT NOT NULL, phase TEXT NOT NULL, reason TEXT NOT NULL,
+    UNIQUE (cause, phase, reason)
+);
+CREATE TABLE IF NOT EXISTS failed_by (
+    cell INTEGER NOT NULL REFERENCES cell, run INTEGER NOT NULL REFERENCES run,
+    failure INTEGER NOT NULL REFERENCES failure, flaky INTEGER NOT NULL, PRIMARY KEY (cell, run)
+) WITHOUT ROWID;
+CREATE VIEW IF NOT EXISTS failures AS SELECT cell, run, cause, phase, reason, flaky
+    FROM failed_by JOIN failure ON failure.id = failed_by.failure;
+"""
+"""How each cell failed, in short; added to a history of an earlier version like the tables of measures."""
+
+_NO_FAILURES = (
+    "CREATE TEMP VIEW failures AS SELECT 0 AS cell, 0 AS run, '' AS cause, '' AS phase, '' AS reason, "
+    "0 AS flaky WHERE 0"
+)
 
 _NO_MEASURES = (
     "CREATE TEMP VIEW measures AS SELECT 0 AS cell, 0 AS run, '' AS model, '' AS golden, "
@@ -168,6 +190,7 @@ class History:
             ((number, *_result(record), matrix, record.cell) for record in records),
         )
         self._insert_measures(records, number, matrix)
+        self._insert_failures(records, number, matrix)
 
     def _insert_measures(self, records: list[Record], number: int | None, matrix: str) -> None:
         self.database.execute("DROP VIEW IF EXISTS temp.measures")
@@ -186,6 +209,22 @@ class History:
             ((number, matrix, cell, *measure) for measure, cell in rows),
         )
 
+    def _insert_failures(self, records: list[Record], number: int | None, matrix: str) -> None:
+        self.database.execute("DROP VIEW IF EXISTS temp.failures")
+        for statement in _with_triggers(_SIGNATURES, ("failure", "failed_by")):
+            self.database.execute(statement)
+        failed = [record for record in records if record.verdict.family is Family.FAILED]
+        rows = [(_failure(record), record) for record in failed]
+        self.database.executemany(
+            "INSERT OR IGNORE INTO failure (cause, phase, reason) VALUES (?, ?, ?)",
+            {failure for failure, _ in rows},
+        )
+        self.database.executemany(
+            "INSERT INTO failed_by SELECT cell.id, ?, failure.id, ? FROM cell JOIN failure "
+            "WHERE cell.matrix = ? AND cell.cell = ? AND cause = ? AND phase = ? AND reason = ?",
+            ((number, record.flaky, matrix, record.cell, *failure) for failure, record in rows),
+        )
+
     def _prepare(self, *, create: bool) -> None:
         (version,) = self.database.execute("PRAGMA user_version").fetchone()
         (application,) = self.database.execute("PRAGMA application_id").fetchone()
@@ -197,6 +236,7 @@ class History:
                     for statement in _statements():
                         self.database.execute(statement)
             self.database.execute(_NO_MEASURES)
+            self.database.execute(_NO_FAILURES)
             return
         if application != _APPLICATION:
             hint = "name another file with --db"
@@ -204,8 +244,9 @@ class History:
         if version != HISTORY_SCHEMA:
             what = f"a history of schema {version}, but this version reads schema {HISTORY_SCHEMA}"
             raise UsageError.at(self.path, what, "update ort-ep-harness")
-        if not self.database.execute("SELECT 1 FROM sqlite_master WHERE name = 'measures'").fetchone():
-            self.database.execute(_NO_MEASURES)
+        for name, view in (("measures", _NO_MEASURES), ("failures", _NO_FAILURES)):
+            if not self.database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone():
+                self.database.execute(view)
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
@@ -259,6 +300,11 @@ def _digest(folders: tuple[Path, ...]) -> str:
 def _measure(record: Record) -> tuple[str, str, str, str]:
     policy = policy_json(record.policy)
     return record.model_digest[:_DIGITS], record.golden, record.golden_digest, policy
+
+
+def _failure(record: Record) -> tuple[str, str, str]:
+    reason = one_line(plain_reason(record.reason), _REASON_CHARS)
+    return record.cause, record.phase.value if record.phase else "", reason
 
 
 def _result(record: Record) -> tuple[object, ...]:

@@ -1,12 +1,14 @@
 """A history as one self-contained page with small charts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
-from harness.report.chart import HEIGHT, WIDTH, Chart, chart
+from harness.report.chart import HEIGHT, WIDTH, Chart, Edge, chart
 from harness.report.figures import brief
+from harness.report.nights import Nights
+from harness.report.nights_page import NightsPage
 from harness.report.page import Pages, write_pages
 from harness.report.precision import SCALE_BITS
 from harness.report.trend_points import Series, TrendPoint, Trends
@@ -30,8 +32,10 @@ class ShownSeries(msgspec.Struct, frozen=True, kw_only=True):
     charts: tuple[Chart, ...]
 
 
-def write_history_page(trends: Trends, out: Path, *, templates: Path | None = None) -> Path:
-    """Write ``out/index.html``.
+def write_history_page(
+    trends: Trends, nights: Sequence[Nights], out: Path, *, templates: Path | None = None
+) -> Path:
+    """Write ``out/index.html``; ``nights`` has those of each matrix.
 
     Raises:
         UsageError: It cannot be written, or a template is wrong.
@@ -42,7 +46,13 @@ def write_history_page(trends: Trends, out: Path, *, templates: Path | None = No
         for points in [each.points[-_SHOWN_POINTS:]]
     ]
     page = Pages(templates).make(
-        "history.html", trends=trends, series=series, shown=_SHOWN_CELLS, width=WIDTH, height=HEIGHT
+        "history.html",
+        trends=trends,
+        nights=[NightsPage(nights=each) for each in nights],
+        series=series,
+        shown=_SHOWN_CELLS,
+        width=WIDTH,
+        height=HEIGHT,
     )
     write_pages(out, [("index.html", page)])
     return out / "index.html"
@@ -54,25 +64,33 @@ def _charts(points: tuple[TrendPoint, ...]) -> Iterator[Chart]:
     shares = [point.share.count / point.share.total if point.share.total else None for point in points]
     # name, values, words, top of the chart, lines across
     figures = (
-        ("Passed, of the tried", shares, [point.passed_text for point in points], 1.0, ()),
+        ("Passed, of the tried", shares, [point.passed_text for point in points], Edge(1.0, "100%"), ()),
         (
             "Delivered bits, median",
             [point.median_bits for point in points],
             [brief(point.median_bits) for point in points],
-            SCALE_BITS,
+            Edge(SCALE_BITS, brief(SCALE_BITS)),
             (),
         ),
         (
             "Error, of the allowed one (95% are below)",
             [point.headroom_high for point in points],
             [brief(point.headroom_high) for point in points],
-            _OVER,
+            Edge(_OVER, brief(_OVER)),
             (HEADROOM_WARNING, 1.0),
         ),
-        ("Latency, median", latencies, [point.latency_text for point in points], 1.1 * slowest, ()),
+        (
+            "Latency, median",
+            latencies,
+            [point.latency_text for point in points],
+            Edge(slowest, f"{brief(slowest)} ms"),
+            (),
+        ),
     )
+    dates = [point.run.first[:10] for point in points]
     for name, values, words, top, limits in figures:
         dated = [f"{text} ({point.run.first[:10]})" for text, point in zip(words, points, strict=True)]
         marked = [bool(point.changed) for point in points]
-        if drawn := chart(name, values, dated, top=top, marked=marked, limits=limits):
+        drawn = chart(name, values, dated, top=top, dates=dates, marked=marked, limits=limits)
+        if drawn:
             yield drawn

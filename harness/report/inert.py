@@ -29,6 +29,16 @@ def code(text: object) -> str:
     return f"`{line}`"
 
 
+ADDRESS = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&*+,;=%-]*[A-Za-z0-9/=_-]")
+"""An address in a text; neither punctuation that ends a sentence nor quotes and brackets belong to it."""
+
+
+def linked(text: object) -> str:
+    """As ``code``, but an address that is the whole text is a link, which shows where it leads."""
+    line = one_line(visible(str(text)), _MAX_CODE)
+    return f"<{line}>" if ADDRESS.fullmatch(line) else code(line)
+
+
 def heading(text: str) -> tuple[str, ...]:
     """Return the lines of a Markdown heading, with empty lines around it."""
     return ("", text, "")

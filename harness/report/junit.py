@@ -16,6 +16,9 @@ _SECONDS = len("2026-11-20T10:00:00")
 _SKIPPED = frozenset({Family.SKIPPED, Family.EXCLUDED, Family.UNTESTED, Family.UNSUPPORTED})
 
 
+_OF_TARGET = ("onnxruntime", "provider", "ep_version", "library", "driver", "device")
+
+
 def to_junit(report: Report, targets: Sequence[TargetRow], cells: Iterable[CellRow]) -> Iterator[str]:
     """Yield the file in pieces: a suite for each row of the targets, a case for each cell.
 
@@ -64,6 +67,7 @@ def _suite(
     yield "<properties>\n"
     yield _property("complete", "true" if report.complete else "false")
     yield _property("not_run", str(report.not_run))
+    yield from (_property(name, getattr(row, name)) for name in _OF_TARGET)
     if row.simulated:
         yield _property("simulated", row.simulated)
     yield from (_property("notice", notice) for notice in report.run.notices)
@@ -96,11 +100,13 @@ def _case(label: str, cell: CellRow, outcome: str) -> Iterator[str]:
     cause = f" ({cell.cause})" if cell.cause else ""
     message = f"{cell.verdict.value}{cause}: {cell.reason or cell.verdict.meaning}"
     if outcome == "skipped":
-        expected = "expected failure: " if cell.family is Family.FAILED else ""
+        known = f" ({cell.known})" if cell.known else ""
+        expected = f"expected failure{known}: " if cell.family is Family.FAILED else ""
         yield f"<skipped message={_attribute(expected + message)}/>"
     elif outcome:
         prefix = "unexpected " if not cell.expected and cell.family is not Family.FAILED else ""
-        yield f"<{outcome} type={_attribute(cell.verdict.value)} message={_attribute(prefix + message)}/>"
+        yield f"<{outcome} type={_attribute(cell.verdict.value)} message={_attribute(prefix + message)}>"
+        yield f"{_text(f'again: {cell.command}')}</{outcome}>"
     yield "</testcase>\n"
 
 
@@ -129,5 +135,9 @@ def _property(name: str, value: str) -> str:
 
 
 def _attribute(text: str) -> str:
+    return f'"{_text(text)}"'
+
+
+def _text(text: str) -> str:
     # XML 1.0 cannot represent most control characters; they are spelled out.
-    return f'"{html.escape(one_line(visible(text), _MAX_CHARS), quote=True)}"'
+    return html.escape(one_line(visible(text), _MAX_CHARS), quote=True)

@@ -30,6 +30,12 @@ _WORDS = {
 }
 """Phrase -> the keys of a fingerprint that it stands for; the first that matches counts."""
 
+UNAVAILABLE = "unavailable"
+"""Key of a fingerprint: why the target could not be used."""
+
+_PACKAGES = re.compile(r"^.*[/\\](?:site|dist)-packages[/\\]")
+"""The folder in which a virtual environment has a package."""
+
 _DIGEST = "sha256."
 _ANY_OTHER = "environment changed"
 _SINCE_LATER = re.compile(r"processor\.features$|drivers\b|sha256\b|altered\b|mapped\b")
@@ -130,11 +136,23 @@ def _word(key: str, plugin: set[str]) -> str:
 
 def _is_known(row: EnvironmentRow) -> bool:
     """Return whether a difference is one of the machine, and not of what a version of the harness records."""
-    return row.key != "unavailable" and not (_SINCE_LATER.match(row.key) and "" in row.values)
+    return row.key != UNAVAILABLE and not (_SINCE_LATER.match(row.key) and "" in row.values)
 
 
 def _rows(old: dict[str, object], new: dict[str, object]) -> tuple[EnvironmentRow, ...]:
+    """Return the facts of two trees side by side.
+
+    A library is the same in any virtual environment. What a target lacks that could not be used is no change.
+    """
     if old == new:
         return ()
     sides = [Environment(target="", run="", fingerprint=side) for side in (old, new)]
-    return environment_table(sides).rows
+    rows = environment_table(sides).rows
+    if UNAVAILABLE in old or UNAVAILABLE in new:
+        rows = tuple(row for row in rows if "" not in row.values)
+    return tuple(
+        msgspec.structs.replace(row, same=True)
+        if len({_PACKAGES.sub("", value) for value in row.values}) == 1
+        else row
+        for row in rows
+    )

@@ -8,7 +8,7 @@ from harness.core.noise import DEFAULT_LIMITS
 from harness.core.verdict import Family
 from harness.report.figures import alike, brief, multiple, percentage, plural, ratio
 from harness.report.groups import Groups
-from harness.report.inert import code, heading, table
+from harness.report.inert import code, heading, linked, table
 from harness.report.rows import TargetRow
 from harness.report.tone import spoken
 from harness.report.view import Report
@@ -36,11 +36,12 @@ def to_markdown(report: Report, targets: tuple[TargetRow, ...]) -> str:
 def _lines(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
     yield f"# Compatibility: {code(report.name)}"
     yield ""
+    failed = sum(row.failed for row in targets)
     state = "Complete" if report.complete else f"**INCOMPLETE: {report.not_run:,} not run**"
     ends = plural(len(report.unexpected_exits), "end") if report.unexpected_exits else ""
     yield (
         f"{state}. {plural(report.run.planned, 'cell')} planned, {report.recorded:,} with a result, "
-        f"{report.unexpected:,} unexpected, {len(report.flaky):,} flaky"
+        f"{failed:,} failed, {report.unexpected:,} unexpected, {len(report.flaky):,} flaky"
         + (f"; **{ends} of processes unexpected**." if ends else ".")
     )
     if report.first:
@@ -49,6 +50,7 @@ def _lines(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
     if report.run.notices:
         yield ""
         yield from (f"* {code(notice)}" for notice in report.run.notices)
+    yield from _what_ran(report)
     yield from _targets(report, targets)
     yield from _exits(report)
     yield from _noise(report)
@@ -57,11 +59,31 @@ def _lines(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
     yield from _conflicts(report)
     yield from _groups("Unexpected failures", report.unexpected_failures)
     yield from _groups("Other unexpected verdicts", report.unexpected_others)
+    yield from _known(report.expected_failures)
     yield from _faults(report)
     yield from _unavailable(report)
     yield from heading("## Verdicts")
     rows = [(spoken(verdict), verdict.meaning, f"{count:,}") for verdict, count in report.verdicts]
     yield from table(("verdict", "meaning", "cells"), rows, figures=1)
+
+
+def _what_ran(report: Report) -> Iterator[str]:
+    if not report.identities:
+        return
+    yield from heading("## What ran")
+    rows = [
+        (
+            code(each.target),
+            code(each.onnxruntime),
+            code(f"{each.provider} {each.ep_version}".strip()),
+            code(each.library),
+            code(each.driver),
+            code(each.device),
+            f"**{each.hardware}**" if each.simulated else each.hardware,
+        )
+        for each in report.identities
+    ]
+    yield from _first(("target", "onnxruntime", "provider", "library", "driver", "device", "is"), rows)
 
 
 def _targets(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
@@ -229,11 +251,30 @@ def _groups(title: str, groups: Groups) -> Iterator[str]:
             spoken(group.verdict) + (f" ({code(group.cause)})" if group.cause else ""),
             code(group.reason),
             code(group.cells[0].record.cell),
+            code(group.command),
             f"{group.count:,}",
         )
         for group in groups.shown
     ]
-    head = ("verdict", "reason", "first cell", "cells")
+    head = ("verdict", "reason", "first cell", "again", "cells")
+    yield from _first(head, rows, figures=1, more=groups.more, what="groups")
+
+
+def _known(groups: Groups) -> Iterator[str]:
+    if not groups.count:
+        return
+    yield from heading(f"## Known failures: {plural(groups.count, 'cell')}")
+    rows = [
+        (
+            spoken(group.verdict) + (f" ({code(group.cause)})" if group.cause else ""),
+            "; ".join(linked(reason) for reason, _ in group.known),
+            code(group.cells[0].record.cell),
+            code(group.command),
+            f"{group.count:,}",
+        )
+        for group in groups.shown
+    ]
+    head = ("verdict", "why the matrix expects it", "first cell", "again", "cells")
     yield from _first(head, rows, figures=1, more=groups.more, what="groups")
 
 

@@ -79,6 +79,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
         notices: Problems of the data, one sentence each.
         faults: What triage found in each run, in the order of the runs.
         foreign: Records of cells that are in no plan; they are left out.
+        known: Run folder -> cell -> why the matrix expects its failure.
         told: Those of ``notices`` that tell what records claim, and what is derived.
         exits: Shown target -> how its processes ended that were asked to; of several runs the worst.
         simulated: Shown target -> the program that stands for its accelerator, of those where one does.
@@ -99,6 +100,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[RunFault, ...] = ()
     foreign: int = 0
     told: tuple[str, ...] = ()
+    known: Mapping[Path, Mapping[str, str]] = {}
     exits: dict[str, TargetExit] = {}
     simulated: dict[str, str] = {}
     repeated_latencies: dict[str, tuple[Latency, ...]] = {}
@@ -155,6 +157,7 @@ def merge(runs: Sequence[RunData], *, as_one: bool = False) -> MergedRun:
         ),
         foreign=sum(run.foreign for run in runs),
         told=tuple(_told(named)),
+        known={run.folder: run.known for run in runs if run.known},
         exits=_exits(named, apart),
         simulated={
             _shown(target, name, apart): by for name, run in named for target, by in run.simulated.items()

@@ -12,6 +12,7 @@ from harness.core.leak import LEAK_KIB, LEAK_MIB, LEAST_SESSIONS, YOUNG_LEAK_KIB
 from harness.report.effect import report_effects
 from harness.report.environment import EnvironmentTable, environment_table
 from harness.report.figures import first_of, plural
+from harness.report.heat import Heat, heat_of
 from harness.report.memory import TargetMemory, target_memory
 from harness.report.view import Report
 
@@ -25,6 +26,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
         without_effect: Options that changed no cell of a column.
         silent: Options outside the catalogue that changed no bit, each with its target.
         ill_mannered: Targets whose cells changed something around them, with how many.
+        heat: All targets in one table, of a report with many columns; else null.
         memory: The processes of each target that started any.
     """
 
@@ -33,7 +35,9 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     ill_mannered: tuple[str, ...]
     memory: tuple[TargetMemory, ...]
     environments: EnvironmentTable
+    heat: Heat | None
 
+    shown_identities: ClassVar = 30
     leak_kib: ClassVar = int(LEAK_KIB)
     leak_mib: ClassVar = int(LEAK_MIB)
     young_leak_kib: ClassVar = int(YOUNG_LEAK_KIB)
@@ -56,6 +60,7 @@ def overview_view(report: Report) -> Iterator[Overview]:
         ill_mannered=tuple(_ill_mannered(report)),
         memory=target_memory(report),
         environments=environment_table(report.run.environments),
+        heat=heat_of(report),
     )
 
 

@@ -16,6 +16,7 @@ from harness.core.text import visible
 from harness.core.writing import write_aside, writing
 from harness.data_files import data_root
 from harness.report.figures import alike, brief, moment, multiple, ratio
+from harness.report.inert import ADDRESS
 from harness.report.template_loader import TemplateLoader
 from harness.report.tone import SYMBOLS, TONES, spoken, tone
 
@@ -65,6 +66,7 @@ class Pages:
             alike=alike,
             brief=brief,
             moment=moment,
+            linked=_linked,
             multiple=multiple,
             ratio=ratio,
         )
@@ -124,6 +126,18 @@ def packed(content: bytes, level: int) -> Markup:
 def _finalize(value: object) -> object:
     # Done here, and not in the templates, so that none of their expressions can be forgotten.
     return _safe(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _linked(text: str, limit: int = 600) -> Markup:
+    """Return a text whose addresses are links."""
+    line = one_line(visible(text), limit)
+    parts, end = [], 0
+    for found in ADDRESS.finditer(line):
+        parts.append(escape(line[end : found.start()]))
+        link = '<a href="{0}" rel="noreferrer noopener">{0}</a>'
+        parts.append(Markup(link).format(found[0]))  # noqa: S704 - it escapes what is put in
+        end = found.end()
+    return Markup("").join([*parts, escape(line[end:])])
 
 
 @lru_cache(maxsize=1024)

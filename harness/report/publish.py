@@ -18,6 +18,7 @@ from harness.report.json_report import to_json
 from harness.report.junit import to_junit
 from harness.report.markdown import to_markdown
 from harness.report.merge import merge
+from harness.report.nights import nights_of
 from harness.report.operators import documented_operators
 from harness.report.read import RunData, captured_output, read_run, run_folders
 from harness.report.rows import CellRow, TargetRow, cell_rows, target_rows
@@ -47,6 +48,7 @@ def publish(
     templates: Path | None = None,
     baseline: Path | None = None,
     history: Results | None = None,
+    trends: str = "",
 ) -> tuple[Path, ...]:
     """Render one run, or several as one.
 
@@ -56,7 +58,8 @@ def publish(
         formats: Of ``FORMATS``.
         templates: Folder with HTML templates that replace the shipped ones of the same name.
         baseline: A run, or a folder of runs, with which the HTML report compares.
-        history: A history, or a store of many runs, that tells since when faults are there.
+        history: A history, or a store of many runs, that tells since when cells and faults are there.
+        trends: Link to a page with trends, from the pages of the report.
 
     Returns:
         The first file of each format.
@@ -75,13 +78,15 @@ def publish(
     if baseline:
         as_one = merge(read, as_one=True) if run.conflicts else run
         changes = compare(read_side(baseline), as_one, names=(str(baseline), "this run"))
+    matrix = run.matrix_file or run.names[0]
     report = build_report(
         run,
         captured_output,
         documented_operators(),
         changes=changes,
         bundle_of=bundles_for(out),
-        failing=None if history is None else failing_cells(history, run.matrix_file or run.names[0]),
+        failing=None if history is None else failing_cells(history, matrix),
+        nights=None if history is None else nights_of(history, matrix, trends=trends),
     )
     content = Content(report=report, targets=target_rows(report), templates=templates)
     try:

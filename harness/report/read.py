@@ -3,7 +3,7 @@
 import contextlib
 import hashlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -45,6 +45,7 @@ class RunData(msgspec.Struct, frozen=True, kw_only=True):
         damaged_faults: Lines of ``triage/faults.jsonl`` without a fault, by number.
         foreign: Records of cells that the plan does not have; they are left out.
         told: Where the records claim something else than what is derived; a user of the run reports it.
+        known: Cell -> why the matrix expects its failure.
         simulated: Target -> the program that stands for its accelerator, of those where one does.
     """
 
@@ -58,6 +59,7 @@ class RunData(msgspec.Struct, frozen=True, kw_only=True):
     damaged_faults: tuple[Problem, ...] = ()
     foreign: int = 0
     told: tuple[str, ...] = ()
+    known: Mapping[str, str] = {}
     simulated: dict[str, str] = {}
 
 
@@ -119,6 +121,7 @@ def read_run(folder: Path, *, compact: bool = False) -> RunData:
         damaged_faults=damaged_faults,
         foreign=foreign,
         told=tuple(told),
+        known=derived.known,
     )
 
 

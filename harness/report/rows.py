@@ -12,7 +12,9 @@ from harness.core.record import Record
 from harness.core.run_info import TargetExit
 from harness.core.verdict import Family, Phase, Verdict
 from harness.core.work import unchecked_words
+from harness.report.cell import UNKNOWN_MATRIX, command_of
 from harness.report.column import column_of
+from harness.report.identity import NOTHING_KNOWN
 from harness.report.merge import MergedRun
 from harness.report.view import Report
 from harness.report.worst import least_bits, most_headroom, worst_error, worst_noise
@@ -25,6 +27,11 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
         label: Target and axes, as the report names them.
         axes: Axes that are not at their default.
         required: Whether the run fails without this target.
+        onnxruntime: Release of its runtime; this and the next ones are empty where nothing tells them.
+        ep_version: Version of the plugin, or of the runtime that the provider is built into.
+        library: File name of the plugin's library.
+        driver: Drivers with their versions.
+        device: Name of the device.
         simulated: The program that stands for the accelerator; empty without one, or if it is not known.
         exit: ``unclean_exit`` if a process of the target that was asked to end died or did not end.
         exit_expected: Whether the matrix expects how its processes ended.
@@ -56,6 +63,11 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
     provider: str
     axes: dict[str, str]
     required: bool
+    onnxruntime: str
+    ep_version: str
+    library: str
+    driver: str
+    device: str
     simulated: str
     exit: Verdict | None
     exit_expected: bool
@@ -127,6 +139,8 @@ class CellRow(RecordRow, frozen=True, kw_only=True):
             is known, or no figure.
         answers: The same in words, for each output and task; may be empty.
         unchecked: Checks that were left out, and why; empty if none was.
+        known: Why the matrix expects the failure; empty if it expects none.
+        command: Runs the model on the target again; empty unless the cell failed or is unexpected.
         runs: How often the first data set was run, over all sessions; null if that is not known.
         results: Different results of these runs, bit for bit.
         mismatched: Elements outside the tolerance, of all outputs.
@@ -165,6 +179,8 @@ class CellRow(RecordRow, frozen=True, kw_only=True):
     agreement: float | None
     answers: str
     unchecked: str
+    known: str
+    command: str
     runs: int | None
     results: int | None
     mismatched: int
@@ -181,6 +197,7 @@ _COPIED = (
     *("axes", "verdict", "expected", "flaky", "phase", "cause"),
     *("reason", "weak_golden", "approximate", "unconfirmed", "golden", "started"),
 )
+_OF_IDENTITY = ("onnxruntime", "ep_version", "library", "driver", "device")
 _COUNTS = ("cells", "skipped", "excluded", "tried", "approximate", "unconfirmed", "flaky", "unchecked")
 _SHARES = ("weak", "untested", "unsupported", "failed")
 
@@ -188,6 +205,7 @@ _SHARES = ("weak", "untested", "unsupported", "failed")
 def target_rows(report: Report) -> tuple[TargetRow, ...]:
     """Return a row for each column of the report, in its order."""
     unexpected = Counter(cell.column for cell in report.cells if not cell.record.expected)
+    known = {each.target: each for each in reversed(report.identities)}
     # Of several precisions of the noise, the one with the most cells is first.
     noises = {row.column: row for row in reversed(report.noise)}
     conversions = {row.column: row for row in report.conversion}
@@ -198,6 +216,7 @@ def target_rows(report: Report) -> tuple[TargetRow, ...]:
             provider=row.column.provider,
             axes=dict(row.column.axes),
             required=row.column.target in report.run.required,
+            **{name: getattr(what, name) for name in _OF_IDENTITY},
             simulated=report.run.simulated.get(row.column.target, ""),
             exit=exits.verdict,
             exit_expected=exits.expected,
@@ -219,13 +238,23 @@ def target_rows(report: Report) -> tuple[TargetRow, ...]:
         )
         for row, precision in zip(report.summary, report.precision, strict=True)
         for noise, cost in [(noises.get(row.column), conversions.get(row.column))]
+        for what in [known.get(row.column.target, NOTHING_KNOWN)]
         for exits in [report.run.exits.get(row.column.target, TargetExit())]
     )
 
 
 def cell_rows(run: MergedRun) -> Iterator[CellRow]:
     """Yield a row for each cell, those not run included, in the order of the runs."""
-    return (_row(record, columns) for record, columns in with_columns(run))
+    path = run.matrix_path or UNKNOWN_MATRIX
+    own = {name: folder for folder, name in zip(run.folders, run.names, strict=True)}
+    for record, columns in with_columns(run):
+        concerns = not record.expected or record.verdict.family in (Family.FAILED, Family.MISSING)
+        yield _row(
+            record,
+            columns,
+            known=run.known.get(own[columns["run"]], {}).get(record.cell, ""),
+            command=command_of(record, path) if concerns else "",
+        )
 
 
 def with_columns(run: MergedRun) -> Iterator[tuple[Record, dict[str, Any]]]:
@@ -236,7 +265,7 @@ def with_columns(run: MergedRun) -> Iterator[tuple[Record, dict[str, Any]]]:
         yield record, {**copied, "label": column_of(record).label, "run": names[folder]}
 
 
-def _row(record: Record, columns: Mapping[str, Any]) -> CellRow:
+def _row(record: Record, columns: Mapping[str, Any], *, known: str, command: str) -> CellRow:
     placed = record.placement
     _, noise = worst_noise(record) or (0.0, None)
     error = worst_error(record)
@@ -264,6 +293,8 @@ def _row(record: Record, columns: Mapping[str, Any]) -> CellRow:
         agreement=least_share(record.agreement),
         answers=agreements_words(record.agreement),
         unchecked=unchecked_words(record.unchecked),
+        known=known,
+        command=command,
         runs=record.repeats.runs * record.repeats.sessions if record.repeats else None,
         results=record.repeats.distinct if record.repeats else None,
         mismatched=sum(output.mismatched for output in record.outputs),

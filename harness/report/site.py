@@ -14,11 +14,13 @@ from harness.report.fault_bundle import copy_bundles
 from harness.report.faults_page import fault_pages
 from harness.report.generation import generation_pages
 from harness.report.grid import model_pages
+from harness.report.nights_page import nights_view
 from harness.report.operators import column_views, operators_view
 from harness.report.overview import overview_view
 from harness.report.page import GENERATOR, Pages, write_pages
 from harness.report.performance import performance_view
 from harness.report.precision_page import precision_view
+from harness.report.targets_page import targets_view
 from harness.report.view import Report
 
 
@@ -46,6 +48,7 @@ class SitePage(msgspec.Struct, frozen=True, kw_only=True):
 
 PAGES = (
     SitePage(title="Overview", stem="index", template="page_overview.html", views=overview_view),
+    SitePage(title="Targets", stem="targets", template="page_targets.html", views=targets_view),
     SitePage(
         title="Models × targets",  # noqa: RUF001 - a typographic cross
         stem="models",
@@ -69,6 +72,7 @@ PAGES = (
     SitePage(title="Failures", stem="failures", template="page_failures.html", views=failures_view),
     SitePage(title="Faults", stem="faults", template="page_faults.html", views=fault_pages),
     SitePage(title="Changes", stem="changes", template="page_changes.html", views=changes_view),
+    SitePage(title="Nights", stem="nights", template="page_nights.html", views=nights_view),
     SitePage(title="Details", stem="cells", template="page_cells.html", views=detail_pages),
 )
 """Every page, in the order of the navigation."""

@@ -10,13 +10,13 @@ from typing import Any, Protocol
 
 import msgspec
 
-from harness.core.errors import UsageError, valid_names
+from harness.core.errors import UsageError, one_line, valid_names
 from harness.core.globs import glob_matcher
 from harness.core.later_words import unknown_word
 from harness.core.policy_terms import PolicyTerm
 from harness.core.verdict import Family, Verdict, is_result
 from harness.report.diff import Kind, kind_between
-from harness.report.likeness import differences
+from harness.report.likeness import UNAVAILABLE, differences
 from harness.report.measure import Measure, MeasureChange, between
 from harness.report.ranks import why_gone, why_new
 from harness.report.trend_points import (
@@ -50,8 +50,15 @@ _TURNED = (
     " WHERE cell.matrix = ? AND coalesce(was.verdict, '') <> coalesce(now.verdict, '')"
 )
 
+_PART = 500
+"""Parameters of one query: SQLite takes 999 everywhere."""
+
 _SEARCHED = 1000
 """How many cells are searched for a name like an unknown one."""
+
+
+_DERIVED = ("run", "changed", "unavailable")
+"""Fields of a point that are no columns of the table."""
 
 
 class Results(Protocol):
@@ -131,24 +138,51 @@ def _near(history: Results, cell: str) -> list[str]:
     return found or [row[0] for row in history.rows(any_of_them, _SEARCHED)]
 
 
+def read_runs(history: Results) -> dict[int, RunPoint]:
+    """Return the runs by their number, oldest first."""
+    rows = history.rows(
+        "SELECT id, name, matrix, first, planned, not_run, complete FROM run ORDER BY first, id"
+    )
+    names = RunPoint.__struct_fields__
+    fields = (dict(zip(names, row, strict=True)) for row in rows)
+    return {each["id"]: msgspec.convert(each, RunPoint, strict=False) for each in fields}
+
+
+def parts(values: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Yield the values in parts that one query takes as parameters."""
+    for start in range(0, len(values), _PART):
+        yield values[start : start + _PART]
+
+
+def measures_between(history: Results, pairs: Sequence[tuple[int, int, int]]) -> Iterator[MeasureChange]:
+    """Yield how the measure of each ``(cell, run before, run)`` changed, by their numbers."""
+    cells = [*dict.fromkeys(cell for cell, *_ in pairs)]
+    known: dict[tuple[int, int], Measure] = {}
+    wanted = {(cell, run) for cell, *both in pairs for run in both}
+    for part in parts(cells):
+        marks = ", ".join("?" * len(part))
+        rows = history.rows(
+            f"SELECT cell, run, {', '.join(_MEASURE)} FROM measures WHERE cell IN ({marks})",  # noqa: S608
+            *part,
+        )
+        known |= {(cell, run): _measure(row) for cell, run, *row in rows if (cell, run) in wanted}
+    for cell, before, after in pairs:
+        yield between(known.get((cell, before), Measure()), known.get((cell, after), Measure()))
+
+
 class _Book:
     """The rows of a history as values."""
 
     def __init__(self, history: Results) -> None:
         self._history = history
-        rows = history.rows(
-            "SELECT id, name, matrix, first, planned, not_run, complete FROM run ORDER BY first, id"
-        )
-        names = RunPoint.__struct_fields__
-        fields = (dict(zip(names, row, strict=True)) for row in rows)
-        self.runs = {each["id"]: msgspec.convert(each, RunPoint, strict=False) for each in fields}
+        self.runs = read_runs(history)
         self._order = {number: index for index, number in enumerate(self.runs)}
 
     def targets(self) -> list[str]:
         return [row[0] for row in self._history.rows("SELECT DISTINCT target FROM trend ORDER BY target")]
 
     def series(self) -> Iterator[Series]:
-        figures = (field for field in TrendPoint.__struct_fields__ if field not in ("run", "changed"))
+        figures = (field for field in TrendPoint.__struct_fields__ if field not in _DERIVED)
         names = ["run", "label", "target", *figures]
         found: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
         for row in self._history.rows(f"SELECT {', '.join(names)} FROM trend"):  # noqa: S608 - names of columns
@@ -165,8 +199,10 @@ class _Book:
         before: RunPoint | None = None
         for fields in points:
             run: RunPoint = fields["run"]
-            yield TrendPoint(**fields, changed=self.changed(target, before, run) if before else ())
-            before = run
+            reason = self.unavailable(target, run)
+            changed = self.changed(target, before, run) if before else ()
+            yield TrendPoint(**fields, changed=changed, unavailable=reason)
+            before = before if reason else run
 
     def changed(self, target: str, before: RunPoint, now: RunPoint) -> tuple[str, ...]:
         """Return the differences between the environments of a target in two runs."""
@@ -174,6 +210,11 @@ class _Book:
         if texts[0] == texts[1]:
             return ()
         return differences(*(msgspec.json.decode(text, type=dict[str, object]) for text in texts))
+
+    def unavailable(self, target: str, run: RunPoint) -> str:
+        """Return why a run could not use a target; empty if it could."""
+        found = msgspec.json.decode(self._environments.get((run.id, target), "{}"))
+        return one_line(str(found.get(UNAVAILABLE) or "")) if isinstance(found, dict) else ""
 
     @functools.cached_property
     def _environments(self) -> dict[tuple[int, str], str]:
@@ -202,7 +243,7 @@ class _Book:
             return
         both = (earlier[-1].id, run.id)
         for cell, label, target, *found in self._history.rows(_TURNED, *both, *both, run.matrix):
-            before, after = (None if word is None else _verdict(word) for word in found[:2])
+            before, after = (None if word is None else read_verdict(word) for word in found[:2])
             measures = (_measure(found[start : start + len(_MEASURE)]) for start in (2, 2 + len(_MEASURE)))
             change = between(*measures)
             kind, facts = _turn(before, after, change)
@@ -222,7 +263,7 @@ class _Book:
             points = [
                 CellPoint(
                     run=self.runs[run],
-                    verdict=_verdict(verdict),
+                    verdict=read_verdict(verdict),
                     expected=bool(expected),
                     headroom=headroom,
                     bits=bits,
@@ -254,7 +295,7 @@ def _measure(row: Sequence[Any]) -> Measure:
     return Measure(model_digest=model, golden=golden, golden_digest=digest, policy=terms)
 
 
-def _verdict(word: str) -> Verdict:
+def read_verdict(word: str) -> Verdict:
     """Return a verdict of the database.
 
     Raises:

@@ -26,7 +26,8 @@ class TrendPoint(msgspec.Struct, frozen=True, kw_only=True):
         median_bits: Median of the delivered bits of compute-heavy cells.
         headroom_high: Share of the allowed error below which 95% of its right answers are.
         median_p50_ms: Median over its cells of their median latency.
-        changed: ``key: before -> now`` of its environment since the run before.
+        changed: ``key: before -> now`` of its environment since the last run that could use it.
+        unavailable: Why the run could not use it; empty if it could.
     """
 
     run: RunPoint
@@ -43,6 +44,7 @@ class TrendPoint(msgspec.Struct, frozen=True, kw_only=True):
     headroom_most: float | None
     median_p50_ms: float | None
     changed: tuple[str, ...]
+    unavailable: str = ""
 
     @property
     def share(self) -> Share:
@@ -134,6 +136,21 @@ class CellPoint(msgspec.Struct, frozen=True, kw_only=True):
     p50_ms: float | None
 
 
+class Flake(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell that gave another verdict now and then.
+
+    Attributes:
+        nights: Runs in which a retry gave another verdict, or whose verdict is another one than in the runs
+            before and after.
+        judged: Runs with a result.
+    """
+
+    cell: str
+    label: str
+    nights: int
+    judged: int
+
+
 class Trends(msgspec.Struct, frozen=True, kw_only=True):
     """All trends.
 
@@ -141,6 +158,7 @@ class Trends(msgspec.Struct, frozen=True, kw_only=True):
         failing: Cells that fail in the newest run of their matrix, the newest failures first.
         rising: Warnings, the closest to the limit first.
         turned: Cells with another verdict than in the run before, by kind.
+        flakes: Flaky cells, the flakiest first.
     """
 
     schema: int
@@ -149,3 +167,4 @@ class Trends(msgspec.Struct, frozen=True, kw_only=True):
     failing: tuple[Failing, ...]
     rising: tuple[Rising, ...]
     turned: tuple[Turned, ...] = ()
+    flakes: tuple[Flake, ...] = ()

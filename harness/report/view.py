@@ -13,14 +13,16 @@ from harness.core.errors import one_line
 from harness.core.record import Record
 from harness.core.run_info import TargetExit
 from harness.core.verdict import Family, Verdict, says_nothing
-from harness.report.cell import ReportCell, placed
+from harness.report.cell import UNKNOWN_MATRIX, ReportCell, placed
 from harness.report.column import Column, columns_in_order
 from harness.report.conversion import ColumnConversion, column_conversion
 from harness.report.diff import Diff
 from harness.report.fault import KnownFaults, ReportFault
 from harness.report.fault_bundle import BundleOf, no_bundle
 from harness.report.groups import Groups, grouped
+from harness.report.identity import Identity, identities
 from harness.report.merge import MergedRun, target_settings
+from harness.report.nights import Nights
 from harness.report.noise import ColumnNoise, column_noise
 from harness.report.precision import ColumnPrecision, delivered
 from harness.report.summary import ColumnSummary, summarise
@@ -55,6 +57,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         recorded: Cells with a record of a result.
         complete: True if no result is missing and the run ended by itself.
         cells: All cells, sorted by suite, model and column.
+        identities: What each target was when it ran, one entry for each environment.
         by_column: Their records, in the order in which they were written.
         verdicts: How often each verdict occurred, in the order of the verdicts.
         noise: Error relative to the rounding noise of the models; empty if no record has any.
@@ -63,6 +66,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         flaky: Failures that gave another verdict when tried again; the first verdict counts.
         changes: What changed since an older run; null without one.
         faults: What triage found out about failing cells; empty if no run was triaged.
+        nights: The runs of a history side by side; null without a history.
         failing: Cells that fail in the newest run of a history, by their ids; null without a history.
     """
 
@@ -76,6 +80,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     complete: bool
     cells: tuple[ReportCell, ...]
     columns: tuple[Column, ...]
+    identities: tuple[Identity, ...]
     by_column: Mapping[Column, Sequence[Record]]
     verdicts: tuple[tuple[Verdict, int], ...]
     summary: tuple[ColumnSummary, ...]
@@ -92,6 +97,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     changes: Diff | None = None
     faults: tuple[ReportFault, ...] = ()
     failing: Mapping[str, Failing] | None = None
+    nights: Nights | None = None
 
     @property
     def named(self) -> bool:
@@ -128,16 +134,17 @@ def build_report(
     changes: Diff | None = None,
     bundle_of: BundleOf = no_bundle,
     failing: Mapping[str, Failing] | None = None,
+    nights: Nights | None = None,
 ) -> Report:
     """Build the view model; the arguments are as in ``Report``."""
     known = KnownFaults(run)
-    cells = placed(run.records, known.link)
+    cells = placed(run.records, known.link, run.known)
     # As the matrix lists them, then as the environments do; repeats do no harm.
     targets = dict.fromkeys([*target_settings(run.matrix), *(each.target for each in run.environments)])
     columns = columns_in_order((cell.column for cell in cells), list(targets))
     records = [record for _, record in run.records]
     by_column = _by_column(records, cells)
-    path = run.matrix_path or "MATRIX"
+    path = run.matrix_path or UNKNOWN_MATRIX
     verdicts = Counter(record.verdict for record in records)
     failed = [cell for cell in cells if cell.record.verdict.family is Family.FAILED]
     others = [cell for cell in cells if cell.record.verdict.family is not Family.FAILED]
@@ -154,6 +161,7 @@ def build_report(
         complete=complete,
         cells=cells,
         columns=columns,
+        identities=identities(run),
         by_column=by_column,
         verdicts=tuple((verdict, verdicts[verdict]) for verdict in Verdict if verdicts[verdict]),
         summary=tuple(summarise(column, by_column[column], complete=complete) for column in columns),
@@ -170,6 +178,7 @@ def build_report(
         changes=changes,
         faults=tuple(known.shown(cells, bundle_of)),
         failing=failing,
+        nights=nights,
     )
 
 

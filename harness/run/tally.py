@@ -170,6 +170,11 @@ class Tally:
         return tuple(row.target for row in self.rows() if not row.exits.expected)
 
     @property
+    def matrix_path(self) -> str:
+        """The matrix file, as the run was given it."""
+        return self._plan.matrix.path
+
+    @property
     def recorded(self) -> int:
         """Records so far."""
         return sum(row.verdicts.total() for row in self.rows())

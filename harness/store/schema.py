@@ -7,7 +7,7 @@ import msgspec
 from harness.report.history_rows import TREND_COLUMNS
 from harness.store.columns import RECORD_COLUMNS, Column, Kind
 
-STORE_SCHEMA = 2
+STORE_SCHEMA = 3
 """Changes with the tables, and with the rules that fill them: a store of another schema is built anew."""
 
 
@@ -70,6 +70,7 @@ def table_statements() -> tuple[str, ...]:
         f"CREATE TABLE cell (id BIGINT, {_declared(CELL_KINDS)})",
         f"CREATE TABLE result (cell BIGINT, {_declared(RESULT_KINDS)})",
         _MEASURES,
+        _FAILURES,
         *(view.statement for view in VIEWS),
     )
 
@@ -80,6 +81,12 @@ _MEASURES = (
     "coalesce(policy, '') AS policy FROM result"
 )
 """What a history keeps in tables of its own; see ``harness.report.history``."""
+
+
+_FAILURES = (
+    "CREATE VIEW failures AS SELECT cell, run, coalesce(cause, '') AS cause, coalesce(phase, '') AS phase, "
+    "coalesce(reason, '') AS reason, flaky FROM result WHERE family = 'failed'"
+)
 
 
 def _declared(kinds: dict[str, Kind]) -> str:

@@ -16,6 +16,7 @@ import pytest
 from harness.cli import main
 from harness.cli.progress import Progress
 from harness.core.record import Record, decode_record
+from harness.run.run_folder import RunFolder
 
 Project = Callable[..., Path]
 
@@ -77,7 +78,9 @@ def test_an_unexpected_verdict_is_exit_code_1(
 ) -> None:
     matrix = project('[[expect]]\nmodel = "models/abs.onnx"\nverdict = "crash"\nreason = "known bug"\n')
     assert main(["run", str(matrix), "--out", str(tmp_path / "run"), "--no-report"]) == 1
-    assert "expected crash (known bug); got: passed" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "expected crash (known bug); got: passed" in shown
+    assert f" ep-harness run {matrix} --target cpu --model models/abs.onnx\n" in shown
     unexpected = [record for record in records(tmp_path / "run") if not record["expected"]]
     assert [record["cell"] for record in unexpected] == ["models/abs.onnx[cpu]"]
 
@@ -185,9 +188,10 @@ def test_without_a_terminal_there_are_plain_lines(project: Project, tmp_path: Pa
     assert done.stderr == ""
 
 
-@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT as a terminal does")
-def test_ctrl_c_leaves_a_valid_run_that_is_incomplete(
-    project: Project, endless_model: Path, tmp_path: Path
+@pytest.mark.skipif(os.name != "posix", reason="sends signals as POSIX does")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_leaves_a_valid_run_that_is_incomplete(
+    project: Project, endless_model: Path, tmp_path: Path, name: str
 ) -> None:
     out = tmp_path / "run"
     matrix = project()
@@ -200,17 +204,50 @@ def test_ctrl_c_leaves_a_valid_run_that_is_incomplete(
     while time.monotonic() < deadline and not (out / "records.jsonl").stat().st_size:
         time.sleep(0.01)
     children = _descendants(process.pid)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(getattr(signal, name))
     shown = process.communicate(timeout=30)[0]
     assert process.returncode == 130
     assert "Traceback" not in shown
-    assert "INCOMPLETE" in shown
+    assert f"INCOMPLETE   {len(records(out))} of " in shown
+    assert not (out / "run.lock").exists()
     assert f"resume   ep-harness run {matrix} --resume {out}" in shown
     info = json.loads((out / "run.json").read_text("utf-8"))
     assert info["complete"] is False
     assert 0 < len(records(out)) < info["cells"]
     assert children
     assert not [pid for pid in children if _alive(pid)]
+
+
+def test_a_signal_during_the_imports_is_no_traceback() -> None:
+    code = (
+        "import sys\n"
+        "class Finder:\n"
+        "    def find_spec(name, *_):\n"
+        "        if name == 'msgspec': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Finder)\n"
+        "from harness.__main__ import main\n"
+        "sys.exit(main())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_a_signal_while_records_are_written_leaves_none_uncounted(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add = RunFolder.add
+
+    def interrupted_at_once(folder: RunFolder, *batch: Record) -> tuple[Record, ...]:
+        written = add(folder, *batch)
+        if batch:
+            signal.raise_signal(signal.SIGINT)
+        return written
+
+    monkeypatch.setattr(RunFolder, "add", interrupted_at_once)
+    main(["run", str(project()), "--out", str(tmp_path / "run"), "--no-report"])
+    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("cpu "))
+    passed = int(row.split()[2])
+    assert passed == len(records(tmp_path / "run")) > 0
 
 
 def test_ctrl_c_as_the_last_cell_ends_stops_nothing(
@@ -221,7 +258,7 @@ def test_ctrl_c_as_the_last_cell_ends_stops_nothing(
     def interrupted_at_three(shown: Progress, record: Record) -> None:
         finished(shown, record)
         if len(records(tmp_path / "run")) == 3:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(Progress, "finished", interrupted_at_three)
     assert main(["run", str(project()), "--out", str(tmp_path / "run")]) == 0

@@ -132,3 +132,22 @@ def test_an_address_that_does_not_answer_fails_the_check(
     monkeypatch.setattr("urllib.request.urlopen", refuse)
     assert external.main([]) == 1
     assert "HTTP 404; linked in" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("known failure", "known-failures.md"),
+        ("expected failure", "known-failures.md"),
+        ("xfail", "known-failures.md"),
+        ("fp16", "precision.md"),
+    ],
+)
+def test_what_people_search_stands_in_the_title_of_its_page(words: str, page: str) -> None:
+    # The search of the site ranks titles first; no other page may have the words there.
+    titled = {
+        path.name
+        for path in (ROOT / "docs").rglob("*.md")
+        if words in path.read_text("utf-8").partition("\n")[0].lower()
+    }
+    assert titled == {page}

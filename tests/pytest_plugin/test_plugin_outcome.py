@@ -131,6 +131,7 @@ def test_a_failure_has_what_where_and_what_was_allowed() -> None:
         OUTPUT_LINE,
         "  attempt:    2",
         "  artifacts:  artifacts/0123",
+        "  again:      ep-harness run m.toml --target ep --model m/a.onnx",
     ]
 
 

@@ -8,7 +8,7 @@ import pytest
 from harness.core.errors import UsageError
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.report.chart import chart
+from harness.report.chart import Edge, chart
 from harness.report.diff import Kind
 from harness.report.history import HISTORY_SCHEMA, History
 from harness.report.history_page import write_history_page
@@ -198,7 +198,7 @@ def test_the_page_is_self_contained_and_inert(
         records = [record(evil, target=evil, verdict=verdict, suite=evil), record("a", bits=20.0)]
         moved = [msgspec.structs.replace(each, started=f"2026-11-0{number}T00:00:00Z") for each in records]
         history.add(write_run(f"n{number}", moved, targets={evil: {evil: f"{evil}{number}"}}))
-    page = write_history_page(trends(history), tmp_path / "out").read_text("utf-8")
+    page = write_history_page(trends(history), (), tmp_path / "out").read_text("utf-8")
     assert "<img" not in page
     assert "http" not in page.replace("http-equiv", "")
     assert page.count("<svg viewBox") == 4
@@ -207,7 +207,7 @@ def test_the_page_is_self_contained_and_inert(
 
 
 def test_an_empty_history_has_a_page(history: History, tmp_path: Path) -> None:
-    page = write_history_page(trends(history), tmp_path / "out").read_text("utf-8")
+    page = write_history_page(trends(history), (), tmp_path / "out").read_text("utf-8")
     assert "no run in this history yet" in page
 
 
@@ -216,15 +216,18 @@ def test_a_chart_has_gaps_and_marks() -> None:
         "x",
         [0.5, None, 1.0, 9.0],
         ["a", "b", "c", "d"],
-        top=1.0,
+        top=Edge(1.0, "100%"),
+        dates=["1", "2", "3", "4"],
         marked=[False, False, True, False],
         limits=[1.0],
     )
     assert drawn is not None
-    assert drawn.path == "M6.0 36.0 M171.3 6.0 L254.0 6.0"
+    assert drawn.path == "M34.0 44.0 M207.3 8.0 L294.0 8.0"
+    assert [(tick.y, tick.text) for tick in drawn.ticks] == [(8.0, "100%"), (80.0, "0")]
+    assert drawn.dates == ("1", "4")
     assert [(dot.title, dot.marked) for dot in drawn.dots] == [("a", False), ("c", True), ("d", False)]
-    assert drawn.limits == (6.0,)
-    assert chart("x", [None], [""], top=1.0, marked=[False]) is None
+    assert drawn.limits == (8.0,)
+    assert chart("x", [None], [""], top=Edge(1.0, "1"), dates=["1"], marked=[False]) is None
 
 
 def test_a_history_of_an_earlier_version_learns_measures_with_the_next_run(

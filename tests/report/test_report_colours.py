@@ -21,6 +21,7 @@ def test_texts_reach_wcag_aa_on_their_grounds(scheme: str) -> None:
     pairs += [("text", "good-ground"), ("text", "bad-ground")]
     # Summaries of details are written in the tone's text colour on the page's ground.
     pairs += [(f"{name}-text", ground) for name in TONES for ground in ("ground", "raised")]
+    pairs += [("text", f"heat-{level}") for level in range(5)] + [("text", "untested-ground")]
     low = {pair: round(_contrast(colours[pair[0]], colours[pair[1]]), 2) for pair in pairs}
     assert {pair: ratio for pair, ratio in low.items() if ratio < 4.5} == {}
 

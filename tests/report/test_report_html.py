@@ -286,7 +286,7 @@ def test_incomplete_and_empty_runs_say_so(record: MakeRecord, merged: Merged, pa
     complete = pages(merged([record()]))["index.html"]
     assert "INCOMPLETE" not in complete.text
     assert "1 of 1 · 100%" in complete.words
-    assert "Every recorded verdict is as the matrix expects." in complete.text
+    assert "Every recorded verdict is as the matrix expects, and none is a failure." in complete.text
     excluded = pages(merged([record(verdict=Verdict.INVALID_MODEL)]))["index.html"]
     assert "No evidence: no cell says anything about a provider" in excluded.words
     assert "as the matrix expects" not in excluded.text

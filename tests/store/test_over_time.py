@@ -41,6 +41,12 @@ def test_the_newest_run_in_full_and_the_trends_of_all(
     cells = json.loads((out / "report.json").read_text("utf-8"))["cells"]
     assert [cell["model"] for cell in cells] == ["abs", "neg"]
     assert "17 runs" in (out / "history" / "index.html").read_text("utf-8")
+    nights = (out / "nights.html").read_text("utf-8")
+    assert 'href="history/index.html"' in nights
+    # `neg` fails since the last but one of 17 nights.
+    assert "onnx-node/neg[npu]" in nights
+    assert "2 nights" in nights
+    assert "onnx-node/abs[npu]" not in nights
     # The run before the newest has the same results.
     assert (out / "changes.html").is_file()
 

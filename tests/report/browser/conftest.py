@@ -26,6 +26,46 @@ os.execv(sys.argv[3], sys.argv[3:])
 """
 
 
+LOW_CONTRAST = """
+(() => {
+  const parse = (text) => {
+    const [r, g, b, a = 1] = text.match(/[\\d.]+/g).map(Number);
+    return [r, g, b, a];
+  };
+  const over = (top, below) => below.map((c, i) => top[i] * top[3] + c * (1 - top[3]));
+  const linear = (c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4);
+  const light = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+  const upwards = function* (element) {
+    for (let e = element; e; e = e.parentElement) { yield e; }
+  };
+  const ground = (element) => Array.from(upwards(element), (e) => parse(getComputedStyle(e).backgroundColor))
+    .reduceRight((below, colour) => over(colour, below), [255, 255, 255]);
+  const low = {};
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const e = node.parentElement;
+    const isShown = e.getClientRects().length && !/^(script|style|title|option)$/.test(e.localName);
+    if (!isShown || !node.data.trim()) {
+      continue;
+    }
+    const style = getComputedStyle(e);
+    const ink = parse(e instanceof SVGElement ? style.fill : style.color);
+    for (const each of upwards(e)) {
+      ink[3] *= Number(getComputedStyle(each).opacity);
+    }
+    const below = ground(e);
+    const [dark, bright] = [light(over(ink, below)), light(below)].sort((x, y) => x - y);
+    const ratio = (bright + 0.05) / (dark + 0.05);
+    if (ratio < 4.5) {
+      low[`${e.localName}.${e.getAttribute("class")}`] = ratio;
+    }
+  }
+  return low;
+})()
+"""
+"""Texts whose contrast with their ground is below 4.5, as WCAG 2.2 computes it."""
+
+
 class Browser:
     """A Chromium and one tab in it; collects what went wrong in every page that was opened."""
 
@@ -118,6 +158,11 @@ class Browser:
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, f"{expression}: {answer}"
         return answer["result"].get("value")
+
+    def low_contrast(self) -> dict[str, float]:
+        """Return the texts with too little contrast, by element and class, with their contrast."""
+        found: dict[str, float] = self.value(LOW_CONTRAST)
+        return found
 
     def until(self, expression: str) -> None:
         """Wait until an expression holds."""

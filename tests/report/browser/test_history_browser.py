@@ -11,6 +11,7 @@ from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report.history import History
 from harness.report.history_page import write_history_page
+from harness.report.nights import with_nights
 from harness.report.trend import trends
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def test_the_page_of_a_history(browser: "Browser", history_page: Path, width: in
     assert browser.value("document.querySelectorAll('img, iframe, object').length") == 0
     browser.value("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     assert browser.value("document.documentElement.scrollWidth") <= width
+    assert browser.low_contrast() == {}
     charts = "document.querySelectorAll('.chart svg')"
     assert browser.value(f"Array.from({charts}, (each) => each.clientWidth > 100).every(Boolean)")
     assert browser.value(f"{charts}.length") == 6
@@ -66,4 +68,4 @@ def history_page(
             ]
             facts = {HOSTILE: f"{HOSTILE}{night}" * 20}
             history.add(module_run(f"night{night}", records, targets=dict.fromkeys(names, facts)))
-        return write_history_page(trends(history), home / "out")
+        return write_history_page(*with_nights(history, trends(history)), home / "out")

@@ -16,6 +16,7 @@ from harness.core.output_metrics import Noise, PrecisionError
 from harness.core.record import ModelContent, OptionEffect, Record
 from harness.core.reference import Adjudication
 from harness.core.verdict import Verdict
+from harness.report.history import History
 from harness.report.publish import publish
 
 if TYPE_CHECKING:
@@ -39,8 +40,10 @@ PAGES = (
     "failures.html",
     "faults.html",
     "changes.html",
+    "nights.html",
     "cells.html",
 )
+NARROW = 400
 HOSTILE = '</script><img src=x onerror=alert(1)>"\u202e'
 SHOWN_MODELS = (
     "Array.from(document.querySelectorAll('.grid tbody:not([hidden]) tr:not(.suite):not([hidden]) th'),"
@@ -194,7 +197,10 @@ def site(
     out = tmp_path_factory.mktemp("site")
     new = module_run("new", records)
     module_triaged(new, *faults_of(records, module_fault))
-    publish([new], out, ("html",), baseline=old)
+    with History(out.with_suffix(".sqlite"), create=True) as history:
+        history.add(old)
+        history.add(new)
+        publish([new], out, ("html",), baseline=old, history=history)
     return out
 
 
@@ -209,7 +215,7 @@ def test_every_page_renders_without_a_complaint_or_a_request(browser: "Browser",
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("width", [NARROW, 1280])
 def test_pages_fit_their_window(browser: "Browser", site: Path, width: int, scheme: str) -> None:
     browser.size(width)
     browser.look(prefers_color_scheme=scheme)
@@ -217,6 +223,9 @@ def test_pages_fit_their_window(browser: "Browser", site: Path, width: int, sche
     for name in PAGES:
         browser.open((site / name).as_uri())
         assert browser.value("document.documentElement.scrollWidth") <= width, name
+        if width > NARROW:
+            browser.value("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+            assert browser.low_contrast() == {}, name
         grounds.add(browser.value("getComputedStyle(document.body).backgroundColor"))
         # A blank page of either size compresses to some 5 kB.
         assert len(browser.picture()) > 15_000, name
@@ -385,6 +394,7 @@ def test_without_a_script_everything_is_there_but_the_forms(browser: "Browser", 
                 "failures.html": "Failed, and no failure is expected",
                 "changes.html": "Regressed",
                 "faults.html": "Still fails with",
+                "nights.html": "Cell by night",
                 "cells.html": "Out of tolerance",
             }
             assert wanted.get(name, "MatMul") in text

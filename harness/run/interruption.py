@@ -1,0 +1,54 @@
+"""Signals that end a run early, taken where nothing is half done."""
+
+import contextlib
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Self
+
+_POLITE = ("SIGTERM", "SIGHUP", "SIGBREAK")
+"""What asks a process to end, beside Ctrl-C; each system has some of them."""
+
+
+class Interruption:
+    """While it is entered, signals stop the work instead of raising an exception anywhere in it.
+
+    The first one calls the function given to ``stops``. A second Ctrl-C raises ``KeyboardInterrupt``, for
+    work that does not end; other signals may come in pairs, so further ones change nothing. A signal that is
+    ignored, or ends the process at once, stays so.
+
+    Attributes:
+        came: Whether a signal came.
+    """
+
+    def __init__(self) -> None:
+        self.came = False
+        self._stop: Callable[[], object] | None = None
+        self._before = contextlib.ExitStack()
+
+    def stops(self, stop: Callable[[], object]) -> None:
+        """Call ``stop``, which takes no lock, at the first signal; at once if it came already."""
+        self._stop = stop
+        if self.came:
+            stop()
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():  # no other one can take signals
+            for name in ("SIGINT", *_POLITE):
+                number = getattr(signal, name, None)
+                if number is not None and callable(before := signal.getsignal(number)):
+                    self._before.callback(signal.signal, number, before)
+                    signal.signal(number, self._take)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._before.close()
+
+    def _take(self, number: int, _: FrameType | None) -> None:
+        if self.came and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        if not self.came:
+            self.came = True
+            if self._stop is not None:
+                self._stop()
