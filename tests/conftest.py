@@ -258,6 +258,19 @@ def fake_env() -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
+def crooked_ep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library of the plugin EP in ``tests/crooked_ep``, compiled once for all workers."""
+    from tests.crooked_ep.build import COMPILER, build
+
+    if os.name != "posix":
+        pytest.skip("the crooked EP uses POSIX")
+    if COMPILER is None and os.environ.get("CI", "").lower() != "true":
+        pytest.skip("no C compiler is installed")
+    base = tmp_path_factory.getbasetemp()
+    return build((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "crooked_ep")
+
+
+@pytest.fixture(scope="session")
 def write_model() -> Callable[..., None]:
     """Write the model that the fake computes, a variant of it, or another one in ONNX's text form."""
     texts = {"": MODEL, "shaped": SHAPED, "big": MODEL.replace("[4]", "[500000]")}

@@ -1,0 +1,272 @@
+#include "ep.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels.h"
+
+struct ep {
+    OrtEp table; /* first: onnxruntime's pointer is also ours */
+    enum fault fault;
+    bool fp16; /* results are rounded to float16 */
+};
+
+/* A compiled node. */
+struct compiled {
+    OrtNodeComputeInfo table;
+    const struct ep *ep;
+    struct node node;
+    int at[MOST_INPUTS]; /* place among the inputs of the fused node; -1: left out */
+    int runs;
+    struct tensor first_output, first_input; /* of the first run, for faults that keep them */
+};
+
+static atomic_int sessions;
+static struct tensor shared_constant;
+
+static const char *get_name(const OrtEp *ep) {
+    (void)ep;
+    return EP_NAME;
+}
+
+static OrtStatus *invalid(const char *message) { return ORT(CreateStatus)(ORT_INVALID_ARGUMENT, message); }
+
+/* ---- What is claimed: each node by itself ---- */
+
+static OrtStatus *get_capability(OrtEp *table, const OrtGraph *graph, OrtEpGraphSupportInfo *info) {
+    struct ep *ep = (struct ep *)table;
+    size_t count;
+    OrtStatus *status = act(ep->fault, CAPABILITY);
+    if (!status) status = ORT(Graph_GetNumNodes)(graph, &count);
+    if (status || !count || ep->fault == FAULT_claims_nothing) return status;
+    const OrtNode **nodes = calloc(count, sizeof *nodes);
+    struct node *node = malloc(sizeof *node);
+    status = ORT(Graph_GetNodes)(graph, nodes, count);
+    bool claimed = false;
+    for (size_t i = 0; !status && i < count; i++) {
+        if (!read_node(nodes[i], node) || (claimed && ep->fault == FAULT_claims_first)) continue;
+        status = EP(EpGraphSupportInfo_AddNodesToFuse)(info, &nodes[i], 1, NULL);
+        claimed = true;
+    }
+    free(node);
+    free(nodes);
+    return status;
+}
+
+/* ---- Tensors of a run ---- */
+
+static OrtStatus *describe(const OrtValue *value, struct tensor *tensor) {
+    OrtTensorTypeAndShapeInfo *info = NULL;
+    int type;
+    size_t rank;
+    OrtStatus *status = ORT(GetTensorTypeAndShape)(value, &info);
+    if (!status) status = ORT(GetTensorElementType)(info, &type);
+    if (!status) status = ORT(GetDimensionsCount)(info, &rank);
+    if (!status && rank > MOST_DIMS) status = invalid("crooked: too many dimensions");
+    if (!status) status = ORT(GetDimensions)(info, tensor->dims, rank);
+    if (info) ORT(ReleaseTensorTypeAndShapeInfo)(info);
+    if (!status) status = ORT(GetTensorMutableData)((OrtValue *)value, &tensor->data);
+    if (status) return status;
+    tensor->type = (enum element)type;
+    tensor->rank = (int)rank;
+    tensor->count = product(tensor->dims, 0, (int)rank);
+    static char nothing[8];
+    if (!tensor->data) tensor->data = nothing; /* null says: left out */
+    return NULL;
+}
+
+bool make_output(struct call *call, enum element type, int rank, const int64_t *dims) {
+    OrtValue *value = NULL;
+    if (rank > MOST_DIMS) {
+        call->error = "too many dimensions";
+        return false;
+    }
+    OrtStatus *status = ORT(KernelContext_GetOutput)(call->context, 0, dims, (size_t)rank, &value);
+    if (!status && !value) return false; /* no other node reads it */
+    if (!status) status = describe(value, &call->out);
+    if (!status && call->out.type == type) return true;
+    if (status) ORT(ReleaseStatus)(status);
+    call->error = "no output can be made";
+    return false;
+}
+
+static size_t bytes_of(const struct tensor *tensor) { return (size_t)tensor->count * element_size(tensor->type); }
+
+/* Keep the first tensor given; later put it in the place of one of the same size. */
+static void repeat_first(struct tensor *first, struct tensor *now) {
+    if (!first->data) {
+        *first = *now;
+        first->data = memcpy(malloc(bytes_of(now) + 1), now->data, bytes_of(now));
+    } else if (bytes_of(first) == bytes_of(now) && now->type == first->type) {
+        now->data = first->data;
+    }
+}
+
+/* ---- Faults of any operator ---- */
+
+static void spoil_inputs(struct compiled *compiled, struct call *call) {
+    if (compiled->node.inputs < 2 || !call->in[1].data) return;
+    if (CROOKED(second_input_stale)) repeat_first(&compiled->first_input, &call->in[1]);
+    if (CROOKED(shared_constants)) repeat_first(&shared_constant, &call->in[1]);
+}
+
+static void spoil_output(struct compiled *compiled, struct call *call) {
+    struct tensor *y = &call->out;
+    if (!y->count || !is_float(y->type)) return;
+    if (CROOKED(stale)) {
+        void *own = y->data;
+        repeat_first(&compiled->first_output, y);
+        memmove(own, y->data, bytes_of(y));
+    }
+    if (CROOKED(odd_sizes) && y->count % 2) set_number(y, y->count - 1, 77);
+    if (CROOKED(every_fifth_run) && compiled->runs % 5 == 0) set_number(y, 0, 77);
+    if (CROOKED(second_session) && sessions > 1) set_number(y, 0, 77);
+    if (CROOKED(not_written)) memset(y->data, 0x2a, bytes_of(y));
+    if (CROOKED(one_nan)) set_number(y, 0, NAN);
+    bool fp16 = compiled->ep->fp16 && !CROOKED(precision_ignored);
+    for (int64_t at = 0; at < y->count; at++) {
+        double value = number(y, at);
+        if (CROOKED(random_digits)) value *= 1 + 0.01 * rand() / RAND_MAX;
+        if (CROOKED(in_bf16)) value = rounded_to(BFLOAT16, value);
+        if (CROOKED(denormals_lost) && fpclassify((float)value) == FP_SUBNORMAL) value = 0;
+        if (fp16) value = rounded_to(FLOAT16, value);
+        set_number(y, at, value);
+    }
+    struct tensor *x = &call->in[0];
+    if (CROOKED(overwrites_input) && x->count && is_float(x->type)) set_number(x, 0, 77);
+}
+
+/* ---- Compiled nodes ---- */
+
+static OrtStatus *create_state(OrtNodeComputeInfo *table, OrtNodeComputeContext *context, void **state) {
+    (void)context;
+    *state = table;
+    return NULL;
+}
+
+static void release_state(OrtNodeComputeInfo *table, void *state) { (void)table, (void)state; }
+
+static OrtStatus *compute(OrtNodeComputeInfo *table, void *state, OrtKernelContext *context) {
+    (void)state;
+    struct compiled *compiled = (struct compiled *)table;
+    struct call call = {.node = &compiled->node, .fault = compiled->ep->fault, .context = context};
+    OrtStatus *status = act(call.fault, RUN);
+    for (int i = 0; !status && i < compiled->node.inputs; i++) {
+        const OrtValue *value = NULL;
+        if (compiled->at[i] < 0) continue;
+        status = ORT(KernelContext_GetInput)(context, (size_t)compiled->at[i], &value);
+        if (!status && value) status = describe(value, &call.in[i]);
+    }
+    if (status) return status;
+    compiled->runs++;
+    spoil_inputs(compiled, &call);
+    compiled->node.operator->compute(&call);
+    if (call.error) return invalid(call.error);
+    spoil_output(compiled, &call);
+    return act(call.fault, RUN_END);
+}
+
+static OrtStatus *compile_one(const struct ep *ep, const OrtGraph *graph, const OrtNode *fused, struct compiled *compiled) {
+    const OrtNode *node;
+    const OrtValueInfo *inputs[MOST_INPUTS];
+    size_t count;
+    OrtStatus *status = ORT(Graph_GetNodes)(graph, &node, 1);
+    if (status) return status;
+    if (!read_node(node, &compiled->node)) return invalid("crooked: not a node that was claimed");
+    status = ORT(Node_GetNumInputs)(fused, &count);
+    if (!status && count > MOST_INPUTS) status = invalid("crooked: too many inputs");
+    if (!status) status = ORT(Node_GetInputs)(fused, inputs, count);
+    for (int i = 0; !status && i < compiled->node.inputs; i++) {
+        compiled->at[i] = -1;
+        for (size_t j = 0; !status && compiled->node.types[i] && j < count; j++) {
+            const char *name;
+            status = ORT(GetValueInfoName)(inputs[j], &name);
+            if (!status && !strcmp(name, compiled->node.names[i])) compiled->at[i] = (int)j;
+        }
+        if (!status && compiled->node.types[i] && compiled->at[i] < 0) status = invalid("crooked: an input is missing");
+    }
+    compiled->ep = ep;
+    compiled->table = (OrtNodeComputeInfo){API_VERSION, create_state, compute, release_state};
+    return status;
+}
+
+static OrtStatus *compile(OrtEp *table, const OrtGraph **graphs, const OrtNode **fused, size_t count,
+                          OrtNodeComputeInfo **infos, OrtNode **ep_context) {
+    (void)ep_context;
+    const struct ep *ep = (struct ep *)table;
+    OrtStatus *status = act(ep->fault, COMPILE);
+    for (size_t i = 0; !status && i < count; i++) {
+        struct compiled *compiled = calloc(1, sizeof *compiled);
+        status = compile_one(ep, graphs[i], fused[i], compiled);
+        infos[i] = &compiled->table;
+    }
+    return status;
+}
+
+static void release_node_compute_infos(OrtEp *table, OrtNodeComputeInfo **infos, size_t count) {
+    act(((struct ep *)table)->fault, RELEASE_NODES);
+    for (size_t i = 0; i < count; i++) {
+        struct compiled *compiled = (struct compiled *)infos[i];
+        if (!compiled) continue;
+        free(compiled->first_output.data);
+        free(compiled->first_input.data);
+        free(compiled);
+    }
+}
+
+/* ---- A session ---- */
+
+/* Options come as entries "ep.<name in small letters>.<option>" among those of the session. */
+static OrtStatus *read_options(const OrtSessionOptions *options, struct ep *ep) {
+    static const char prefix[] = "ep.crookedexecutionprovider.";
+    OrtKeyValuePairs *pairs = NULL;
+    const char *const *keys, *const *values;
+    size_t count;
+    OrtStatus *status = ORT(GetSessionOptionsConfigEntries)(options, &pairs);
+    if (status) return status;
+    ORT(GetKeyValuePairs)(pairs, &keys, &values, &count);
+    for (size_t i = 0; !status && i < count; i++) {
+        if (strncmp(keys[i], prefix, sizeof prefix - 1)) continue;
+        const char *key = keys[i] + sizeof prefix - 1;
+        if (!strcmp(key, "fault")) {
+            ep->fault = fault_named(values[i]);
+            if (ep->fault == FAULT_unknown) status = invalid("crooked: option fault: there is no such fault");
+        } else if (!strcmp(key, "precision")) {
+            ep->fp16 = !strcmp(values[i], "fp16");
+            if (!ep->fp16 && strcmp(values[i], "fp32")) status = invalid("crooked: option precision is fp32 or fp16");
+        } else {
+            status = invalid("crooked: unknown option; the options are fault and precision");
+        }
+    }
+    ORT(ReleaseKeyValuePairs)(pairs);
+    return status;
+}
+
+OrtStatus *make_ep(const OrtSessionOptions *options, OrtEp **made) {
+    struct ep *ep = calloc(1, sizeof *ep);
+    ep->fault = process_fault;
+    ep->table.ort_version_supported = API_VERSION;
+    ep->table.GetName = get_name;
+    ep->table.GetCapability = get_capability;
+    ep->table.Compile = compile;
+    ep->table.ReleaseNodeComputeInfos = release_node_compute_infos;
+    OrtStatus *status = read_options(options, ep);
+    if (!status) process_fault = ep->fault;
+    if (!status) status = act(ep->fault, CREATE);
+    if (status) {
+        free(ep);
+        return status;
+    }
+    sessions++;
+    *made = &ep->table;
+    return NULL;
+}
+
+void release_ep(OrtEp *table) {
+    struct ep *ep = (struct ep *)table;
+    act(ep->fault, RELEASE_EP);
+    sessions--;
+    free(ep);
+}

@@ -1,0 +1,30 @@
+/* Faults on a switch: their names, and where each acts. The table is faults.def. */
+
+#ifndef FAULTS_H
+#define FAULTS_H
+
+#include "api.h"
+
+enum place {
+    KERNEL, OUTPUT, LOAD, REGISTER, DEVICES, CREATE, CAPABILITY, COMPILE, RUN, RUN_END, RELEASE_NODES, RELEASE_EP,
+    RELEASE_FACTORY, UNLOAD
+};
+
+enum fault {
+    FAULT_none,
+#define FAULT(name, ...) FAULT_##name,
+#include "faults.def"
+#undef FAULT
+    FAULT_unknown
+};
+
+/* The fault of this name; FAULT_unknown: there is none. An empty name, null and "none" are FAULT_none. */
+enum fault fault_named(const char *name);
+
+/* Do what a fault does at a place; null unless a status is to be returned. */
+OrtStatus *act(enum fault fault, enum place place);
+
+/* The fault of the whole process: that of the environment, or of the newest session. */
+extern enum fault process_fault;
+
+#endif
