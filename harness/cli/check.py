@@ -32,6 +32,7 @@ def check(
     model: str | None,
     out: Path | None,
     with_report: bool,
+    native_stack: bool,
     **request: Any,
 ) -> int:
     """Run a provider, or those that work here, over models. The run folder gets its matrix file.
@@ -54,7 +55,9 @@ def check(
     plan = expand(matrix, {suite: each.models() for suite, each in opened.items()})
     Selection(model=model).of(plan)  # refuses a glob that matches nothing, before anything is written
     write_new_matrix(file, content)
-    return run(file, out=run_folder, resume=None, with_report=with_report, model=model)
+    return run(
+        file, out=run_folder, resume=None, with_report=with_report, native_stack=native_stack, model=model
+    )
 
 
 def _is_folder(what: str, provider: str) -> bool:

@@ -17,6 +17,7 @@ from harness.core.verdict import Family
 from harness.corpus.suites import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, Noted, PlaceChanged, TargetReady, Warned
+from harness.engine.native_crash import with_native_stacks
 from harness.engine.prepare import prepare
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
@@ -35,6 +36,7 @@ def run(
     resume: Path | None,
     with_report: bool,
     triage_budget_s: float | None = None,
+    native_stack: bool = False,
     told: list[str] | None = None,
     **selection: Any,
 ) -> int:
@@ -43,6 +45,7 @@ def run(
     Returns:
         The exit code, over all cells of the plan.
 
+    With ``native_stack``, output of a crash ends with its native stack; the matrix of the run stays as it is.
     ``told`` receives the lines that are printed; its owner does not continue an interrupted run.
     """
     atexit.register(gc.freeze)  # spares a last collection at exit: 0.2 s after 7,500 cells
@@ -62,7 +65,9 @@ def run(
     with progress(tally, told) as shown:
         if before is not None:
             shown.say(_resuming(before, len(done), len(plan.cells)))
-        engine = Engine(plan, suites, durations_ms=durations.known_ms())
+        engine = Engine(
+            with_native_stacks(plan) if native_stack else plan, suites, durations_ms=durations.known_ms()
+        )
         try:
             engine.submit(cell for cell in plan.cells if cell.id not in known)
             interrupted = _interrupted(engine, lambda batch: _consume(batch, folder, tally, shown), durations)

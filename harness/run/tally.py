@@ -91,7 +91,8 @@ class TargetRow(msgspec.Struct, kw_only=True):
         self.without_noise += bool(record.no_spread)
         self.unchecked += bool(record.unchecked)
         if record.lacks_target:
-            self.reason = self.reason or f"{record.cause}: {record.reason}"
+            output = f"; its output is in {record.artifacts}/output.txt" if record.artifacts else ""
+            self.reason = self.reason or f"{record.cause}: {record.reason}{output}"
 
 
 class Tally:

@@ -62,6 +62,7 @@ def _add_check(commands: declare.Commands) -> None:
     declare.value(check, "--model", "GLOB", declare.MODELS)
     declare.path(check, "--out", "DIR", "run folder; default: runs/check-<provider>-<time>")
     declare.no_report(check)
+    declare.native_stack(check)
 
 
 def _add_init(commands: declare.Commands) -> None:
