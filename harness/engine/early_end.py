@@ -55,6 +55,13 @@ _OUT_OF_MEMORY = re.compile(
     re.IGNORECASE,
 )
 _NO_LOCALE = re.compile(r"Failed to construct locale|locale name not valid")
+_INLINED = re.compile(r"_inlfunc_.*No opset import for domain '\w*ExecutionProvider'", re.DOTALL)
+_NOT_THE_EP = (
+    "; the fault is onnxruntime's: it inlines a function whose body the EP has compiled, "
+    "and leaves out the domain of fused nodes"
+)
+"""About ``SequenceMap``; see docs/explanation/real-providers.md."""
+
 _INSTALL = "; the machine lacks this locale: install it there"
 _REFUSAL = re.compile(r"not (?:yet )?(?:supported|implemented)|unsupported|NOT_IMPLEMENTED", re.IGNORECASE)
 
@@ -133,6 +140,9 @@ def _raised(outcome: Raised, case: Case | None) -> Facts:
     note = ""
     if outcome.sick:
         note = f"; the process was replaced: {one_line(clean_error(outcome.sick), 100)}"
+        message = one_line(message, 300 - len(note))
+    elif _INLINED.search(text):
+        note = _NOT_THE_EP
         message = one_line(message, 300 - len(note))
     how = Ended(
         how="raised",

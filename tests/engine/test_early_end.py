@@ -74,3 +74,17 @@ def test_a_lost_device_is_a_cause() -> None:
         ended(Raised(phase=Phase.RUN, kind=kind, message="gone")) for kind in ("DeviceLost", "Error")
     )
     assert (lost.cause, other.cause) == ("device_lost", "")
+
+
+def test_a_function_that_onnxruntime_inlines_with_a_fused_node_is_no_fault_of_the_ep() -> None:
+    said = (
+        '[ONNXRuntimeError] : 10 : INVALID_GRAPH : This is an invalid model. In Node, ("", Loop, "", -1) : '
+        '("_inlfunc_SequenceMap_SequenceMap_input_sequence_seqlen": tensor(int64),) , '
+        "Error No opset import for domain 'SomeExecutionProvider'\n\n==> Context: Bad node spec for node."
+    )
+    facts = ended(Raised(kind="InvalidGraph", message=said, phase=Phase.CREATE))
+    reason = decide(facts, Policy()).reason
+    assert reason.startswith("InvalidGraph: This is an invalid model.")
+    assert "the fault is onnxruntime's: it inlines a function whose body the EP has compiled" in reason
+    other = ended(Raised(kind="InvalidGraph", message=said.replace("_inlfunc_", ""), phase=Phase.CREATE))
+    assert "the fault is onnxruntime's" not in decide(other, Policy()).reason
