@@ -261,7 +261,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         onnxruntime: Version of the target's runtime.
         unconfirmed: Why float64 does not confirm that wrong values are the EP's; empty where it does, and for
             any other failure.
-        library: Version of the EP's plugin; ``of onnxruntime 1.31.1`` if the EP is part of that build.
+        library: Version of the EP's plugin, with its library if that is given by its path; ``of onnxruntime
+            1.31.1`` if the EP is part of that build.
     """
 
     schema: int = SCHEMA
