@@ -24,9 +24,9 @@ from harness.agent.capture import Capture
 from harness.agent.errors import OptionRejectedError, UnavailableError, UnfeedableError, UnsupportedError
 from harness.agent.inbox import Inbox
 from harness.agent.job_run import JobRun
+from harness.agent.manners import Manners
 from harness.agent.native_stack.start import start_if_asked
 from harness.agent.plain import plain
-from harness.agent.process_limits import ProcessLimits
 from harness.agent.runtime import describe_packages, describe_runtime, diagnose, import_onnxruntime
 from harness.agent.sources import add_later
 from harness.agent.system import PARENT, die_with, elapsed_ms, limit_memory, resident_mib
@@ -54,6 +54,9 @@ def main(channel: Any) -> None:
     native_stack = start_if_asked()
     if native_stack:
         fingerprint["native_stack"] = native_stack
+    manners = Manners()
+    if manners.not_watched:
+        fingerprint["not_watched"] = manners.not_watched
     try:
         fingerprint.update(describe_packages())
         ort = import_onnxruntime()
@@ -65,6 +68,7 @@ def main(channel: Any) -> None:
             return
         limit_memory(config.get("memory_limit_mb"))
         target = Target(ort, config, fingerprint)
+        manners.allow(target.entries)
         _describe_identity(ort, target, whole=bool(config.get("identify")))
         target.check_options()
     except UnavailableError as error:
@@ -77,17 +81,21 @@ def main(channel: Any) -> None:
         key, reason = error.args
         channel.send(sendable(("rejected", key, reason, capture.take(), fingerprint)))
         return
+    manners.settle()
     capture.take()
     channel.send(sendable(("ready", fingerprint)))
-    inbox, limits = Inbox(channel), ProcessLimits()
-    while True:
-        try:
-            message = inbox.next()
-        except EOFError:
-            return
-        if message[0] == "stop" or not _serve(channel, target, capture, limits, message[1], message[2]):
-            return
-        del message  # frees the inputs before the next job needs memory
+    inbox = Inbox(channel)
+    try:
+        while True:
+            try:
+                message = inbox.next()
+            except EOFError:
+                return
+            if message[0] == "stop" or not _serve(channel, target, capture, manners, message[1], message[2]):
+                return
+            del message  # frees the inputs before the next job needs memory
+    finally:
+        manners.end_children()
 
 
 def _describe_identity(ort: Any, target: Target, *, whole: bool) -> None:
@@ -104,7 +112,7 @@ def _describe_identity(ort: Any, target: Target, *, whole: bool) -> None:
 
 
 def _serve(
-    channel: Any, target: Target, capture: Capture, limits: ProcessLimits, job_id: int, job: dict[str, Any]
+    channel: Any, target: Target, capture: Capture, manners: Manners, job_id: int, job: dict[str, Any]
 ) -> bool:
     """Run one job, send the result, and close the session.
 
@@ -119,8 +127,9 @@ def _serve(
         result["phase"] = phase
         channel.send(("phase", job_id, phase))
 
-    job_run = JobRun(target, job, result, enter)
+    job_run = JobRun(target, job, result, enter, manners)
     target.files.begin()
+    manners.allow(job.get("entries") or {})
     try:
         check_fields(job)
         _receive_inputs(job, target.files)
@@ -141,7 +150,9 @@ def _serve(
         result.update(status="error", kind=clean(type(error).__name__), message=message)
     if result["status"] != "ok":
         target.files.discard()
+    manners.look("run")
     result["output"] = capture.take(keep=True)
+    manners.printed(capture.nbytes)
     result.update({key: finite(result[key]) for key in ("scenario", "generated") if key in result})
     channel.send(("result", job_id, result))
     started = time.perf_counter()
@@ -152,8 +163,12 @@ def _serve(
         "processor_ms": round((time.process_time() - processor_s) * 1000, 4),
         "rss_mib": resident_mib(),
     }
+    found, stays = manners.close(job, result)
+    if found:
+        after["manners"] = found
+    after.update(manners.counts)
     failed = result["status"] == "error" or "other_error" in result
-    sick = limits.lowered() or (target.sickness() if failed else "")
+    sick = stays or (target.sickness() if failed else "")
     if sick:
         after["sick"] = sick
     capture.take()  # what a teardown prints does not belong to the next cell

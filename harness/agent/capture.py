@@ -30,6 +30,8 @@ class Capture:
             if os.name == "posix":
                 os.unlink(path)
         os.dup2(2, 1)
+        self.nbytes = 0
+        """Bytes of the output that was taken last."""
         self.flush: Any = None
         with contextlib.suppress(OSError, AttributeError):  # without it, C code's output comes at exit
             self.flush = ctypes.CDLL(None if os.name == "posix" else "msvcrt").fflush
@@ -43,7 +45,7 @@ class Capture:
         sys.stderr.flush()
         if self.flush:
             self.flush(None)
-        size = os.fstat(2).st_size
+        size = self.nbytes = os.fstat(2).st_size
         if not size:
             return ""
         half = OUTPUT_LIMIT // 2

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from harness.agent.fed import Fed
+from harness.agent.manners import Manners
 from harness.agent.profile import Profile
 from harness.agent.run import PROGRESS_S, Runner
 from harness.agent.system import elapsed_ms
@@ -25,15 +27,22 @@ class JobRun:
         job: The job, with all its inputs.
         result: Receives the findings, one by one.
         enter: Reports a phase to the harness, and with it that the job makes progress.
+        manners: Takes what the provider changes around it; None if nobody looks.
     """
 
     def __init__(
-        self, target: Target, job: dict[str, Any], result: dict[str, Any], enter: Callable[[str], None]
+        self,
+        target: Target,
+        job: dict[str, Any],
+        result: dict[str, Any],
+        enter: Callable[[str], None],
+        manners: Manners | None = None,
     ) -> None:
         self.target = target
         self.job = job
         self.result = result
         self.enter = enter
+        self.manners = manners
         self.files = target.files
         self.model: str | bytes = job["model"]
         """Path or bytes of the model; a scenario may replace it by another form of the model."""
@@ -73,6 +82,8 @@ class JobRun:
         started = time.perf_counter()
         self.judge(self.open(self.profile))
         self.result["timings_ms"]["create"] = elapsed_ms(started)
+        if self.manners is not None:
+            self.manners.look("create")
         self.result["providers"] = sendable(self.session.get_providers())
         self.result["names"] = sendable(self.runner.names)
 
@@ -91,11 +102,18 @@ class JobRun:
         """
         self.begin_run()
         feeds = {name: to_feed(wire) for name, wire in inputs}
+        fed = Fed(feeds)
         started = time.perf_counter()
         outputs = self.runner(feeds)
         self.run_ms = elapsed_ms(started)
         self.result["timings_ms"].setdefault("first_run", self.run_ms)
+        self.look_at(fed)
         return feeds, outputs
+
+    def look_at(self, fed: Fed) -> None:
+        """Note which inputs of a run have changed since they were fed."""
+        if self.manners is not None and (text := fed.overwritten()):
+            self.manners.note("inputs", "run", text)
 
     def begin_run(self) -> None:
         """Report a run: it has the whole limit of time."""

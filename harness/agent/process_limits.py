@@ -5,8 +5,6 @@ Windows has none.
 
 from __future__ import annotations
 
-import os
-
 try:
     import resource
 except ImportError:  # Windows
@@ -14,13 +12,11 @@ except ImportError:  # Windows
 
 
 class ProcessLimits:
-    """The limits as they are when this is made, and the mask of new files."""
+    """The limits as they are when this is made."""
 
     def __init__(self) -> None:
         names = [name for name in dir(resource) if name.startswith("RLIMIT_")] if resource else []
         self.soft = {name: soft for name in names for soft in [_soft(name)] if soft is not None}
-        self.mask = os.umask(0o077)
-        os.umask(self.mask)
 
     def lowered(self) -> str:
         """Return which of them is lower now than it was, in words; empty if none is."""
@@ -28,9 +24,6 @@ class ProcessLimits:
             now = _soft(name)
             if now is not None and now < before:
                 return "it lowered the limit %s of its process from %s to %d" % (name, _told(before), now)
-        mask = os.umask(self.mask)
-        if mask & ~self.mask:
-            return "it changed the mask of new files from %03o to %03o" % (self.mask, mask)
         return ""
 
 

@@ -8,7 +8,6 @@ import sys
 NOT_PART = (
     "launcher.py",
     "work.py",
-    "orphans.py",
     "__main__.py",
 )  # files of the folder that are no part of an agent
 LATER = "float64"  # a package that only the harness's own interpreter needs, and reads from its folder then

@@ -4,6 +4,9 @@
 import { difference, equal } from './difference.mjs';
 import { elapsed, finite } from './figures.mjs';
 
+/** Points of a series at most; the harness takes no more. */
+const POINTS = 64;
+
 /** Open, run and close; the outputs furthest from the first session's are judged. The last session stays open. */
 export async function play(job) {
   const { count, budget_s: budgetS } = job.job.scenario_settings;
@@ -76,6 +79,7 @@ function growth(residentMib) {
   return {
     rss_first_mib: residentMib[0],
     rss_last_mib: last,
+    ...(residentMib.length > 1 && residentMib.length <= POINTS ? { rss_mib: residentMib } : {}),
     growth_mib: Math.round(((last - residentMib[middle]) / sessions) * 1000) / 1000,
   };
 }

@@ -1,8 +1,8 @@
-"""Find leaks: how the resident memory of a target's processes grows from session to session.
+"""Find leaks: how memory, descriptors and threads of a target's processes grow from session to session.
 
 A leak has to show twice: over the whole life of a process, where noise averages out and a cache that fills
 and empties adds nothing, and in a typical stretch of that life, where a few big steps of an allocator do not
-count. The growth is the smaller of the two.
+count. The growth is the smaller of the two, and all of its 99 % interval has to exceed a limit.
 """
 
 import math
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 import numpy as np
 
-from harness.core.record import Record
+from harness.core.record import ProcessState, Record
 from harness.core.value import Floats
 
 WARM_UP = 100
@@ -22,18 +22,40 @@ Over ONNX's operator tests the first 100 sessions of the CPU EP add some 40 KiB 
 first half is left out instead.
 """
 
-LEAST_SESSIONS = 40
-"""Sessions after the warm-up that a process needs, so that its scatter is known."""
+LEAST_SESSIONS = 10
+"""Sessions after the warm-up that a process needs: 20 in all."""
 
 LEAK_KIB = 64.0
 """Growth per session beyond which there is a leak: most models of operator tests need less than 1 MiB in all,
 and an allocator loses a page now and then to fragments."""
 
-LEAK_SESSIONS = 200
-"""Least number of sessions, of all processes together, for a leak."""
+YOUNG_LEAK_KIB = 512.0
+"""The same where no process came beyond its warm-up, whose growth is honest."""
 
 LEAK_MIB = 32.0
 """Least growth of a process over its life for a leak, so that the end of a slow warm-up is none."""
+
+LEAK_COUNT = 0.2
+"""Descriptors or threads per session beyond which they leak; what is made once adds nothing later."""
+
+LEAST_COUNT = 8
+"""Least growth of their number over a life for a leak."""
+
+SERIES_KIB = 64.0
+"""Growth per session, or run, of one model again and again that is a leak. The lower end of the interval of
+the CPU EP, OpenVINO, QNN and WebGPU is at most 7 KiB, in 474 series of the scenario ``sessions``."""
+
+SERIES = {
+    "rss_mib": ("MiB of host memory", "session", SERIES_KIB / 1024),
+    "device_mib": ("MiB of device memory", "session", SERIES_KIB / 1024),
+    "run_rss_mib": ("MiB of host memory", "run", SERIES_KIB / 1024),
+    "threads": ("threads", "session", LEAK_COUNT),
+    "descriptors": ("descriptors", "session", LEAK_COUNT),
+}
+"""Observation of the scenario ``sessions`` -> what grows, with what, and from where on it leaks."""
+
+_Z = 2.576
+"""Half the width of a 99 % interval, in standard deviations of a normal distribution."""
 
 _STRETCH = 50
 """Sessions of a stretch; more in a long life, which has ``_STRETCHES`` at most."""
@@ -51,7 +73,7 @@ _ERRORS = 4.0
 
 
 class ResidentMemory(msgspec.Struct, frozen=True, kw_only=True):
-    """The resident memory of a target's processes.
+    """What a target's processes hold.
 
     Attributes:
         processes: Processes that outlived at least one of their cells.
@@ -59,8 +81,11 @@ class ResidentMemory(msgspec.Struct, frozen=True, kw_only=True):
         peak_mib: Peak of any process after a session, in MiB; None if no system reported it.
         growth_kib: Growth per session in KiB after the warm-up; 0.0 if it is lost in the scatter, negative if
             memory is released, None if there are too few sessions.
+        least_kib: The lower end of its 99 % interval.
         measured: Sessions that the growth is computed from.
         longest: The most of these in one process, counted from its first to its last.
+        young: Whether no process came beyond its warm-up.
+        counts: ``descriptors`` and ``threads`` -> their growth per session, if they leak.
     """
 
     processes: int
@@ -69,62 +94,147 @@ class ResidentMemory(msgspec.Struct, frozen=True, kw_only=True):
     growth_kib: float | None
     measured: int
     longest: int
+    least_kib: float = 0.0
+    young: bool = False
+    counts: dict[str, float] = {}
 
     @property
     def leaks(self) -> bool:
-        """Whether the growth is fast, lasting and large."""
+        """Whether memory grows fast, surely and by much."""
         return (
             self.growth_kib is not None
-            and self.growth_kib > LEAK_KIB
-            and self.measured >= LEAK_SESSIONS
+            and self.least_kib > (YOUNG_LEAK_KIB if self.young else LEAK_KIB)
             and self.growth_kib * self.longest > LEAK_MIB * 1024
         )
 
-
-def resident_memory(records: Iterable[Record]) -> ResidentMemory:
-    """Return the resident memory of one target's processes; records are about in the order of writing."""
-    lives = _lives(records)
-    known = [rss for life in lives for rss in life.values() if rss is not None]
-    settled = [found for life in lives if (found := _settled(life)) is not None]
-    weights = [sessions.size for sessions, _ in settled]
-    growths = [_growth(sessions, mib) for sessions, mib in settled]
-    return ResidentMemory(
-        processes=len(lives),
-        sessions=sum(map(len, lives)),
-        peak_mib=max(known, default=None),
-        growth_kib=round(1024 * _weighted_median(growths, weights), 1) if growths else None,
-        measured=sum(weights),
-        longest=max((int(sessions[-1] - sessions[0]) + 1 for sessions, _ in settled), default=0),
-    )
+    @property
+    def leaked(self) -> tuple[str, ...]:
+        """What leaks, each in words; empty if nothing does."""
+        memory = f"about {(self.growth_kib or 0) / 1024:.3g} MiB of host memory" if self.leaks else ""
+        counts = [f"about {growth:.2g} {name}" for name, growth in self.counts.items()]
+        return tuple(f"{one} with each cell" for one in [memory, *counts] if one)
 
 
-def _lives(records: Iterable[Record]) -> list[dict[int, float | None]]:
-    """Return for each process: session -> resident memory in MiB."""
-    lives: list[dict[int, float | None]] = []
-    latest: dict[int, dict[int, float | None]] = {}
-    for record in records:
-        state = record.process
+class Lives:
+    """What the processes of one target held after each of their sessions."""
+
+    def __init__(self) -> None:
+        self._lives: list[dict[int, tuple[float | None, int | None, int | None]]] = []
+        self._latest: dict[int, dict[int, tuple[float | None, int | None, int | None]]] = {}
+
+    def add(self, state: ProcessState | None) -> None:
+        """Add the state after a cell, about in the order of writing."""
         if state is None:
-            continue
-        life = latest.get(state.pid)
+            return
+        life = self._latest.get(state.pid)
         # Systems reuse ids, and machines of a sharded run may have the same: a session that occurs again is
         # another process's, unless two cells in a row shared one session.
         if life is None or (state.session in life and state.session != next(reversed(life))):
-            life = latest[state.pid] = {}
-            lives.append(life)
-        life[state.session] = state.rss_mib
-    return lives
+            life = self._latest[state.pid] = {}
+            self._lives.append(life)
+        life[state.session] = state.rss_mib, state.descriptors, state.threads
+
+    def memory(self) -> ResidentMemory:
+        """Return what they held, and whether it grew."""
+        known = [held[0] for life in self._lives for held in life.values() if held[0] is not None]
+        settled = self._settled(0)
+        weights = [sessions.size for sessions, _ in settled]
+        growths = [_growth(sessions, mib) for sessions, mib in settled]
+        least = [
+            _least(sessions, mib, growth) for (sessions, mib), growth in zip(settled, growths, strict=True)
+        ]
+        counts = {name: self._count(at) for at, name in ((1, "descriptors"), (2, "threads"))}
+        return ResidentMemory(
+            processes=len(self._lives),
+            sessions=sum(map(len, self._lives)),
+            peak_mib=max(known, default=None),
+            growth_kib=round(1024 * _weighted_median(growths, weights), 1) if growths else None,
+            least_kib=round(1024 * _weighted_median(least, weights), 1) if least else 0.0,
+            measured=sum(weights),
+            longest=max((int(sessions[-1] - sessions[0]) + 1 for sessions, _ in settled), default=0),
+            young=bool(settled) and not any(sessions[0] > WARM_UP for sessions, _ in settled),
+            counts={name: growth for name, growth in counts.items() if growth},
+        )
+
+    def _settled(self, at: int) -> list[tuple[Floats, Floats]]:
+        """Return of each process with enough sessions those after the warm-up, and what it held then."""
+        found = []
+        for life in self._lives:
+            pairs = sorted((session, held[at]) for session, held in life.items() if held[at] is not None)
+            warm = min(WARM_UP, pairs[-1][0] // 2) if pairs else 0
+            later = [pair for pair in pairs if pair[0] > warm]
+            if len(later) >= LEAST_SESSIONS:
+                sessions, values = np.array(later, dtype=np.float64).T
+                found.append((sessions, values))
+        return found
+
+    def _count(self, at: int) -> float:
+        """Return the growth of a number per session, of the process in which it is greatest; 0.0 if none."""
+        growths = [0.0]
+        for sessions, values in self._settled(at):
+            growth = slope_least(sessions, values)
+            if growth > LEAK_COUNT and values[-1] - values[0] >= LEAST_COUNT:
+                growths.append(growth)
+        return max(growths)
 
 
-def _settled(life: dict[int, float | None]) -> tuple[Floats, Floats] | None:
-    """Return sessions after the warm-up and their memory in MiB, both shape (N,); None if too few."""
-    pairs = sorted((session, rss) for session, rss in life.items() if rss is not None)
-    warm = min(WARM_UP, pairs[-1][0] // 2) if pairs else 0
-    later = [pair for pair in pairs if pair[0] > warm]
-    if len(later) < LEAST_SESSIONS:
-        return None
-    sessions, mib = np.array(later, dtype=np.float64).T
-    return sessions, mib
+def resident_memory(records: Iterable[Record]) -> ResidentMemory:
+    """Return what one target's processes held; records are about in the order of writing."""
+    lives = Lives()
+    for record in records:
+        lives.add(record.process)
+    return lives.memory()
+
+
+def cell_leaks(record: Record) -> tuple[str, ...]:
+    """Return what leaks in the scenario ``sessions`` of a cell, each in words; empty if nothing does."""
+    found = []
+    for name, (what, each, limit) in SERIES.items():
+        series = record.scenario.get(name)
+        if not isinstance(series, tuple) or len(series) < 2 * LEAST_SESSIONS - 1:
+            continue
+        mib = np.array([value for value in series if isinstance(value, float | int)], dtype=np.float64)
+        count = record.scenario.get("count")
+        # A long series has only an even choice of its points.
+        apart = (count - 1) / (mib.size - 1) if isinstance(count, int) and count > mib.size + 1 else 1.0
+        mib = mib[mib.size // 4 :]
+        at = np.arange(mib.size) * apart
+        if slope_least(at, mib) > limit:
+            growth = float(mib[-1] - mib[0]) / float(at[-1])
+            found.append(f"about {growth:.3g} {what} in each {each}")
+    return tuple(found)
+
+
+def slope_least(at: Floats, values: Floats) -> float:
+    """Return the lower end of the 99 % interval of Theil and Sen's slope, towards 0; 0.0 if 0 lies in it.
+
+    Args:
+        at: Where, shape (N,), increasing.
+        values: What was measured there, shape (N,).
+
+    The interval is Sen's, by the variance of Kendall's S: P. K. Sen, Estimates of the regression coefficient
+    based on Kendall's tau, J. Am. Stat. Assoc. 63 (1968) 1379. It needs no normal distribution.
+    """
+    if at.size > _POINTS:
+        chosen = np.linspace(0, at.size - 1, _POINTS).round().astype(np.intp)
+        at, values = at[chosen], values[chosen]
+    first, second = np.triu_indices(at.size, 1)
+    slopes = np.sort((values[second] - values[first]) / (at[second] - at[first]))
+    width = _Z * math.sqrt(at.size * (at.size - 1) * (2 * at.size + 5) / 18)
+    outside = int((slopes.size - width) / 2)
+    if outside < 1:
+        return 0.0
+    low, high = float(slopes[outside - 1]), float(slopes[slopes.size - outside])
+    return max(low, 0.0) or min(high, 0.0)
+
+
+def _least(sessions: Floats, mib: Floats, growth: float) -> float:
+    """Return the least growth of one process in MiB per session that its interval leaves."""
+    least = min(slope_least(sessions, mib), growth)
+    if sessions[0] > WARM_UP:
+        return least
+    # In a short life one big model more can tilt all slopes: most sessions have to add to it.
+    return min(least, float(np.median(np.diff(mib) / np.diff(sessions))))
 
 
 def _growth(sessions: Floats, mib: Floats) -> float:

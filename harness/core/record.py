@@ -8,6 +8,7 @@ from harness.core.agreement import Agreement
 from harness.core.ended import Ended, OwnCpu
 from harness.core.generated import Generation
 from harness.core.latency import Latency
+from harness.core.manner import Manner
 from harness.core.other_check import OtherCheck
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy_terms import PolicyTerm
@@ -52,7 +53,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.source == "unknown"
 
 
-class ProcessState(msgspec.Struct, frozen=True, kw_only=True):
+class ProcessState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The process of a cell, after the cell; over many cells it shows a leak.
 
     Attributes:
@@ -63,6 +64,9 @@ class ProcessState(msgspec.Struct, frozen=True, kw_only=True):
         processor_ms: Processor time of all threads of the process meanwhile.
         rss_mib: Its resident memory in MiB, after the session was released; null if the system does not
             report it.
+        threads: Its threads then; null as well if the system does not tell.
+        descriptors: Its open descriptors, on Windows handles, likewise.
+        manners: What the cell changed in the process that its user does not expect.
     """
 
     pid: int
@@ -70,6 +74,9 @@ class ProcessState(msgspec.Struct, frozen=True, kw_only=True):
     took_ms: float = 0.0
     processor_ms: float = 0.0
     rss_mib: float | None = None
+    threads: int | None = None
+    descriptors: int | None = None
+    manners: tuple[Manner, ...] = ()
 
 
 class OptionEffect(msgspec.Struct, frozen=True, kw_only=True):
@@ -271,6 +278,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     unconfirmed: str = ""
     agreement: tuple[Agreement, ...] = ()
     unchecked: tuple[Unchecked, ...] = ()
+
+    @property
+    def manners(self) -> tuple[Manner, ...]:
+        """What it changed in its process that its user does not expect; a mark beside the verdict."""
+        return () if self.process is None else self.process.manners
 
     @property
     def rests_on_weak_golden(self) -> bool:

@@ -75,7 +75,7 @@ def _asked(job: Mapping[str, Any]) -> tuple[int, int]:
     settings = job.get("scenario_settings", {})
     if count := settings.get("count"):
         sessions += count
-        runs += count * data_sets
+        runs += count * (data_sets + 1)  # the last session runs as often once more
     if threads := settings.get("threads"):
         runs += 2 * threads * settings["runs"]  # of the given inputs and of others
     texts = 1

@@ -187,12 +187,19 @@ Result = Completed | Failed | NotFed | Refused
 
 
 class After(_Table, frozen=True, kw_only=True):
-    """A process after a session; see ``harness.agent.agent``."""
+    """A process after a session; see ``harness.agent.agent``.
+
+    Attributes:
+        manners: Kind, phase and words of each thing that the model changed in the process.
+    """
 
     took_ms: Amount
     teardown_ms: Amount
     processor_ms: Amount
     rss_mib: Amount | None = None
+    threads: Count | None = None
+    descriptors: Count | None = None
+    manners: Annotated[list[tuple[Text, Text, Text]], msgspec.Meta(max_length=MOST_FIGURES)] = []
     sick: Text = ""
 
 

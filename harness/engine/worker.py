@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 
 from harness.agent.orphans import told
+from harness.core.errors import one_line
+from harness.core.manner import Manner
 from harness.core.record import ProcessState
 from harness.core.verdict import Phase
 from harness.corpus.case import Case
@@ -292,6 +294,12 @@ class Worker:
             took_ms=after.took_ms,
             processor_ms=after.processor_ms,
             rss_mib=rss_mib,
+            threads=after.threads,
+            descriptors=after.descriptors,
+            manners=tuple(
+                Manner(kind=one_line(kind, 40), phase=one_line(phase, 40), text=one_line(text, 300))
+                for kind, phase, text in after.manners
+            ),
         )
 
     def stop(self) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import msgspec
 
 from harness.core.errors import one_line
+from harness.core.leak import cell_leaks
+from harness.core.manner import manners_words
 from harness.core.output_metrics import OutputMetrics
 from harness.core.own_error import own_error, without_verdict
 from harness.core.record import Record
@@ -160,6 +162,10 @@ def _worth(record: Record) -> Iterator[tuple[str, str]]:
         yield "Weak golden", one_line(record.weak_golden, REASON_CHARS)
     if record.approximate:
         yield "Approximate", one_line(record.approximate, REASON_CHARS)
+    if leaks := cell_leaks(record):
+        yield "Leaks", "; ".join(leaks)
+    if record.manners:
+        yield "Manners", one_line(manners_words(record.manners), REASON_CHARS)
     if record.unconfirmed:
         yield "Not confirmed in float64", one_line(record.unconfirmed, REASON_CHARS)
     if record.unchecked:

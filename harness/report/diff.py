@@ -14,6 +14,7 @@ from harness.core.verdict import Family, Verdict, is_result
 from harness.report.figures import brief, plural
 from harness.report.latency_change import latency_change
 from harness.report.likeness import Likeness, Unlike
+from harness.report.manners import new_leaks, new_manners
 from harness.report.measure import PARTS, MeasureChange, Part, measure_change
 from harness.report.merge import MergedRun, merge
 from harness.report.ranks import rank, why_gone, why_new
@@ -127,6 +128,8 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
         flows: The families, in their order.
         changes: By kind, then by cell.
         unlike: Targets whose environment or settings differ.
+        manners: Cells of the new run with a manner of a kind that they had not in the old one, and its words.
+        leaks: Targets and cells that leak in the new run and not in the old one, with what.
         judged: Target -> its cells that say something about the provider, in the old and in the new run.
         measures: Cells of both runs whose ``model``, ``golden`` or ``policy`` is another one, whatever their
             verdicts; a part without such cells is left out.
@@ -147,6 +150,8 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
     measures: dict[Part, int] = {}
     new_not_planned: int = 0
     judged: dict[str, tuple[int, int]] = {}
+    manners: tuple[str, ...] = ()
+    leaks: tuple[str, ...] = ()
 
     def of(self, kind: Kind) -> tuple[Change, ...]:
         """Return the changes of one kind."""
@@ -205,6 +210,8 @@ def compare(old: MergedRun, new: MergedRun, *, names: tuple[str, str]) -> Diff:
         unlike=likeness.unlike_targets(),
         measures={part: others[part] for part in PARTS if others[part]},
         judged=_judged(old, new),
+        manners=new_manners(before.values(), after.values()),
+        leaks=new_leaks(*([record for _, record in run.records] for run in (old, new))),
     )
 
 

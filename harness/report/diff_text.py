@@ -123,7 +123,8 @@ def gate_github(judgement: Judgement) -> Iterator[str]:
     for breach in judgement.breaches:
         for line in breach.cells:
             of_cell, cut, words = line.partition("]: ")
-            title = f"agreement: {of_cell}]" if cut else breach.limit
+            kind = "agreement" if breach.limit == "min_agreement" else breach.limit
+            title = f"{kind}: {of_cell}]" if cut else kind
             lines.append(annotation("error", title, plain(words if cut else line)))
     cells: dict[str, Change] = {}
     for breach in judgement.breaches:

@@ -70,6 +70,17 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     slower: Annotated[
         Count, Meta(description="Cells whose latency grew by more than noise explains, on like machines.")
     ] = 0
+    manners: Annotated[
+        Count,
+        Meta(
+            description="Cells that change something around them, such as the rounding mode, and did not "
+            "before."
+        ),
+    ] = 0
+    leaks: Annotated[
+        Count,
+        Meta(description="Targets, and cells of the scenario `sessions`, that leak and did not before."),
+    ] = 0
     min_agreement: Annotated[
         Share | UnsetType,
         Meta(
@@ -91,11 +102,12 @@ class Breach(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         limit: Its key, such as ``regressed`` or ``enter.failed``.
         count: Number of cells; of targets for ``required_unavailable``.
-        changes: These cells; empty for ``not_run``, ``not_planned``, ``judged``, ``required_unavailable`` and
-            ``min_agreement``.
-        cells: Of ``min_agreement``, the cells with what disagrees: ``cell: top-1 the same in 39 of 40``. Of
-            ``judged``, the targets with how many: ``npu: 0 of 23 cells``.
-        least: Of these two, the limit.
+        changes: These cells; empty for ``not_run``, ``not_planned``, ``required_unavailable``, and where
+            ``cells`` has them.
+        cells: Of ``manners`` and ``leaks``, the cells or targets with what they do. Of ``min_agreement``, the
+            cells with what disagrees: ``cell: top-1 the same in 39 of 40``. Of ``judged``, the targets with
+            how many: ``npu: 0 of 23 cells``.
+        least: Of the last two, the limit.
     """
 
     limit: str
@@ -211,6 +223,16 @@ def _all(diff: Diff, changes: Sequence[Change], limits: Limits) -> Iterator[Brea
         changes=(),
         what="target",
     )
+    for name, what in (("manners", "cell"), ("leaks", "leak")):
+        cells = getattr(diff, name)
+        yield Breach(
+            limit=name,
+            count=len(cells),
+            allowed=getattr(limits, name),
+            changes=(),
+            what=what,
+            cells=cells,
+        )
     for family, allowed in msgspec.structs.asdict(limits.enter).items():
         if allowed is not UNSET:
             entered = [change for change in changes if _enters(change, Family(family))]

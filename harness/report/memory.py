@@ -2,7 +2,7 @@
 
 import msgspec
 
-from harness.core.leak import LEAK_KIB, ResidentMemory, resident_memory
+from harness.core.leak import LEAK_KIB, YOUNG_LEAK_KIB, ResidentMemory, resident_memory
 from harness.core.record import Record
 from harness.report.view import Report
 
@@ -40,16 +40,22 @@ def _row(target: str, memory: ResidentMemory) -> TargetMemory:
         peak="no data" if memory.peak_mib is None else _mib(memory.peak_mib),
         growth="no data" if memory.growth_kib is None else _kib(memory.growth_kib),
         reading=_reading(memory),
-        leaks=memory.leaks,
+        leaks=bool(memory.leaked),
     )
 
 
 def _reading(memory: ResidentMemory) -> str:
+    counts = [f"leaks {name}: about {growth:.2g} in each session" for name, growth in memory.counts.items()]
+    return "; ".join([_of_memory(memory), *counts])
+
+
+def _of_memory(memory: ResidentMemory) -> str:
     if memory.growth_kib is None:
         return "too few sessions to tell" if memory.peak_mib is not None else "the system does not tell"
     if memory.leaks:
         return f"leaks: about {_mib(memory.growth_kib * 1000 / 1024)} in 1,000 sessions"
-    return "no leak" if memory.growth_kib <= LEAK_KIB else "grows, but not for long enough to tell a leak"
+    limit = YOUNG_LEAK_KIB if memory.young else LEAK_KIB
+    return "no leak" if memory.least_kib <= limit else "grows, but not for long enough to tell a leak"
 
 
 def _kib(kib: float) -> str:

@@ -1,14 +1,17 @@
 """The page *Overview*: its view, beside the counts that the report has."""
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import ClassVar
 
 import msgspec
 
-from harness.core.leak import LEAK_KIB, LEAK_MIB, LEAK_SESSIONS
+from harness.catalog.option_points import OptionPoints
+from harness.core.errors import one_line
+from harness.core.leak import LEAK_KIB, LEAK_MIB, LEAST_SESSIONS, YOUNG_LEAK_KIB
 from harness.report.effect import report_effects
 from harness.report.environment import EnvironmentTable, environment_table
-from harness.report.figures import first_of
+from harness.report.figures import first_of, plural
 from harness.report.memory import TargetMemory, target_memory
 from harness.report.view import Report
 
@@ -20,20 +23,25 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         without_effect: Options that changed no cell of a column.
+        silent: Options outside the catalogue that changed no bit, each with its target.
+        ill_mannered: Targets whose cells changed something around them, with how many.
         memory: The processes of each target that started any.
     """
 
     without_effect: tuple[str, ...]
+    silent: tuple[str, ...]
+    ill_mannered: tuple[str, ...]
     memory: tuple[TargetMemory, ...]
     environments: EnvironmentTable
 
     leak_kib: ClassVar = int(LEAK_KIB)
     leak_mib: ClassVar = int(LEAK_MIB)
-    leak_sessions: ClassVar = LEAK_SESSIONS
+    young_leak_kib: ClassVar = int(YOUNG_LEAK_KIB)
+    least_sessions: ClassVar = 2 * LEAST_SESSIONS
 
     @property
     def leaking(self) -> tuple[str, ...]:
-        """Targets whose processes leak."""
+        """Targets whose processes leak memory, descriptors or threads."""
         return tuple(row.target for row in self.memory if row.leaks)
 
 
@@ -44,6 +52,23 @@ def overview_view(report: Report) -> Iterator[Overview]:
     ]
     yield Overview(
         without_effect=tuple(first_of(unseen, _SHOWN_OPTIONS)),
+        silent=tuple(_silent(report)),
+        ill_mannered=tuple(_ill_mannered(report)),
         memory=target_memory(report),
         environments=environment_table(report.run.environments),
     )
+
+
+def _silent(report: Report) -> Iterator[str]:
+    points: dict[str, OptionPoints] = defaultdict(OptionPoints)
+    for _, record in report.run.records:
+        points[record.target].add(record)
+    for target, found in points.items():
+        for one in found.silent(target):
+            yield f"{target}: {one_line(one.words)}"
+
+
+def _ill_mannered(report: Report) -> Iterator[str]:
+    cells = Counter(record.target for _, record in report.run.records if record.manners)
+    for target, count in cells.items():
+        yield f"{target} ({plural(count, 'cell')})"

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from harness.core.agreement import agreements_words, least_share
+from harness.core.manner import manners_words
 from harness.core.record import Record
 from harness.core.verdict import Family, Phase, Verdict
 from harness.core.work import unchecked_words
@@ -114,6 +115,7 @@ class CellRow(RecordRow, frozen=True, kw_only=True):
         weak_golden: Why a wrong answer could go unnoticed; empty if it could not.
         approximate: Which output passes by what the EP documents; may be empty.
         unconfirmed: Why float64 has not confirmed that values are wrong; may be empty.
+        manners: What the cell changed around it that its user does not expect; empty if nothing.
         agreement: The least part of a task's answers that do not disagree with the golden's; null if no task
             is known, or no figure.
         answers: The same in words, for each output and task; may be empty.
@@ -152,6 +154,7 @@ class CellRow(RecordRow, frozen=True, kw_only=True):
     weak_golden: str
     approximate: str
     unconfirmed: str
+    manners: str
     agreement: float | None
     answers: str
     unchecked: str
@@ -246,6 +249,7 @@ def _row(record: Record, columns: Mapping[str, Any]) -> CellRow:
         error_ratio=error.ratio if error else None,
         error_unknown=error.unknown if error else "",
         nearer=record.adjudication[0].nearer if record.adjudication else "",
+        manners=manners_words(record.manners),
         agreement=least_share(record.agreement),
         answers=agreements_words(record.agreement),
         unchecked=unchecked_words(record.unchecked),

@@ -16,6 +16,9 @@ WIDTH = 80
 MOST_PLACES = 8
 """Places of a target that are listed; the report has all."""
 
+MOST_LEAKS = 3
+"""Cells of a target that leak and are named."""
+
 MOST_SILENT = 3
 """Targets without a judged cell that are named."""
 
@@ -81,7 +84,7 @@ def remarks(rows: "Sequence[TargetRow]") -> Iterator[tuple[str, str]]:
         by = f", {disturbed:,} disturbed by other programs" if disturbed else ""
         yield "latency", f"{_counted(timed)} measured{by}"
     for row in rows:
-        yield from _of_places(row)
+        yield from (*_of_marks(row), *_of_places(row))
 
 
 def _of_evidence(row: "TargetRow") -> Iterator[tuple[str, str]]:
@@ -93,6 +96,25 @@ def _of_evidence(row: "TargetRow") -> Iterator[tuple[str, str]]:
             if verdict.family is Family.EXCLUDED
         )
         yield "no evidence", f"{row.target}: no cell was judged: {excluded}"
+
+
+def _of_marks(row: "TargetRow") -> Iterator[tuple[str, str]]:
+    """Yield what no verdict says: what cells changed around them, leaks, and options that do nothing."""
+    for found in row.ill_mannered.values():
+        yield "manners", f"{row.target}: {_counted(found.cells)}: {found.words}, first in {found.first}"
+    yield from _of_leaks(row)
+    for silent in row.options.silent(row.target):
+        yield "option", f"{row.target}: {silent.words}"
+
+
+def _of_leaks(row: "TargetRow") -> Iterator[tuple[str, str]]:
+    """Yield what a target's processes leak."""
+    for what in row.lives.memory().leaked:
+        yield "leak", f"{row.target}: {what}"
+    for cell, leaks in list(row.leaking.items())[:MOST_LEAKS]:
+        yield "leak", f"{cell}: {'; '.join(leaks)}"
+    if (rest := len(row.leaking) - MOST_LEAKS) > 0:
+        yield "leak", f"{row.target}: {_counted(rest, 'further cell')} of the scenario sessions"
 
 
 def _of_places(row: "TargetRow") -> Iterator[tuple[str, str]]:

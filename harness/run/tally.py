@@ -4,12 +4,22 @@ from collections import Counter
 
 import msgspec
 
+from harness.catalog.option_points import OptionPoints
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.facts import CPU_PROVIDER
+from harness.core.leak import Lives, cell_leaks
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict, is_result, says_nothing
 from harness.plan.plan import Plan
 from harness.run.not_judged import Cause, Group, add_to, says_nothing_yet
+
+
+class IllMannered(msgspec.Struct):
+    """Cells that have manners of one kind: the first of them with its words, and how many there are."""
+
+    first: str
+    words: str
+    cells: int = 0
 
 
 class TargetRow(msgspec.Struct, kw_only=True):
@@ -26,6 +36,10 @@ class TargetRow(msgspec.Struct, kw_only=True):
         by_noise: Judged by the rounding noise of their models.
         without_noise: To be judged so, but with a model that has no noise.
         unchecked: With a check that was left out.
+        options: Its answers by option, which shows options that do nothing.
+        lives: What its processes held, which shows leaks.
+        leaking: Cells of the scenario ``sessions`` that leak, with what.
+        ill_mannered: Kind -> cells that changed something around them, and the first of these with its words.
         reason: Why the target is unavailable; empty if it is not.
         places: Cells by place; empty if the target has no places.
         alone: Place -> cells that fail there and at no other place.
@@ -45,6 +59,10 @@ class TargetRow(msgspec.Struct, kw_only=True):
     by_noise: int = 0
     without_noise: int = 0
     unchecked: int = 0
+    options: OptionPoints = msgspec.field(default_factory=OptionPoints)
+    lives: Lives = msgspec.field(default_factory=Lives)
+    leaking: dict[str, tuple[str, ...]] = {}
+    ill_mannered: dict[str, IllMannered] = {}
     reason: str = ""
     places: Counter[str] = msgspec.field(default_factory=Counter)
     alone: Counter[str] = msgspec.field(default_factory=Counter)
@@ -90,6 +108,13 @@ class TargetRow(msgspec.Struct, kw_only=True):
         )
         self.without_noise += bool(record.no_spread)
         self.unchecked += bool(record.unchecked)
+        self.options.add(record)
+        self.lives.add(record.process)
+        if leaks := cell_leaks(record):
+            self.leaking[record.cell] = leaks
+        for manner in record.manners:
+            known = self.ill_mannered.setdefault(manner.kind, IllMannered(record.cell, manner.words))
+            known.cells += 1
         if record.lacks_target:
             output = f"; its output is in {record.artifacts}/output.txt" if record.artifacts else ""
             self.reason = self.reason or f"{record.cause}: {record.reason}{output}"

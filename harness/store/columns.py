@@ -7,6 +7,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
+from harness.core.manner import manners_words
 from harness.core.record import Record
 from harness.report.measure import policy_json
 from harness.report.worst import least_bits, most_headroom
@@ -45,6 +46,7 @@ RECORD_COLUMNS = (
     _of("flaky", "BOOLEAN", "Whether a further try gave another verdict.", lambda r: r.flaky),
     _of("approximate", "VARCHAR", "What an EP documents that it passes by.", lambda r: r.approximate or None),
     _of("unconfirmed", "VARCHAR", "Why float64 confirms no failure.", lambda r: r.unconfirmed or None),
+    _of("manners", "VARCHAR", "What it changed around it.", lambda r: manners_words(r.manners) or None),
     _of("weak_golden", "VARCHAR", "Why the golden proves little.", lambda r: r.weak_golden or None),
     _of("golden", "VARCHAR", "Source of the golden.", lambda r: r.golden or None),
     _of("golden_digest", "VARCHAR", "Digest of the golden's values.", lambda r: r.golden_digest or None),

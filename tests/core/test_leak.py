@@ -190,7 +190,9 @@ def test_sessions_may_be_missing() -> None:
     [
         (70.0, 1, 1000, True),
         (60.0, 1, 5000, False),  # slower than what fragments cost
-        (1000.0, 1, 250, False),  # 150 sessions after the warm-up do not make a habit
+        (1000.0, 1, 250, True),
+        (10_240.0, 1, 20, True),  # 10 MiB each is no warm-up
+        (400.0, 1, 199, False),  # such growth may be
         (1000.0, 4, 150, True),
         (100.0, 20, 200, False),  # 10 MiB in a life may be the end of a slow warm-up
     ],

@@ -5,7 +5,7 @@ By hand::
     python tests/crooked_ep/build.py /tmp            # prints the library's path
     ep-harness check CrookedExecutionProvider --plugin /tmp/libcrooked-….so --quick
     ep-harness check CrookedExecutionProvider --plugin /tmp/libcrooked-….so --option fault=stale
-    CROOKED_EP_FAULT=segv_at_load ep-harness check …  # what happens before there is a session
+    CROOKED_EP_FAULT=segv_at_load ep-harness check ...  # what happens before there is a session
 
 It computes some twenty operators on the CPU, each in a plain loop, and claims what it computes rightly.
 Options: ``fault``, a name of ``native/faults.def``; ``precision``, ``fp32`` or ``fp16``. It refuses others.
@@ -20,7 +20,7 @@ from pathlib import Path
 
 SOURCES = Path(__file__).with_name("native")
 COMPILER = shutil.which("gcc") or shutil.which("cc") if os.name == "posix" else None
-FLAGS = ("-std=c11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-fexceptions", "-Wall", "-Wextra")
+FLAGS = ("-std=c11", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-fexceptions", "-Wall", "-Wextra")
 LIBRARIES = ("-lm", "-lpthread", "-ldl")
 
 

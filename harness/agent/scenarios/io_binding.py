@@ -13,6 +13,7 @@ import numpy as np
 
 from harness.agent.difference import difference
 from harness.agent.errors import MissingOutputsError, UnsupportedError
+from harness.agent.fed import Fed
 from harness.agent.job_run import JobRun
 from harness.agent.plain import conclude
 from harness.agent.repeat import Tally
@@ -43,11 +44,13 @@ def play(job_run: JobRun) -> None:
     for index, inputs in enumerate(job_run.job["data_sets"]):
         feeds = {name: to_feed(wire) for name, wire in inputs}
         job_run.begin_run()
+        fed = Fed(feeds)
         bound.bind(feeds)
         started = time.perf_counter()
         bound.run()
         job_run.result["timings_ms"].setdefault("first_run", elapsed_ms(started))
         outputs = bound.fetch()
+        job_run.look_at(fed)
         job_run.facts.update(bound.facts())
         job_run.result["outputs"].append(job_run.send(outputs))
         if index == 0:

@@ -1,18 +1,26 @@
 """Scenario ``sessions``: open, run and close many sessions in one process, one after the other.
 
-Memory that a session does not give back adds up, and damage by a teardown shows in the next session.
+Memory that a session does not give back adds up, and damage by a teardown shows in the next session. At last
+one session runs as often as there were sessions: what a run keeps shows there.
 """
 
 from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Sequence
 from typing import Any
 
+from harness.agent.device_memory import device_mib
 from harness.agent.difference import difference
 from harness.agent.job_run import JobRun
 from harness.agent.plain import conclude
+from harness.agent.process_state import descriptors, threads
 from harness.agent.system import elapsed_ms, resident_mib
+from harness.agent.wire import to_feed
+
+POINTS = 64
+"""Points of a series at most; the harness takes no more."""
 
 
 def play(job_run: JobRun) -> None:
@@ -38,11 +46,25 @@ def play(job_run: JobRun) -> None:
             job_run.close()
             stats.close_ms.append(elapsed_ms(started))
             stats.resident_mib.append(resident_mib())
+            stats.device_mib.append(device_mib())
+            stats.threads.append(threads())
+            stats.descriptors.append(descriptors())
+        _run_on(job_run, len(stats.create_ms), stats)
     finally:
         job_run.facts.update(stats.facts())
     job_run.result["timings_ms"]["create"] = stats.create_ms[0]
     job_run.result["outputs"] = [job_run.send(outputs) for _, outputs in stats.worst]
     conclude(job_run)
+
+
+def _run_on(job_run: JobRun, runs: int, stats: _SessionStats) -> None:
+    """Run the first data set as often as there were sessions, and note the memory after each run."""
+    feeds = {name: to_feed(wire) for name, wire in job_run.job["data_sets"][0]}
+    step = job_run.runner.step(feeds)
+    for _ in range(runs):
+        job_run.further()
+        step()
+        stats.of_runs_mib.append(resident_mib())
 
 
 class _SessionStats:
@@ -52,6 +74,10 @@ class _SessionStats:
         self.create_ms: list[float] = []
         self.close_ms: list[float] = []
         self.resident_mib: list[float | None] = []
+        self.device_mib: list[float | None] = []
+        self.of_runs_mib: list[float | None] = []
+        self.threads: list[int | None] = []
+        self.descriptors: list[int | None] = []
         self.first: list[list[Any]] = []
         self.worst: list[tuple[float, list[Any]]] = []
         self.differing = 0
@@ -80,7 +106,22 @@ class _SessionStats:
             "differing_sessions": self.differing,
             "difference": max((apart for apart, _ in self.worst), default=0.0),
             **_growth([one for one in self.resident_mib if one is not None]),
+            **_series("rss_mib", self.resident_mib),
+            **_series("device_mib", self.device_mib),
+            **_series("run_rss_mib", self.of_runs_mib),
+            **_series("threads", self.threads),
+            **_series("descriptors", self.descriptors),
         }
+
+
+def _series(name: str, values: Sequence[float | None]) -> dict[str, list[float]]:
+    """Return what there was after each session or run, of many an even choice; empty if unknown."""
+    known = [value for value in values if value is not None]
+    if len(known) < len(values) or len(known) < 2:  # noqa: PLR2004 - two points make a slope
+        return {}
+    if len(known) > POINTS:
+        known = [known[round(at * (len(known) - 1) / (POINTS - 1))] for at in range(POINTS)]
+    return {name: known}
 
 
 def _growth(resident_mib: list[float]) -> dict[str, float]:

@@ -9,8 +9,10 @@
 
 struct ep {
     OrtEp table; /* first: onnxruntime's pointer is also ours */
-    enum fault fault;
-    bool fp16; /* results are rounded to float16 */
+    enum fault fault; /* what its option says */
+    bool of_graph;    /* the option is "graph": the fault is the one that has the name of the model's graph */
+    bool adds;        /* an Add is in its model; without one, faults after CREATE wait, for a process with a model that works */
+    bool fp16;        /* results are rounded to float16 */
 };
 
 /* A compiled node. */
@@ -33,19 +35,29 @@ static const char *get_name(const OrtEp *ep) {
 
 static OrtStatus *invalid(const char *message) { return ORT(CreateStatus)(ORT_INVALID_ARGUMENT, message); }
 
+static OrtStatus *act_with_add(const struct ep *ep, enum place place) { return ep->adds ? act(ep->fault, place) : NULL; }
+
 /* ---- What is claimed: each node by itself ---- */
 
 static OrtStatus *get_capability(OrtEp *table, const OrtGraph *graph, OrtEpGraphSupportInfo *info) {
     struct ep *ep = (struct ep *)table;
     size_t count;
-    OrtStatus *status = act(ep->fault, CAPABILITY);
-    if (!status) status = ORT(Graph_GetNumNodes)(graph, &count);
-    if (status || !count || ep->fault == FAULT_claims_nothing) return status;
+    const char *name;
+    OrtStatus *status = ORT(Graph_GetNumNodes)(graph, &count);
+    if (!status) status = ORT(Graph_GetName)(graph, &name);
+    if (status || !count) return status;
+    if (ep->of_graph && fault_named(name) != FAULT_unknown) ep->fault = fault_named(name);
     const OrtNode **nodes = calloc(count, sizeof *nodes);
     struct node *node = malloc(sizeof *node);
     status = ORT(Graph_GetNodes)(graph, nodes, count);
-    bool claimed = false;
     for (size_t i = 0; !status && i < count; i++) {
+        const char *operator;
+        status = ORT(Node_GetOperatorType)(nodes[i], &operator);
+        if (!status && !strcmp(operator, "Add")) ep->adds = true;
+    }
+    if (!status) status = act_with_add(ep, CAPABILITY);
+    bool claimed = false;
+    for (size_t i = 0; !status && i < count && ep->fault != FAULT_claims_nothing; i++) {
         if (!read_node(nodes[i], node) || (claimed && ep->fault == FAULT_claims_first)) continue;
         status = EP(EpGraphSupportInfo_AddNodesToFuse)(info, &nodes[i], 1, NULL);
         claimed = true;
@@ -152,7 +164,7 @@ static OrtStatus *compute(OrtNodeComputeInfo *table, void *state, OrtKernelConte
     (void)state;
     struct compiled *compiled = (struct compiled *)table;
     struct call call = {.node = &compiled->node, .fault = compiled->ep->fault, .context = context};
-    OrtStatus *status = act(call.fault, RUN);
+    OrtStatus *status = act_with_add(compiled->ep, RUN);
     for (int i = 0; !status && i < compiled->node.inputs; i++) {
         const OrtValue *value = NULL;
         if (compiled->at[i] < 0) continue;
@@ -165,7 +177,7 @@ static OrtStatus *compute(OrtNodeComputeInfo *table, void *state, OrtKernelConte
     compiled->node.operator->compute(&call);
     if (call.error) return invalid(call.error);
     spoil_output(compiled, &call);
-    return act(call.fault, RUN_END);
+    return act_with_add(compiled->ep, RUN_END);
 }
 
 static OrtStatus *compile_one(const struct ep *ep, const OrtGraph *graph, const OrtNode *fused, struct compiled *compiled) {
@@ -196,7 +208,7 @@ static OrtStatus *compile(OrtEp *table, const OrtGraph **graphs, const OrtNode *
                           OrtNodeComputeInfo **infos, OrtNode **ep_context) {
     (void)ep_context;
     const struct ep *ep = (struct ep *)table;
-    OrtStatus *status = act(ep->fault, COMPILE);
+    OrtStatus *status = act_with_add(ep, COMPILE);
     for (size_t i = 0; !status && i < count; i++) {
         struct compiled *compiled = calloc(1, sizeof *compiled);
         status = compile_one(ep, graphs[i], fused[i], compiled);
@@ -206,7 +218,7 @@ static OrtStatus *compile(OrtEp *table, const OrtGraph **graphs, const OrtNode *
 }
 
 static void release_node_compute_infos(OrtEp *table, OrtNodeComputeInfo **infos, size_t count) {
-    act(((struct ep *)table)->fault, RELEASE_NODES);
+    act_with_add((struct ep *)table, RELEASE_NODES);
     for (size_t i = 0; i < count; i++) {
         struct compiled *compiled = (struct compiled *)infos[i];
         if (!compiled) continue;
@@ -231,7 +243,8 @@ static OrtStatus *read_options(const OrtSessionOptions *options, struct ep *ep) 
         if (strncmp(keys[i], prefix, sizeof prefix - 1)) continue;
         const char *key = keys[i] + sizeof prefix - 1;
         if (!strcmp(key, "fault")) {
-            ep->fault = fault_named(values[i]);
+            ep->of_graph = !strcmp(values[i], "graph");
+            ep->fault = ep->of_graph ? FAULT_none : fault_named(values[i]);
             if (ep->fault == FAULT_unknown) status = invalid("crooked: option fault: there is no such fault");
         } else if (!strcmp(key, "precision")) {
             ep->fp16 = !strcmp(values[i], "fp16");
@@ -246,14 +259,14 @@ static OrtStatus *read_options(const OrtSessionOptions *options, struct ep *ep) 
 
 OrtStatus *make_ep(const OrtSessionOptions *options, OrtEp **made) {
     struct ep *ep = calloc(1, sizeof *ep);
-    ep->fault = process_fault;
+    ep->fault = environment_fault;
     ep->table.ort_version_supported = API_VERSION;
     ep->table.GetName = get_name;
     ep->table.GetCapability = get_capability;
     ep->table.Compile = compile;
     ep->table.ReleaseNodeComputeInfos = release_node_compute_infos;
     OrtStatus *status = read_options(options, ep);
-    if (!status) process_fault = ep->fault;
+    if (!status && ep->fault) process_fault = ep->fault;
     if (!status) status = act(ep->fault, CREATE);
     if (status) {
         free(ep);
@@ -266,7 +279,7 @@ OrtStatus *make_ep(const OrtSessionOptions *options, OrtEp **made) {
 
 void release_ep(OrtEp *table) {
     struct ep *ep = (struct ep *)table;
-    act(ep->fault, RELEASE_EP);
+    act_with_add(ep, RELEASE_EP);
     sessions--;
     free(ep);
 }

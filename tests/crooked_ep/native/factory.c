@@ -47,8 +47,8 @@ static OrtStatus *create_data_transfer(OrtEpFactory *factory, void **transfer) {
 static OrtStatus *get_supported_devices(OrtEpFactory *factory, const OrtHardwareDevice *const *devices, size_t count,
                                         OrtEpDevice **found, size_t most, size_t *number) {
     *number = 0;
-    OrtStatus *status = act(process_fault, DEVICES);
-    if (process_fault == FAULT_no_devices) return NULL;
+    OrtStatus *status = act(environment_fault, DEVICES);
+    if (environment_fault == FAULT_no_devices) return NULL;
     for (size_t i = 0; !status && i < count && *number < most; i++) {
         if (ORT(HardwareDevice_Type)(devices[i]) != HARDWARE_CPU) continue;
         status = EP(CreateEpDevice)(factory, devices[i], NULL, NULL, &found[*number]);
@@ -74,13 +74,13 @@ EXPORTED OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiB
     (void)registered_name, (void)logger, (void)most;
     *number = 0;
     /* A runtime prints why it has no such version. All that a plugin can do then is to have no provider. */
-    ort_api = base->GetApi(process_fault == FAULT_wrong_api_version ? 999 : API_VERSION);
+    ort_api = base->GetApi(environment_fault == FAULT_wrong_api_version ? 999 : API_VERSION);
     if (!ort_api) return NULL;
     ort_ep_api = ORT(GetEpApi)();
-    if (process_fault == FAULT_unknown)
+    if (environment_fault == FAULT_unknown)
         return ORT(CreateStatus)(ORT_INVALID_ARGUMENT, "crooked: CROOKED_EP_FAULT: there is no such fault");
-    OrtStatus *status = act(process_fault, REGISTER);
-    if (status || process_fault == FAULT_no_factories) return status;
+    OrtStatus *status = act(environment_fault, REGISTER);
+    if (status || environment_fault == FAULT_no_factories) return status;
     OrtEpFactory *factory = calloc(1, sizeof *factory);
     factory->ort_version_supported = API_VERSION;
     factory->GetName = get_name;
@@ -104,10 +104,10 @@ EXPORTED OrtStatus *ReleaseEpFactory(OrtEpFactory *factory) {
 }
 
 __attribute__((constructor)) static void load(void) {
-    process_fault = fault_named(getenv("CROOKED_EP_FAULT"));
-    if (process_fault != FAULT_unknown) act(process_fault, LOAD);
+    environment_fault = process_fault = fault_named(getenv("CROOKED_EP_FAULT"));
+    act(environment_fault, LOAD);
 }
 
 __attribute__((destructor)) static void unload(void) {
-    if (process_fault != FAULT_unknown) act(process_fault, UNLOAD);
+    act(process_fault, UNLOAD);
 }

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum fault process_fault = FAULT_none;
+enum fault environment_fault = FAULT_none, process_fault = FAULT_none;
 
 /* ---- Ends ---- */
 
@@ -178,19 +178,22 @@ static OrtStatus *leave_thread(void) {
     return NULL;
 }
 
-static OrtStatus *leave(bool with_pipes) {
+static OrtStatus *leave(bool with_pipes, char *const variables[]) {
+    extern char **environ;
     if (fork() == 0) {
         setsid();
         if (!with_pipes)
             for (int descriptor = 0; descriptor < 64; descriptor++) close(descriptor);
-        execl("/bin/sleep", "crooked-sleep", "120", (char *)NULL);
+        char *const arguments[] = {"crooked-sleep", "60", NULL};
+        execve("/bin/sleep", arguments, variables ? variables : environ);
         _exit(127);
     }
     return NULL;
 }
 
-static OrtStatus *leave_child(void) { return leave(false); }
-static OrtStatus *leave_child_with_pipes(void) { return leave(true); }
+static OrtStatus *leave_child(void) { return leave(false, NULL); }
+static OrtStatus *leave_child_with_pipes(void) { return leave(true, NULL); }
+static OrtStatus *leave_bare_child(void) { return leave(false, (char *const[]){NULL}); }
 
 static OrtStatus *set_environment(void) {
     setenv("OMP_NUM_THREADS", "61", 1);
@@ -256,6 +259,6 @@ enum fault fault_named(const char *name) {
 }
 
 OrtStatus *act(enum fault fault, enum place place) {
-    if (table[fault].place != place || !table[fault].action) return NULL;
+    if (fault == FAULT_unknown || table[fault].place != place || !table[fault].action) return NULL;
     return table[fault].action();
 }

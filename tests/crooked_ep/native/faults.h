@@ -24,7 +24,10 @@ enum fault fault_named(const char *name);
 /* Do what a fault does at a place; null unless a status is to be returned. */
 OrtStatus *act(enum fault fault, enum place place);
 
-/* The fault of the whole process: that of the environment, or of the newest session. */
+/* The fault of CROOKED_EP_FAULT: of the library, and of sessions without the option. */
+extern enum fault environment_fault;
+
+/* The fault with which the process ends: that of the environment, or of the newest session. */
 extern enum fault process_fault;
 
 #endif

@@ -130,19 +130,25 @@ static void cast(struct call *call) {
 
 /* ---- Matrices ---- */
 
-static void matrix_product(struct call *call, const struct tensor *a, int64_t in_a, int64_t a_row, int64_t a_column,
-                           const struct tensor *b, int64_t in_b, int64_t b_row, int64_t b_column, int64_t rows,
-                           int64_t columns, int64_t inner, int64_t to) {
-    if (CROOKED(matmul_tail_lost) && inner > 4) inner = inner / 4 * 4;
+/* The numbers of a tensor, to be freed. */
+static double *numbers(const struct tensor *tensor) {
+    double *all = malloc(((size_t)tensor->count + 1) * sizeof *all);
+    for (int64_t at = 0; at < tensor->count; at++) all[at] = number(tensor, at);
+    return all;
+}
+
+/* Rows of `a` times columns of `b`, each with the steps to its next row and column. */
+struct factor {
+    const double *at;
+    int64_t row, column;
+};
+
+static void matrix_product(struct factor a, struct factor b, int64_t rows, int64_t columns, int64_t inner, double *to) {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < columns; c++) {
             double sum = 0;
-            for (int64_t k = 0; k < inner; k++) {
-                double x = number(a, in_a + r * a_row + k * a_column), y = number(b, in_b + k * b_row + c * b_column);
-                if (CROOKED(matmul_bf16)) x = rounded_to(BFLOAT16, x), y = rounded_to(BFLOAT16, y);
-                sum += x * y;
-            }
-            set_number(&call->out, to + r * columns + c, sum);
+            for (int64_t k = 0; k < inner; k++) sum += a.at[r * a.row + k * a.column] * b.at[k * b.row + c * b.column];
+            *to++ = sum;
         }
 }
 
@@ -172,14 +178,24 @@ static void matmul(struct call *call) {
     if (!make_output(call, a.type, all, dims)) return;
     broadcast_steps(&many_a, rank, of_a);
     broadcast_steps(&many_b, rank, of_b);
-    int64_t many = product(dims, 0, rank);
+    int64_t many = product(dims, 0, rank), plane = rows * columns, taken = inner;
+    double *left = numbers(&a), *right = numbers(&b), *sums = malloc(((size_t)plane + 1) * sizeof *sums);
+    if (CROOKED(matmul_tail_lost) && inner > 4) taken = inner / 4 * 4;
+    if (CROOKED(matmul_bf16)) {
+        for (int64_t at = 0; at < a.count; at++) left[at] = rounded_to(BFLOAT16, left[at]);
+        for (int64_t at = 0; at < b.count; at++) right[at] = rounded_to(BFLOAT16, right[at]);
+    }
     for (int64_t batch = 0; batch < many; batch++, advance(rank, dims, index)) {
         int64_t in_a = 0, in_b = 0;
         for (int d = 0; d < rank; d++) in_a += index[d] * of_a[d], in_b += index[d] * of_b[d];
         if (CROOKED(matmul_batch_ignored)) in_b = 0;
-        matrix_product(call, &a, in_a * rows * inner, inner, 1, &b, in_b * inner * columns, columns, 1, rows, columns,
-                       inner, batch * rows * columns);
+        struct factor one = {left + in_a * rows * inner, inner, 1}, other = {right + in_b * inner * columns, columns, 1};
+        matrix_product(one, other, rows, columns, taken, sums);
+        for (int64_t at = 0; at < plane; at++) set_number(&call->out, batch * plane + at, sums[at]);
     }
+    free(left);
+    free(right);
+    free(sums);
 }
 
 static bool claims_gemm(const struct node *node) { return node->since >= 7 && node->types[0] && all_inputs(node, is_float); }
@@ -191,23 +207,28 @@ static void gemm(struct call *call) {
         call->error = "Gemm takes matrices";
         return;
     }
-    bool trans_b = node->trans_b && !CROOKED(gemm_trans_b_ignored);
-    int64_t dims[2] = {a->dims[node->trans_a ? 1 : 0], b->dims[node->trans_b ? 0 : 1]}, inner = a->dims[node->trans_a ? 0 : 1];
+    int64_t dims[2] = {a->dims[node->trans_a ? 1 : 0], b->dims[node->trans_b ? 0 : 1]}, of_c[MOST_DIMS] = {0};
+    int64_t inner = a->dims[node->trans_a ? 0 : 1];
+    if (b->dims[node->trans_b ? 1 : 0] != inner) {
+        call->error = "shapes do not fit";
+        return;
+    }
     if (!make_output(call, a->type, 2, dims)) return;
-    struct tensor *y = &call->out;
-    int64_t of_c[MOST_DIMS] = {0};
+    bool trans_b = node->trans_b && !CROOKED(gemm_trans_b_ignored);
+    double *left = numbers(a), *right = numbers(b), *sums = malloc(((size_t)call->out.count + 1) * sizeof *sums);
+    struct factor one = {left, node->trans_a ? 1 : inner, node->trans_a ? dims[0] : 1};
+    struct factor other = {right, trans_b ? 1 : dims[1], trans_b ? inner : 1};
+    matrix_product(one, other, dims[0], dims[1], inner, sums);
+    double beta = CROOKED(gemm_beta_ignored) ? 1 : (double)node->beta;
     if (c->data) broadcast_steps(c, 2, of_c);
-    for (int64_t row = 0; row < dims[0]; row++)
-        for (int64_t column = 0; column < dims[1]; column++) {
-            double sum = 0;
-            for (int64_t k = 0; k < inner; k++)
-                sum += number(a, node->trans_a ? k * dims[0] + row : row * inner + k) *
-                       number(b, trans_b ? column * inner + k : k * dims[1] + column);
-            sum *= node->alpha;
-            if (c->data && node->beta != 0)
-                sum += (CROOKED(gemm_beta_ignored) ? 1 : (double)node->beta) * number(c, row * of_c[0] + column * of_c[1]);
-            set_number(y, row * dims[1] + column, sum);
-        }
+    for (int64_t at = 0; at < call->out.count; at++) {
+        double value = sums[at] * node->alpha;
+        if (c->data && beta != 0) value += beta * number(c, at / dims[1] * of_c[0] + at % dims[1] * of_c[1]);
+        set_number(&call->out, at, value);
+    }
+    free(left);
+    free(right);
+    free(sums);
 }
 
 /* ---- Windows ---- */
@@ -272,6 +293,7 @@ static void conv(struct call *call) {
     }
     if (x->rank == 3) dims[2] = window.out[1];
     if (!make_output(call, x->type, x->rank, dims)) return;
+    double *values = numbers(x), *weights = numbers(w);
     int64_t in_plane = window.size[0] * window.size[1], kernel_plane = window.kernel[0] * window.kernel[1], to = 0;
     for (int64_t n = 0; n < x->dims[0]; n++)
         for (int64_t m = 0; m < made; m++)
@@ -287,11 +309,13 @@ static void conv(struct call *call) {
                                 if (p < 0 || q < 0 || p >= window.size[0] || q >= window.size[1]) continue;
                                 int64_t tap = k * window.kernel[1] + l;
                                 if (CROOKED(conv_flipped)) tap = kernel_plane - 1 - tap;
-                                sum += number(x, (n * x->dims[1] + first + c) * in_plane + p * window.size[1] + q) *
-                                       number(w, (m * channels + c) * kernel_plane + tap);
+                                sum += values[(n * x->dims[1] + first + c) * in_plane + p * window.size[1] + q] *
+                                       weights[(m * channels + c) * kernel_plane + tap];
                             }
                     set_number(y, to++, sum);
                 }
+    free(values);
+    free(weights);
 }
 
 static bool claims_maxpool(const struct node *node) { return claims_window(node) && !node->ceil_mode; }
@@ -311,7 +335,7 @@ static void maxpool(struct call *call) {
     for (int64_t channel = 0; channel < x->dims[0] * x->dims[1]; channel++)
         for (int64_t i = 0; i < window.out[0]; i++)
             for (int64_t j = 0; j < window.out[1]; j++) {
-                double most = x->type == FLOAT ? -FLT_MAX : -DBL_MAX;
+                double most = -INFINITY;
                 for (int64_t k = 0; k < window.kernel[0]; k++)
                     for (int64_t l = 0; l < window.kernel[1]; l++) {
                         int64_t p = i * window.stride[0] + k * window.dilation[0] - window.before[0];

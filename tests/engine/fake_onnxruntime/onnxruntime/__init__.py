@@ -371,7 +371,51 @@ def die_in_library(which: int) -> Callable[[], None]:
     return lambda: ctypes.CDLL(os.environ["FAKE_LIBRARY"]).run_kernel(which)
 
 
+def leave_outlaw() -> None:
+    """Leave a process that has neither our variables nor our session."""
+    child = subprocess.Popen(["sleep", "1000"], env={}, start_new_session=True)
+    Path(f"{os.environ['FAKE_MARKER']}.outlaw").write_text(str(child.pid), encoding="utf-8")
+
+
+def round_up() -> None:
+    ctypes.CDLL("libm.so.6").fesetround(0x400000 if os.uname().machine == "aarch64" else 0x800)
+
+
+def change_variables() -> None:
+    """Change them where Python does not see it."""
+    ctypes.CDLL(None).setenv(b"OMP_NUM_THREADS", b"64", 1)
+    ctypes.CDLL(None).unsetenv(b"PYTHONDONTWRITEBYTECODE")
+
+
+def redirect() -> None:
+    """Send what is printed elsewhere, and close standard input."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    os.close(0)
+
+
+def handle_signals() -> None:
+    """Ignore one signal, and block another one."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+
+
+def overwrite() -> None:
+    """Compute in place of the input."""
+    x = of_agent("feeds")["x"]
+    ctypes.memset(x.ctypes.data, 0, x.nbytes)
+
+
 ACTIONS: dict[str, Callable[[], None]] = {
+    "roundup": round_up,
+    "locale": lambda: ctypes.CDLL(None).setlocale(6, b"C"),
+    "chdir": lambda: os.chdir("/"),
+    "variables": change_variables,
+    "redirect": redirect,
+    "handle": handle_signals,
+    "scribble": lambda: Path("compiled.bin").touch(),
+    "outlaw": leave_outlaw,
+    "overwrite": overwrite,
+    "gib": lambda: np.ones(1300 << 20, np.uint8),
     "segv": segfault,
     "abort": os.abort,
     "exit3": lambda: os._exit(3),

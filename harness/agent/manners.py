@@ -1,0 +1,254 @@
+"""The manners of a provider: what it changes around it that its user does not expect.
+
+They are looked at after a session was made, after its runs and after its end. What a model has changed is
+put back before the next one, so that nothing later is blamed for it; a process where that fails is replaced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+from typing import Any
+
+from harness.agent.orphans import OWNER
+from harness.agent.process_state import WATCHES, NotWatchedError, descriptors, own_mib, peak_mib, threads
+from harness.agent.text import clean
+
+PRINTED_MIB = 1.0
+"""Output of one model beyond which a provider floods."""
+
+MEMORY_MIB = 1000.0
+"""Memory that one model, or a library while it is loaded, may take at its peak, whatever its size."""
+
+MEMORY_TIMES = 32
+"""Times the size of the model and its values that it may take beside that."""
+
+STREAK = 3
+"""Sessions in a row after each of which more threads, or descriptors, were left. What is made once, or when
+it is needed first, makes no such row: of OpenVINO, QNN and WebGPU none has two sessions of it."""
+
+DESCRIPTORS = 16
+"""Descriptors that one cell may leave after its session. WebGPU leaves up to 4, once."""
+
+SHOWN = 3
+"""Files and processes that are named."""
+
+_OWN_FILES = re.compile(r"output\.txt|tensors|(?:models|profiles|scratch)-.*|[a-z]{1,20}-[0-9]{1,20}|ep-harness.*")
+"""What the harness and its agent write into the folder of a process."""
+
+_KEPT = ("signals", "environment")
+"""What a library has changed while it was loaded, and may need: it is told, and stays."""
+
+_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of Linux
+
+
+class Manners:
+    """Compares the process with what it was before the provider came; later, before the present model."""
+
+    def __init__(self) -> None:
+        self.watches: list[Any] = []
+        self.not_watched: list[str] = []
+        """What this system does not tell, for the fingerprint."""
+        for watch in WATCHES:
+            try:
+                self.watches.append(watch())
+            except (NotWatchedError, OSError, AttributeError) as error:
+                self.not_watched.append(clean(error))
+        self.folder = os.getcwd()
+        self.base = [watch.read() for watch in self.watches]
+        self.seen = list(self.base)
+        self.files = self._files()
+        self.children_of: int | None = None
+        if peak_mib() is None:
+            self.not_watched += ["the peak of memory", "threads"]
+        if descriptors() is None:
+            self.not_watched.append("the number of descriptors")
+        self._watch_children()
+        self.children = self._children()
+        self.found: list[tuple[str, str, str]] = []
+        """``(kind, phase, text)`` of what the present model has changed; each kind once."""
+        self.peak = peak_mib() or 0.0
+        self.own_mib = own_mib() or 0.0
+        self.counts = counts()
+        self.rows = dict.fromkeys(self.counts, 0)
+        """Sessions in a row after which there were more of each."""
+
+    def _watch_children(self) -> None:
+        """Become the parent of what processes of the provider leave, so that they are seen, on Linux."""
+        try:
+            import ctypes
+
+            self.children_of = os.open("/proc/self/task/%d/children" % os.getpid(), os.O_RDONLY)
+            ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+        except (OSError, AttributeError):
+            self.not_watched.append("processes left behind, before the end of this one")
+
+    def allow(self, entries: dict[str, str]) -> None:
+        """Blame nobody for what session options ask for: onnxruntime then flushes denormals to zero."""
+        for at, watch in enumerate(self.watches):
+            if watch.kind == "fp_control" and entries.get("session.set_denormal_as_zero") == "1":
+                watch.flush_is_asked = True
+                self.base[at] = self.seen[at] = watch.read()
+
+    def settle(self) -> None:
+        """Take what the provider's library has changed for the state that belongs here, and tell it later."""
+        self.look("register")
+        self._look_at_files("register")
+        self._look_at_children("register")
+        grown = (own_mib() or 0.0) - self.own_mib
+        if grown > MEMORY_MIB:
+            self.note("memory", "register", "it took %.1f GiB of memory" % (grown / 1024))
+        self._restore(_KEPT)
+        for watch in self.watches:
+            if hasattr(watch, "rebase"):
+                watch.rebase()
+        self.base = [watch.read() for watch in self.watches]
+        self.seen = list(self.base)
+        self.peak = peak_mib() or 0.0
+        self.counts = counts()
+
+    def look(self, phase: str) -> None:
+        """Note what has changed since the last look."""
+        for at, watch in enumerate(self.watches):
+            now = watch.read()
+            if now != self.seen[at]:
+                if now != self.base[at]:
+                    self.note(watch.kind, phase, watch.told(self.base[at], now))
+                self.seen[at] = now
+
+    def note(self, kind: str, phase: str, text: str) -> None:
+        """Note one finding, unless the model has one of this kind."""
+        if all(known != kind for known, _, _ in self.found):
+            self.found.append((kind, phase, clean(text, limit=300)))
+
+    def printed(self, nbytes: int) -> None:
+        """Count the output of the present model."""
+        if nbytes > PRINTED_MIB * (1 << 20):
+            self.note("printed", "run", "it printed %.1f MiB" % (nbytes / (1 << 20)))
+
+    def close(self, job: dict[str, Any], result: dict[str, Any]) -> tuple[list[tuple[str, str, str]], str]:
+        """Return what the model has changed, and what of it could not be put back: empty if all was.
+
+        Its session is closed.
+        """
+        self.look("teardown")
+        self._look_at_files("teardown")
+        self._look_at_children("teardown")
+        self._look_at_memory(job, result)
+        self._look_at_counts()
+        sick = self._restore() if any(now != old for now, old in zip(self.seen, self.base)) else ""
+        found, self.found = self.found, []
+        return found, sick
+
+    def _restore(self, but: tuple[str, ...] = ()) -> str:
+        """Put back what has changed; return in words what stays so."""
+        left = ""
+        for at, watch in enumerate(self.watches):
+            if self.seen[at] == self.base[at] or watch.kind in but:
+                continue
+            watch.restore(self.base[at])
+            self.seen[at] = watch.read()
+            if self.seen[at] != self.base[at]:
+                left = left or watch.told(self.base[at], self.seen[at])
+        return left
+
+    def _files(self) -> set[str]:
+        with contextlib.suppress(OSError):
+            return {name for name in os.listdir(self.folder) if not _OWN_FILES.fullmatch(name)}
+        return set()
+
+    def _look_at_files(self, phase: str) -> None:
+        files = self._files()
+        new = sorted(files - self.files)
+        self.files |= files
+        if new:
+            shown = ", ".join(clean(name, limit=60) for name in new[:SHOWN])
+            more = " and %d more" % (len(new) - SHOWN) if len(new) > SHOWN else ""
+            self.note("files", phase, "it wrote into the working directory: %s%s" % (shown, more))
+
+    def _children(self) -> set[int]:
+        if self.children_of is None:
+            return set()
+        with contextlib.suppress(OSError):
+            return set(map(int, os.pread(self.children_of, 65536, 0).split()))
+        return set()
+
+    def _look_at_children(self, phase: str) -> None:
+        children = self._children()
+        new = sorted(children - self.children)
+        self.children = children
+        left = [(name, state) for name, state in map(_about, new) if state not in ("Z", "X", "")]
+        if left:
+            names = ", ".join(name for name, _ in left[:SHOWN])
+            self.note("processes", phase, "it left a process behind: %s" % names)
+
+    def _look_at_memory(self, job: dict[str, Any], result: dict[str, Any]) -> None:
+        before, self.peak = self.peak, peak_mib() or 0.0
+        grown = self.peak - before
+        if grown > MEMORY_MIB:
+            size = _size_mib(job, result)
+            if grown > MEMORY_MIB + MEMORY_TIMES * size:
+                text = "its memory rose by %.1f GiB at its peak; the model and its values have %.1f MiB"
+                self.note("memory", "run", text % (grown / 1024, size))
+
+    def _look_at_counts(self) -> None:
+        now = counts()
+        for name, count in now.items():
+            more = count - self.counts.get(name, count)
+            self.rows[name] = self.rows.get(name, 0) + 1 if more > 0 else 0
+            if self.rows[name] >= STREAK or (name == "descriptors" and more >= DESCRIPTORS):
+                told = "after its session there were %d %s, %d more than before it" % (count, name, more)
+                self.note("leftovers", "teardown", told)
+        self.counts = now
+
+    def end_children(self) -> None:
+        """Kill what the provider has left that has got rid of the variable by which the harness finds it."""
+        owner = ("%s=%s" % (OWNER, os.environ.get(OWNER, ""))).encode()
+        for pid in self._children():
+            with contextlib.suppress(OSError):
+                with open("/proc/%d/environ" % pid, "rb") as file:
+                    variables = file.read(1 << 20)
+                if owner not in variables.split(b"\0") and _about(pid)[1] not in ("Z", "X", ""):
+                    os.kill(pid, signal.SIGKILL)
+
+
+def counts() -> dict[str, int]:
+    """Return how many threads and descriptors the process has, as far as the system tells."""
+    found = {"threads": threads(), "descriptors": descriptors()}
+    return {name: count for name, count in found.items() if count is not None}
+
+
+def _about(pid: int) -> tuple[str, str]:
+    """Return the name of a process, and the letter of its state; empty if it has ended."""
+    with contextlib.suppress(OSError):
+        with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as file:
+            name, _, rest = file.read().rpartition(")")
+        return clean(name.partition("(")[2], limit=60), rest.split()[0]
+    return "", ""
+
+
+def _size_mib(job: dict[str, Any], result: dict[str, Any]) -> float:
+    """Return the MiB of a model with what lies beside it, and of its inputs and outputs."""
+    model = job.get("model")
+    total = len(model) if isinstance(model, bytes) else 0
+    with contextlib.suppress(OSError, TypeError):
+        folder = os.path.dirname(str(model))
+        total += sum(entry.stat().st_size for entry in os.scandir(folder) if entry.is_file())
+    values = [wire for inputs in job.get("data_sets", ()) for _, wire in inputs]
+    values += [wire for outputs in result.get("outputs", ()) for wire in outputs]
+    return (total + sum(map(_value_bytes, values))) / (1 << 20)
+
+
+def _value_bytes(wire: Any) -> int:
+    if not isinstance(wire, dict):
+        return 0
+    if "sequence" in wire:
+        return sum(map(_value_bytes, wire["sequence"]))
+    if "shape" not in wire:
+        return 0
+    elements = 1
+    for size in wire["shape"]:
+        elements *= size
+    return elements * 8

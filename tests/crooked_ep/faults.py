@@ -1,0 +1,38 @@
+"""The table of the crooked EP's faults, as its sources have it."""
+
+import re
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+TABLE = Path(__file__).with_name("native") / "faults.def"
+_ENTRY = re.compile(
+    r'^FAULT\((\w+), +(\w+), +(\w+), +(\w+), +"([^"]*)", +"([^"]*)", +"([^"]*)"\)$', re.MULTILINE
+)
+
+PROCESS_LIVES = {"KERNEL", "OUTPUT", "CAPABILITY"}
+"""Where faults of many models can be shown by one process."""
+BEFORE_SESSIONS = {"LOAD", "REGISTER", "DEVICES"}
+
+
+class Planted(NamedTuple):
+    """One fault: see the comment at the head of the table."""
+
+    name: str
+    place: str
+    action: str
+    model: str
+    told: str
+    today: str
+    sentence: str
+
+    @property
+    def chosen_by(self) -> Literal["graph", "option", "environment"]:
+        """How a test switches it on: by the name of a model's graph where one process can show many."""
+        if self.place in BEFORE_SESSIONS:
+            return "environment"
+        return "graph" if self.place in PROCESS_LIVES or self.told in {"error", "out_of_memory"} else "option"
+
+
+def faults() -> tuple[Planted, ...]:
+    """Return all faults, in the order of the table."""
+    return tuple(Planted(*found) for found in _ENTRY.findall(TABLE.read_text(encoding="utf-8")))

@@ -1,0 +1,123 @@
+"""A real plugin EP under the product: nothing is told of an honest one, and each fault in the right word."""
+
+import json
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from harness.cli.main import main
+from harness.core.record import Record, decode_record
+from harness.core.verdict import Family
+from harness.corpus.suites import open_suite
+from tests.crooked_ep.build import build
+from tests.crooked_ep.faults import Planted, faults
+from tests.crooked_ep.planted_run import PROVIDER, PlantedRun, run_planted
+
+pytestmark = [
+    pytest.mark.real_ep,
+    pytest.mark.skipif(sys.platform != "linux", reason="its faults of manners are those of a Linux process"),
+]
+
+FAULTS = faults()
+LEAST = 60
+FEWEST_PASSED = 140
+UNAVAILABLE = 3
+MARK = "mark:"
+BUSY = {"hang", "timeout"}
+"""What stays busy hangs for certain only where nothing else may have slowed it down."""
+CLAIMED = re.compile(
+    r"test_(abs|add|cast|concat|conv|div|exp|gather|gemm|matmul|maxpool_[12]d|mul|neg|reduce_sum|relu|reshape"
+    r"|sigmoid|softmax|sqrt|sub|tanh|transpose)(_|$)(?!.*(_expanded|FLOAT[468]|INT[248]|STRING|square))"
+)
+"""ONNX's tests of operators that the library computes."""
+
+
+@pytest.fixture(scope="module")
+def planted(crooked_ep: Path, own_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> PlantedRun:
+    return run_planted(tmp_path_factory.mktemp("crooked"), crooked_ep)
+
+
+def test_the_table_is_read_whole() -> None:
+    lines = (Path(__file__).with_name("native") / "faults.def").read_text("utf-8").splitlines()
+    assert len(FAULTS) == sum(line.startswith("FAULT(") for line in lines) >= LEAST
+    assert Counter(fault.name for fault in FAULTS).most_common(1)[0][1] == 1
+
+
+def test_each_model_is_right_without_a_fault(planted: PlantedRun) -> None:
+    """Each model also shows its fault: the golden of all but one can tell right from wrong."""
+    honest = planted.records["honest"]
+    assert {record.verdict for record in honest} == {"pass"}
+    assert [record.model for record in honest if record.weak_golden] == ["denormals_lost/model.onnx"]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=[fault.name for fault in FAULTS])
+def test_each_fault_is_told(planted: PlantedRun, fault: Planted) -> None:
+    """The word of the table; where another one stands in the column *today*, that one, until it is mended."""
+    record = worst(planted.records[fault.name])
+    wanted = fault.today or fault.told
+    if wanted.startswith(MARK):
+        assert record.verdict == "pass"
+        assert wanted.removeprefix(MARK) in marks(record)
+    else:
+        assert record.verdict in (BUSY if fault.action == "spin" else {wanted}), record.reason
+
+
+def worst(records: tuple[Record, ...]) -> Record:
+    """Return the record that fails, if any: a fault may spoil one of two cells alone."""
+    failed = (record for record in records if record.verdict.family is Family.FAILED)
+    return next(failed, records[0])
+
+
+def marks(record: Record) -> set[str]:
+    return {"weak"} if record.weak_golden else set()
+
+
+def test_nothing_is_told_of_an_honest_library(crooked_ep: Path, own_cache: Path, tmp_path: Path) -> None:
+    """ONNX's tests of its operators, and the corners."""
+    others = [name for name in open_suite("onnx-node").models() if not CLAIMED.match(name)]
+    matrix = tmp_path / "matrix.toml"
+    matrix.write_text(
+        f"""schema = 1
+models = {{ suites = ["corners", "onnx-node"] }}
+target = [{{ name = "crooked", provider = "{PROVIDER}", plugin = "{crooked_ep}", required = true, workers = 2 }}]
+exclude = [{{ suite = "onnx-node", model = {json.dumps(others)} }}]
+""",
+        encoding="utf-8",
+    )
+    assert main(["run", str(matrix), "--out", str(tmp_path / "run"), "--no-report"]) == 0
+    lines = (tmp_path / "run" / "records.jsonl").read_bytes().splitlines()
+    families = Counter(decode_record(line).verdict.family for line in lines)
+    assert families[Family.FAILED] == families[Family.SKIPPED] == 0
+    assert families[Family.PASSED] > FEWEST_PASSED
+
+
+@pytest.mark.parametrize("flag", ["", "-DNO_SYMBOL"])
+def test_a_library_without_the_function_cannot_be_registered(
+    own_cache: Path, tmp_path: Path, flag: str
+) -> None:
+    """The same sources without the name that onnxruntime looks for, and a file that is no library."""
+    library = build(tmp_path / "library", flag) if flag else tmp_path / "library.so"
+    if not flag:
+        library.write_bytes(b"not a library")
+    out = tmp_path / "run"
+    arguments = ["check", PROVIDER, "--plugin", str(library), "--suite", "corners", "--out", str(out)]
+    assert main([*arguments, "--model", "*_halfway_*", "--no-report"]) == UNAVAILABLE
+    for line in (out / "records.jsonl").read_bytes().splitlines():
+        assert decode_record(line).verdict == "unavailable"
+        assert "CreateEpFactories" in decode_record(line).reason or not flag
+
+
+def test_what_a_crash_printed_names_its_end(planted: PlantedRun) -> None:
+    causes = {
+        name: worst(planted.records[name]).cause
+        for name in ("abort_in_run", "overflow_in_run", "exit_3_in_run")
+    }
+    assert causes == {"abort_in_run": "SIGABRT", "overflow_in_run": "SIGSEGV", "exit_3_in_run": "exit code 3"}
+
+
+def test_an_error_is_told_in_the_words_of_the_library(planted: PlantedRun) -> None:
+    assert "planted failure 0x1234" in worst(planted.records["error_in_run"]).reason
+    assert "crooked: thrown, not returned" in worst(planted.records["throws_in_run"]).reason
