@@ -42,6 +42,7 @@ def sentence_of(fault: Fault, showing: Showing) -> str:
     parts = [f"{_who(fault)} {_does(fault, showing, said)}{_figures(fault, row)}"]
     if fault.unconfirmed:
         parts.append(fault.unconfirmed)
+    parts += showing.changed
     parts += _where(fault)
     parts += _when(fault)
     if fault.confirmation.outcome == "sometimes":

@@ -11,6 +11,10 @@ from harness.triage.drawn import shape_text
 from harness.triage.smallest import Smallest
 
 
+_CHANGES_RESULTS = frozenset({"fp_control", "inputs"})
+"""Kinds of manners that results depend on."""
+
+
 class Showing(msgspec.Struct, frozen=True, kw_only=True):
     """What the smallest model of a fault gave.
 
@@ -20,6 +24,7 @@ class Showing(msgspec.Struct, frozen=True, kw_only=True):
         expected: Shape of that output on the CPU EP, as text; empty if it was not asked for.
         runs: Equal runs; 0 if that is not known.
         distinct: How many different results they gave.
+        changed: What it changed that results depend on: inputs, or how floating-point numbers are rounded.
     """
 
     row: OutputMetrics | None = None
@@ -27,6 +32,7 @@ class Showing(msgspec.Struct, frozen=True, kw_only=True):
     expected: str = ""
     runs: int = 0
     distinct: int = 0
+    changed: tuple[str, ...] = ()
 
 
 def showing_of(smallest: Smallest, check: Check) -> Showing:
@@ -45,4 +51,5 @@ def showing_of(smallest: Smallest, check: Check) -> Showing:
         expected=expected,
         runs=repeats.runs * repeats.sessions if repeats is not None else 0,
         distinct=repeats.distinct if repeats is not None else 0,
+        changed=tuple(one.words for one in record.manners if one.kind in _CHANGES_RESULTS),
     )

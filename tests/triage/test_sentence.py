@@ -368,6 +368,12 @@ def test_how_it_ended_is_told_as_it_was(signature: Signature, showing: Showing, 
     assert sentence_of(fault_of(signature), showing) == told
 
 
+def test_an_overwritten_input_is_told() -> None:
+    showing = Showing(row=ROW, runs=10, distinct=10, changed=("it wrote into input 'x' (in run)",))
+    sentence = sentence_of(fault_of(ended(Verdict.NONDETERMINISTIC)), showing)
+    assert sentence.endswith("in 10 equal runs; it wrote into input 'x' (in run).")
+
+
 def test_options_are_told_with_their_values_and_sizes_by_their_rule() -> None:
     def size(value: int, *, fails: bool) -> Condition:
         return Condition(kind="shape", name="last dimension", value=str(value), fails=fails)

@@ -82,6 +82,22 @@ def test_an_error_is_located_by_its_message(triage_planted: TriagePlanted, deep:
     assert "no Softplus for node 17" in fault.sentence
 
 
+def test_values_of_an_option_that_fail_alike_are_one_fault(
+    triage_planted: TriagePlanted, chain: Chain
+) -> None:
+    planted = {"kind": "scale", "op_type": "Tanh", "factor": 1.05}
+    model = chain([("Relu", ["x"], ["a"], {}), ("Tanh", ["a"], ["y"], {})])
+    varied = {"axes": {"option.mode": ["a", "b"]}, "unchecked_options": True}
+    learnt: list[str] = []
+    first, second = triage_planted(planted, target=varied, learnt=learnt, m=model)
+    assert first.id == second.id
+    assert (len(first.cells), len(second.cells)) == (1, 1)
+    assert first.cells != second.cells
+    assert [text for text in learnt if "here as well" in text] == [
+        f"confirm: the fault of {first.representative}, here as well"
+    ]
+
+
 def test_a_crash_is_located(triage_planted: TriagePlanted, deep: onnx.ModelProto) -> None:
     planted = {"kind": "crash", "op_type": "Sigmoid", "phase": "create", "signal": "SIGSEGV"}
     fault = only(triage_planted(planted, budget_s=90, m=deep))
