@@ -35,9 +35,7 @@ DESCRIPTORS = 16
 SHOWN = 3
 """Files and processes that are named."""
 
-_OWN_FILES = re.compile(
-    r"output\.txt|tensors|(?:models|profiles|scratch)-.*|[a-z]{1,20}-[0-9]{1,20}|ep-harness.*"
-)
+_OWN_FILES = re.compile(r"output\.txt|tensors|(?:models|profiles|scratch)-.*|[a-z]{1,20}-[0-9]{1,20}|ep-harness.*")
 """What the harness and its agent write into the folder of a process."""
 
 _KEPT = ("signals", "environment")

@@ -10,7 +10,6 @@ from harness.triage.check import Check, worst_row
 from harness.triage.drawn import shape_text
 from harness.triage.smallest import Smallest
 
-
 _CHANGES_RESULTS = frozenset({"fp_control", "inputs"})
 """Kinds of manners that results depend on."""
 
