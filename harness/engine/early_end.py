@@ -55,6 +55,9 @@ _OUT_OF_MEMORY = re.compile(
     re.IGNORECASE,
 )
 _NO_LOCALE = re.compile(r"Failed to construct locale|locale name not valid")
+_FUSED = re.compile(r"\b(?:\w*ExecutionProvider_)?(\w*ExecutionProvider)_\d{6,20}_(\d{1,9})(?:_\d{1,9})?\b")
+"""The name of a node that an EP has compiled, with a hash of where the model lies."""
+
 _INLINED = re.compile(r"_inlfunc_.*No opset import for domain '\w*ExecutionProvider'", re.DOTALL)
 _NOT_THE_EP = (
     "; the fault is onnxruntime's: it inlines a function whose body the EP has compiled, "
@@ -162,7 +165,7 @@ def clean_error(message: str, model: Path | None = None) -> str:
     onnxruntime puts ``file:line signature`` before the message; the signature alone can be longer than a
     line. The file's name and the line stay.
     """
-    text = _STATUS.sub("", message[:LIMIT])
+    text = _FUSED.sub(r"\1_\2", _STATUS.sub("", message[:LIMIT]))
     if model is not None:
         text = text.replace(str(model), model.name)
     parts = []

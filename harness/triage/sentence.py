@@ -42,6 +42,8 @@ def sentence_of(fault: Fault, showing: Showing) -> str:
     parts = [f"{_who(fault)} {_does(fault, showing, said)}{_figures(fault, row)}"]
     if fault.unconfirmed:
         parts.append(fault.unconfirmed)
+    if showing.distinct > 1 and fault.signature.verdict is not Verdict.NONDETERMINISTIC:
+        parts.append(f"{showing.distinct} different results in {showing.runs} equal runs")
     parts += showing.changed
     parts += _where(fault)
     parts += _when(fault)

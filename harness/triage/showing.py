@@ -3,12 +3,16 @@
 import msgspec
 
 from harness.core.output_metrics import OutputMetrics
+from harness.core.record import Repeats
 from harness.core.value import Tensor
 from harness.core.verdict import Verdict
 from harness.engine.native_crash import thrown
+from harness.plan.runs_entry import repeat_axes
 from harness.triage.check import Check, worst_row
 from harness.triage.drawn import shape_text
+from harness.triage.signature import VALUES
 from harness.triage.smallest import Smallest
+from harness.triage.usage import OFTEN, with_axes
 
 _CHANGES_RESULTS = frozenset({"fp_control", "inputs"})
 """Kinds of manners that results depend on."""
@@ -44,6 +48,8 @@ def showing_of(smallest: Smallest, check: Check) -> Showing:
     if verdict is Verdict.SHAPE_MISMATCH and row is not None:
         right = dict(check.lab.golden(smallest.subject) or ()).get(row.name)
         expected = shape_text(right.array.shape) or "a scalar" if isinstance(right, Tensor) else ""
+    if verdict in VALUES and (repeats is None or repeats.runs * repeats.sessions == 1):
+        repeats = _repeated(smallest, check)
     return Showing(
         row=row,
         message=thrown(match.seen.printed) if verdict is Verdict.CRASH else message,
@@ -52,3 +58,10 @@ def showing_of(smallest: Smallest, check: Check) -> Showing:
         distinct=repeats.distinct if repeats is not None else 0,
         changed=tuple(one.words for one in record.manners if one.kind in _CHANGES_RESULTS),
     )
+
+
+def _repeated(smallest: Smallest, check: Check) -> Repeats | None:
+    """Return what equal runs of a session give: wrong values may be random ones."""
+    often = msgspec.structs.replace(check, axes=with_axes(check.axes, repeat_axes(OFTEN)))
+    (seen,) = check.lab.run([often.trial(smallest.subject)])
+    return seen.record.repeats

@@ -234,7 +234,7 @@ def _from_the_start(subject: Subject) -> Subject | None:
         if node.op_type not in _INDEXED or domain_of(node) or not arrays.keys() >= {*node.input[:2]}:
             continue
         data, indices = (arrays[name] for name in node.input[:2])
-        axis = number_of(node, "axis", 0)
+        axis = int(number_of(node, "axis", 0))
         if not data.ndim or not (indices < 0).any():
             continue
         changed = np.where(indices < 0, indices + data.shape[axis], indices).astype(indices.dtype)

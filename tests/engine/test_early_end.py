@@ -76,6 +76,17 @@ def test_a_lost_device_is_a_cause() -> None:
     assert (lost.cause, other.cause) == ("device_lost", "")
 
 
+def test_the_name_of_a_fused_node_leaves_room_for_what_is_said() -> None:
+    said = (
+        "Non-zero status code returned while running AnExecutionProvider_1646013025409347552_0 node. "
+        "Name:'AnExecutionProvider_AnExecutionProvider_1646013025409347552_0_0' Status Message: no tiles left"
+    )
+    assert clean_error(said) == (
+        "Non-zero status code returned while running AnExecutionProvider_0 node. "
+        "Name:'AnExecutionProvider_0' Status Message: no tiles left"
+    )
+
+
 def test_a_function_that_onnxruntime_inlines_with_a_fused_node_is_no_fault_of_the_ep() -> None:
     said = (
         '[ONNXRuntimeError] : 10 : INVALID_GRAPH : This is an invalid model. In Node, ("", Loop, "", -1) : '

@@ -124,8 +124,10 @@ def in_steps(court: Court, steps: int) -> Callable[[Array], Array]:
 CPU = "CPUExecutionProvider"
 
 
-def judged_by_blocks(folder: Path, steps: int = 127, provider: str = CPU, **axes: list[str]) -> Record:
-    court = Court(folder, by_blocks(), provider, axes=axes)
+def judged_by_blocks(
+    folder: Path, axes: dict[str, list[str]] | None = None, *, steps: int = 127, provider: str = CPU
+) -> Record:
+    court = Court(folder, by_blocks(), provider, axes=axes or {})
     return court.judge(in_steps(court, steps))
 
 
@@ -139,7 +141,7 @@ def test_a_factor_that_onnxruntime_rounds_to_int8_is_known(tmp_path: Path) -> No
 
 
 def test_it_is_known_of_files_that_the_cpu_ep_has_written_and_of_no_other_ep(tmp_path: Path) -> None:
-    written = judged_by_blocks(tmp_path, provider=WEBGPU, scenario=["ort_format"])
+    written = judged_by_blocks(tmp_path, {"scenario": ["ort_format"]}, provider=WEBGPU)
     assert written.verdict is Verdict.PASS, written.reason
     own = judged_by_blocks(tmp_path / "own", provider=WEBGPU)
     assert own.verdict is Verdict.MISMATCH
@@ -153,7 +155,7 @@ def test_it_is_known_of_files_that_the_cpu_ep_has_written_and_of_no_other_ep(tmp
 def test_it_excuses_nothing_where_onnxruntime_does_not_do_it(
     tmp_path: Path, axes: dict[str, list[str]]
 ) -> None:
-    assert judged_by_blocks(tmp_path, **axes).verdict is Verdict.MISMATCH
+    assert judged_by_blocks(tmp_path, axes).verdict is Verdict.MISMATCH
 
 
 def test_it_is_known_of_what_is_left_to_the_cpu_ep() -> None:

@@ -368,6 +368,13 @@ def test_how_it_ended_is_told_as_it_was(signature: Signature, showing: Showing, 
     assert sentence_of(fault_of(signature), showing) == told
 
 
+def test_wrong_values_that_are_random_are_told_as_such() -> None:
+    sentence = sentence_of(fault_of(), Showing(row=ROW, runs=10, distinct=9))
+    assert "wrongly" in sentence
+    assert sentence.endswith("; 9 different results in 10 equal runs.")
+    assert "equal runs" not in sentence_of(fault_of(), Showing(row=ROW, runs=10, distinct=1))
+
+
 def test_an_overwritten_input_is_told() -> None:
     showing = Showing(row=ROW, runs=10, distinct=10, changed=("it wrote into input 'x' (in run)",))
     sentence = sentence_of(fault_of(ended(Verdict.NONDETERMINISTIC)), showing)
