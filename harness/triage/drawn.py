@@ -43,7 +43,7 @@ def fingerprint(
     """Return the id of a fault: ``F`` and ten hexadecimal digits.
 
     Equal for equal operators, attributes, element types and connections, whatever names and sizes are.
-    ``options`` are values without which the run shows no failure.
+    ``options`` are those without which the failure is not known to appear.
     """
     numbers: dict[str, int] = {}
     roles = {tensor.name: (tensor.role, tensor.dtype) for tensor in reduced.tensors}

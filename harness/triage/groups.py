@@ -42,12 +42,6 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     alike: tuple[object, ...] = ()
 
     @property
-    def needed_options(self) -> tuple[str, ...]:
-        """Values of options without which the same model is right in the run."""
-        needed = (one for one in self.conditions if one.kind == "option" and one.value.startswith(NOT))
-        return tuple(sorted(f"{one.name}={one.value.removeprefix(NOT)}" for one in needed))
-
-    @property
     def representative(self) -> Record:
         """The cell that is triaged."""
         return self.records[0]

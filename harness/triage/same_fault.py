@@ -5,15 +5,17 @@ have the same figures. An error, a crash or a hang is if it says the same, and i
 makes it go away there, too.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
-from harness.core.fault import Condition
+from harness.core.fault import Condition, Fault
+from harness.core.structure import OPTION
 from harness.engine.native_crash import died_in, native_crash
 from harness.triage.budget import Budget
 from harness.triage.check import Check, Match, worst_row
 from harness.triage.explain import TargetVariation, explain
+from harness.triage.groups import NOT
 from harness.triage.studied import Studied
 
 _NOT_COMPARED = frozenset(
@@ -22,17 +24,19 @@ _NOT_COMPARED = frozenset(
 """Kinds of conditions that may differ because the two cells differ in axes, or that come from elsewhere."""
 
 
+def needed_options(axes: Iterable[tuple[str, str]], conditions: Collection[Condition]) -> tuple[str, ...]:
+    """Return the options of some axes, ``key=value``, without which a failure is not known to appear."""
+    spared = {(one.name, one.value) for one in conditions if one.kind == "option" and one.fails}
+    options = ((axis.removeprefix(OPTION), value) for axis, value in axes if axis.startswith(OPTION))
+    return tuple(f"{key}={value}" for key, value in options if (key, f"{NOT}{value}") not in spared)
+
+
 def is_same_fault(
     known: Studied, check: Check, variations: Sequence[TargetVariation], budget: Budget
 ) -> bool:
-    """Return whether a check at other axes finds the known fault.
-
-    A fault that needs other cells before it, or that was not located, is none to compare with.
-    """
-    reproduced, fault = known.reproduced, known.fault
-    if reproduced is None or reproduced.check.after or fault.location is None or fault.location.unfinished:
-        return False
-    if check.signature != reproduced.check.signature:
+    """Return whether a check at other axes finds the known fault."""
+    reproduced = known.reproduced
+    if reproduced is None or not _is_comparable(known.fault, reproduced.check, check):
         return False
     check = msgspec.structs.replace(check, repeats=reproduced.check.repeats)
     (match,) = check.matches([reproduced.subject])
@@ -42,7 +46,21 @@ def is_same_fault(
         return _figures(match) == _figures(reproduced.match)
     if _died_in(match) != _died_in(reproduced.match) or budget.spent:
         return False
-    return _told(explain(reproduced.subject, check, variations, budget)) == _told(fault.conditions)
+    told = explain(reproduced.subject, check, variations, budget)
+    return _told(told) == _told(known.fault.conditions)
+
+
+def _is_comparable(fault: Fault, known: Check, check: Check) -> bool:
+    """Return whether a trial of a known fault can show that another failure is the same.
+
+    Not if it needs other cells before it, or was not located. Nor if it goes away without an option in which
+    the two differ: with another value of that option a like failure may have another cause.
+    """
+    if known.after or fault.location is None or fault.location.unfinished:
+        return False
+    varied = dict(check.axes).items() ^ dict(known.axes).items()
+    needed = needed_options([pair for pair in known.axes if pair in varied], fault.conditions)
+    return check.signature == known.signature and not needed
 
 
 def _figures(match: Match) -> tuple[object, ...] | None:

@@ -28,7 +28,7 @@ from harness.triage.locate import Locator, narrowed, origins_of
 from harness.triage.net import load
 from harness.triage.preceding import MOST_NEEDED, Reruns
 from harness.triage.preceding_model import with_smaller_preceding
-from harness.triage.same_fault import is_same_fault
+from harness.triage.same_fault import is_same_fault, needed_options
 from harness.triage.sentence import CHARS, sentence_of
 from harness.triage.settings import Progress
 from harness.triage.showing import showing_of
@@ -193,7 +193,8 @@ class Study(msgspec.Struct, eq=False):
         tried = {(one.kind, one.name, one.value) for one in conditions}
         free = [one for one in self.group.conditions if (one.kind, one.name, one.value) not in tried]
         conditions = (*free, *conditions)
-        fault = self._fault(subject, smallest, check, confirmation, location)
+        options = needed_options(self.failure.axes, conditions)
+        fault = self._fault(subject, smallest, check, confirmation, location, options)
         match, signature = smallest.match, self.failure.signature
         crash = native_crash(match.seen.printed) if signature.verdict is Verdict.CRASH else None
         fault = msgspec.structs.replace(fault, conditions=conditions, crash=crash)
@@ -266,6 +267,7 @@ class Study(msgspec.Struct, eq=False):
         check: Check,
         confirmation: Confirmation,
         location: Location,
+        options: Sequence[str],
     ) -> Fault:
         failure, subject = self.failure, smallest.subject
         found = () if location.unfinished else location.nodes
@@ -275,7 +277,7 @@ class Study(msgspec.Struct, eq=False):
         scenario = dict(check.axes).get("scenario", PLAIN)
         return msgspec.structs.replace(
             self._bare(confirmation),
-            id=fingerprint(reduced, failure.signature, failure.record.provider, self.group.needed_options),
+            id=fingerprint(reduced, failure.signature, failure.record.provider, options),
             location=location,
             reduced=reduced,
             preceding_reduced=tuple(_drawn(small, whole.subjects[0], ()) for small, whole in preceding),

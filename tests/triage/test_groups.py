@@ -155,7 +155,6 @@ def test_other_values_in_the_run_are_conditions_for_free(passed: MakeRecord, fai
         ("option", "fault", "not 1", False),
         ("scenario", "", "io_binding", False),
     ]
-    assert groups["a"].needed_options == ("fault=1",)
     assert groups["b"].conditions == ()
 
 
@@ -167,7 +166,6 @@ def test_an_option_that_fails_at_some_values_is_told_for_each(passed: MakeRecord
     ]
     group = next(one for one in failing_groups(records) if one.representative.axes["option.fault"] == "1")
     assert [(one.value, one.fails) for one in group.conditions] == [("2", True), ("none", False)]
-    assert group.needed_options == ()
 
 
 def test_targets_that_differ_in_one_option_are_conditions_too(passed: MakeRecord, failed: MakeRecord) -> None:
