@@ -111,11 +111,9 @@ def _other_shape(fault: Fault, showing: Showing) -> str:
 
 def _dies(fault: Fault) -> str:
     """Say how a process ended: by a signal, or by its own exit."""
-    cause = fault.signature.cause
-    where = died_in(fault.crash)
-    if cause.startswith("exit code"):
-        return f"ends its process with {cause}{where}"
-    return f"dies of {cause}{where}" if cause else f"ends its process without a signal{where}"
+    cause = fault.signature.cause or "exit code 0"
+    verb = "ends its process with" if cause.startswith("exit code") else "dies of"
+    return f"{verb} {cause}{died_in(fault.crash)}"
 
 
 def _what(fault: Fault) -> str:
