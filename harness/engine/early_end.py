@@ -142,7 +142,10 @@ def _raised(outcome: Raised, case: Case | None) -> Facts:
         return Facts(phase=outcome.phase, cause=Cause.LIBRARY_MISSING, ended=ended)
     note = ""
     if outcome.sick:
-        note = f"; the process was replaced: {one_line(clean_error(outcome.sick), 100)}"
+        sick = one_line(clean_error(outcome.sick), 100)
+        if message.startswith(sick.rstrip("…")):  # to say it twice would leave less room for it
+            sick = "another model fails alike"
+        note = f"; the process was replaced: {sick}"
         message = one_line(message, 300 - len(note))
     elif _INLINED.search(text):
         note = _NOT_THE_EP

@@ -76,6 +76,16 @@ def test_a_lost_device_is_a_cause() -> None:
     assert (lost.cause, other.cause) == ("device_lost", "")
 
 
+def test_what_another_model_says_too_is_not_said_twice() -> None:
+    said = "no tiles left on any of the matrix units of this device " * 3
+    facts = ended(Raised(kind="Fail", message=said, phase=Phase.RUN, sick=f"Fail: {said}"))
+    reason = decide(facts, Policy()).reason
+    assert reason.count("no tiles left") == 3
+    assert reason.endswith("; the process was replaced: another model fails alike")
+    facts = ended(Raised(kind="Fail", message=said, phase=Phase.RUN, sick="it computes Relu(1) as 2"))
+    assert decide(facts, Policy()).reason.endswith("; the process was replaced: it computes Relu(1) as 2")
+
+
 def test_the_name_of_a_fused_node_leaves_room_for_what_is_said() -> None:
     said = (
         "Non-zero status code returned while running AnExecutionProvider_1646013025409347552_0 node. "
