@@ -22,6 +22,8 @@ _MISSING_LIBRARY = re.compile(
 
 _NO_DEVICE = re.compile(r"no (?:CUDA|ROCm)-capable device|Failed to get a WebGPU adapter")
 
+_API_VERSION = re.compile(r"The requested API version \[\d+\] is not available[^\n]*")
+
 _DESCRIPTION = re.compile(r".*(?:onnx|numpy).*\.(?:dist|egg)-info", re.IGNORECASE)
 """The folder of what is installed, beside the packages; reading all of them takes longer than onnxruntime."""
 
@@ -112,6 +114,10 @@ def describe_runtime(ort: Any) -> dict[str, Any]:
 
 def diagnose(cause: str, reason: str, printed: str, owners: list[str]) -> tuple[str, str]:
     """Return a more precise cause and reason of a failure to import or register, if the output has one."""
+    if cause in ("no_device", "registration_failed"):
+        found = _API_VERSION.search(printed)  # the library asks for an API that this onnxruntime lacks
+        if found:
+            reason = "%s; onnxruntime printed: %s" % (reason, found.group())
     if cause not in ("import_failed", "registration_failed"):
         return cause, reason
     # Some providers name a missing library only on stderr.

@@ -71,14 +71,18 @@ class Accuracy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     A cell with such an error is right, and marked ``approximate`` with the size of the error.
 
     Attributes:
-        operators: Operators of ONNX's own domain.
-        error: Largest error of an element ``y``, as a part of ``1 + abs(y)``.
+        operators: Operators of ONNX's own domain; of ``first_input`` those of onnxruntime.
+        error: Largest error of an element ``y`` of what ``of`` names: of a result as a part of
+            ``1 + abs(y)``, of the first input as a part of the largest magnitude in its row.
+        of: Where the error is made: in the ``result``, or in the ``first_input``, which is rounded before it
+            is multiplied.
         document: Short name of the document, for a sentence.
         source: Where it says so.
     """
 
     operators: tuple[Text, ...]
     error: Annotated[float, msgspec.Meta(gt=0)]
+    of: Literal["result", "first_input"] = "result"
     document: Text
     source: Sources
 

@@ -19,6 +19,12 @@ only* an option of one registration; *not from Python* an option of other langua
 column refer to the provider's sources.
 """
 
+_ERROR_OF = {
+    "result": "1 + abs(y)",
+    "first_input": "the largest magnitude in the row that is multiplied",
+}
+"""Where an allowed error is made -> what its size is a part of."""
+
 
 def reference(catalog: Catalog) -> str:
     """Return the page as Markdown: an index, then one section for each provider."""
@@ -73,9 +79,15 @@ def _section(provider: Provider) -> Iterator[str]:
         yield f"{', '.join(listed)}. Sources: {numbers}." if listed else f"Sources with the list: {numbers}."
     if provider.accuracy:
         yield from ("", f"### Accuracy of {_plain(provider.name)}", "")
-        heads = ("operators", "largest error as a part of 1 + abs(y)", "allowed by", "sources")
+        heads = ("operators", "largest error", "as a part of", "allowed by", "sources")
         allowed = (
-            (_codes(one.operators), f"{one.error:.3g}", _plain(one.document), _numbers(one.source, sources))
+            (
+                _codes(one.operators),
+                f"{one.error:.3g}",
+                _ERROR_OF[one.of],
+                _plain(one.document),
+                _numbers(one.source, sources),
+            )
             for one in provider.accuracy
         )
         yield from _table(heads, allowed)

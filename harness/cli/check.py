@@ -42,6 +42,7 @@ def check(
     extent: str,
     out: Path | None,
     with_report: bool,
+    native_stack: bool,
     **request: Any,
 ) -> int:
     """Run a provider, or those that work here, over models. The run folder gets its matrix file.
@@ -72,7 +73,9 @@ def check(
     plan = expand(matrix, {suite: each.models() for suite, each in opened.items()})
     Selection(model=model).of(plan)  # refuses a glob that matches nothing, before anything is written
     write_new_matrix(file, content)
-    code = run(file, out=run_folder, resume=None, with_report=with_report, model=model)
+    code = run(
+        file, out=run_folder, resume=None, with_report=with_report, native_stack=native_stack, model=model
+    )
     left_s = THOROUGH_S - (time.monotonic() - began)
     if extent != THOROUGH or code in {EXIT_INCOMPLETE, EXIT_INTERRUPTED} or left_s <= 0:
         return code

@@ -25,6 +25,7 @@ from harness.engine.events import (
     TargetReady,
     Warned,
 )
+from harness.engine.native_crash import with_native_stacks
 from harness.engine.prepare import prepare
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
@@ -44,6 +45,7 @@ def run(
     resume: Path | None,
     with_report: bool,
     triage_budget_s: float | None = None,
+    native_stack: bool = False,
     told: list[str] | None = None,
     **selection: Any,
 ) -> int:
@@ -52,6 +54,7 @@ def run(
     Returns:
         The exit code, over all cells of the plan.
 
+    With ``native_stack``, output of a crash ends with its native stack; the matrix of the run stays as it is.
     ``told`` receives the lines that are printed; its owner does not continue an interrupted run.
     """
     atexit.register(gc.freeze)  # spares a last collection at exit: 0.2 s after 7,500 cells
@@ -74,7 +77,8 @@ def run(
         with progress(tally, told) as shown:
             if before is not None:
                 shown.say(_resuming(before, len(done), len(plan.cells)))
-            engine = Engine(plan, suites, durations_ms=durations.known_ms())
+            planned = with_native_stacks(plan) if native_stack else plan
+            engine = Engine(planned, suites, durations_ms=durations.known_ms())
             try:
                 interruption.stops(engine.stop)
                 engine.submit(cell for cell in plan.cells if cell.id not in known)

@@ -119,6 +119,7 @@ class Location(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         nodes: Names of the nodes that hold it, in topological order; one if it is exact.
         op_types: Their operators.
         exact: Whether it is one node.
+        unfinished: Whether time ran out before it was located: any of the nodes may hold it.
         alone: Whether the nodes fail alone, fed with golden tensors; null if that was not tried.
         cumulative: Whether the model fails that ends with them.
         onwards: Whether the rest of the model fails with golden tensors in place of their results: there is
@@ -132,6 +133,7 @@ class Location(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     nodes: tuple[str, ...]
     op_types: tuple[str, ...]
     exact: bool
+    unfinished: bool = False
     alone: bool | None = None
     cumulative: bool | None = None
     onwards: bool | None = None
@@ -259,7 +261,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         onnxruntime: Version of the target's runtime.
         unconfirmed: Why float64 does not confirm that wrong values are the EP's; empty where it does, and for
             any other failure.
-        library: Version of the EP's plugin; ``of onnxruntime 1.31.1`` if the EP is part of that build.
+        library: Version of the EP's plugin, with its library if that is given by its path; ``of onnxruntime
+            1.31.1`` if the EP is part of that build.
     """
 
     schema: int = SCHEMA

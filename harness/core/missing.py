@@ -135,8 +135,14 @@ def _may_exceed_noise(row: OutputMetrics) -> bool:
 
 
 def _needs_wider(known: _Known) -> bool:
-    """Return whether an error is beyond the noise, or a coarse precision takes the digits."""
+    """Return whether an error is beyond the noise, or a coarse precision takes the digits.
+
+    It may be the CPU EP's, too, if no node ran on the EP.
+    """
     wrong = {Verdict.MISMATCH}
+    placement = known.facts.placement
+    if placement is not None and not placement.ep_nodes:
+        wrong.add(Verdict.REFERENCE_DISPUTED)
     if known.policy.is_coarser(known.policy.noise_at):
         wrong.add(Verdict.PRECISION_LOSS)
     return (

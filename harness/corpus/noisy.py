@@ -60,7 +60,7 @@ _AMPLITUDES = "amplitudes.json"
 def with_allowed(precision: str, allowed: Iterable[tuple[str, float]]) -> str:
     """Return what noise is drawn for: a precision, and errors that a document allows some operators.
 
-    These are pairs of an operator and the largest error of an element ``y``, as a part of ``1 + abs(y)``. The
+    These are pairs of an operator and the largest error, see ``harness.corpus.noise.rewrite.add_noise``. The
     text is also a part of a file's name: ``float32+Cos=0.00048828125``.
     """
     return "+".join((precision, *(f"{operator}={error!r}" for operator, error in sorted(allowed))))
@@ -177,6 +177,7 @@ def noisy_model(
 def _build(case: Case, noise_at: str, folder: Path) -> str | tuple[float, ...]:
     """Write the model with noise. Return its amplitudes, or why it has none."""
     from harness.corpus.noise.flat import NotFlatError
+    from harness.corpus.noise.operators import BY_BLOCKS
 
     precision, allowed = parts_of(noise_at)
     inputs = case.data_sets[0].inputs
@@ -191,6 +192,8 @@ def _build(case: Case, noise_at: str, folder: Path) -> str | tuple[float, ...]:
         )
     except NotFlatError as error:
         return str(error)
+    if allowed.keys() == {BY_BLOCKS} and not written.by_blocks:
+        return "nothing multiplies by weights of a few bits"
     (folder / MODEL).write_bytes(model.SerializeToString())
     for file in case.external:
         _link(file, folder / file.relative_to(case.model_path.parent))

@@ -55,6 +55,16 @@ _OUT_OF_MEMORY = re.compile(
     re.IGNORECASE,
 )
 _NO_LOCALE = re.compile(r"Failed to construct locale|locale name not valid")
+_FUSED = re.compile(r"\b(?:\w*ExecutionProvider_)?(\w*ExecutionProvider)_\d{6,20}_(\d{1,9})(?:_\d{1,9})?\b")
+"""The name of a node that an EP has compiled, with a hash of where the model lies."""
+
+_INLINED = re.compile(r"_inlfunc_.*No opset import for domain '\w*ExecutionProvider'", re.DOTALL)
+_NOT_THE_EP = (
+    "; the fault is onnxruntime's: it inlines a function whose body the EP has compiled, "
+    "and leaves out the domain of fused nodes"
+)
+"""About ``SequenceMap``; see docs/explanation/real-providers.md."""
+
 _INSTALL = "; the machine lacks this locale: install it there"
 _REFUSAL = re.compile(r"not (?:yet )?(?:supported|implemented)|unsupported|NOT_IMPLEMENTED", re.IGNORECASE)
 
@@ -132,7 +142,13 @@ def _raised(outcome: Raised, case: Case | None) -> Facts:
         return Facts(phase=outcome.phase, cause=Cause.LIBRARY_MISSING, ended=ended)
     note = ""
     if outcome.sick:
-        note = f"; the process was replaced: {one_line(clean_error(outcome.sick), 100)}"
+        sick = one_line(clean_error(outcome.sick), 100)
+        if message.startswith(sick.rstrip("…")):  # to say it twice would leave less room for it
+            sick = "another model fails alike"
+        note = f"; the process was replaced: {sick}"
+        message = one_line(message, 300 - len(note))
+    elif _INLINED.search(text):
+        note = _NOT_THE_EP
         message = one_line(message, 300 - len(note))
     how = Ended(
         how="raised",
@@ -152,7 +168,7 @@ def clean_error(message: str, model: Path | None = None) -> str:
     onnxruntime puts ``file:line signature`` before the message; the signature alone can be longer than a
     line. The file's name and the line stay.
     """
-    text = _STATUS.sub("", message[:LIMIT])
+    text = _FUSED.sub(r"\1_\2", _STATUS.sub("", message[:LIMIT]))
     if model is not None:
         text = text.replace(str(model), model.name)
     parts = []

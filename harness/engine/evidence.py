@@ -4,10 +4,14 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from harness.catalog.catalog import find_provider
+from harness.catalog.provider import Accuracy
 from harness.core.cell import Cell
+from harness.core.facts import CPU_PROVIDER
 from harness.core.noise import PRECISIONS
 from harness.core.policy import Policy
 from harness.core.precision import IN_MODEL
+from harness.core.record import Placement
 from harness.core.spread import Spread
 from harness.core.tolerance import FLOORS, computing_precision, finest_precision
 from harness.corpus.case import Case
@@ -20,6 +24,19 @@ from harness.plan.plan import Plan
 from harness.plan.runs_entry import RepeatSettings
 from harness.plan.target import Target
 from harness.plan.tolerance_entry import policy_of
+
+_WRITTEN_BY_CPU = "ort_format"
+"""The scenario whose file the CPU EP writes."""
+
+_PRODUCT = "MatMul"
+_FUSED = frozenset({"DequantizeLinear", _PRODUCT})
+"""What onnxruntime fuses into its product by weights of a few bits."""
+
+_FUSES = {"session.qdq_matmulnbits_accuracy_level": "4", "session.disable_quant_qdq": "0"}
+"""Session configuration by which it does so, and rounds the other factor to int8: the defaults."""
+
+_FUSES_NOTHING = frozenset({"disabled", "basic"})
+"""Levels of graph optimization at which it does not."""
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,11 +82,13 @@ class Wider(msgspec.Struct, frozen=True, kw_only=True):
         noise_at: What the noise is of: see ``harness.corpus.noisy.with_allowed``.
         delivers: The precision, in the provider's terms, that it may compute in by its own default.
         document: The document that allows larger errors.
+        on_cpu: An operator that has to run on the CPU EP for this; empty if it may run anywhere.
     """
 
     noise_at: str
     delivers: str = ""
     document: str = ""
+    on_cpu: str = ""
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,7 +136,7 @@ def rule_of(plan: Plan, cell: Cell, case: Case) -> Rule:
         finest=finest if finest != precision else "",
     )
     delivers = tuple(one for one in target.delivers(cell) if policy.is_coarser(one))
-    wider = (*_coarser(policy, delivers), *_documented(policy, target, case))
+    wider = (*_coarser(policy, delivers), *_documented(policy, target, cell, case))
     if wider:
         policy = msgspec.structs.replace(policy, remedy=target.remedy(cell, own))
     return Rule(
@@ -128,6 +147,20 @@ def rule_of(plan: Plan, cell: Cell, case: Case) -> Rule:
         repeat=plan.repeat(cell),
         further=further,
     )
+
+
+def with_placement(rule: Rule, placement: Placement) -> Rule:
+    """Return the rule of a cell without what its placement rules out.
+
+    An EP that computes no node delivers no precision of its own.
+    """
+    computes = placement.ep_nodes > 0 or placement.is_unknown
+    wider = tuple(
+        one
+        for one in rule.wider
+        if (computes or not one.delivers) and (not one.on_cpu or one.on_cpu in placement.cpu_ops)
+    )
+    return rule if len(wider) == len(rule.wider) else msgspec.structs.replace(rule, wider=wider)
 
 
 def _own(case: Case, converted_to: str) -> str:
@@ -152,12 +185,44 @@ def _coarser(policy: Policy, delivers: tuple[str, ...]) -> Iterator[Wider]:
         yield Wider(noise_at=one if one in PRECISIONS else FLOORS[one], delivers=one)
 
 
-def _documented(policy: Policy, target: Target, case: Case) -> Iterator[Wider]:
-    """Yield the errors that documents allow the provider for operators of the model."""
+def _documented(policy: Policy, target: Target, cell: Cell, case: Case) -> Iterator[Wider]:
+    """Yield the errors that documents allow the provider for operators of the model, and the CPU EP's too."""
     if policy.converted or policy.noise_at not in PRECISIONS:
         return
     used = [one for one in target.accuracy if not case.facts.op_types.keys().isdisjoint(one.operators)]
+    used = [one for one in used if one.of == "result"]
     allowed = {name: one.error for one in used for name in one.operators if name in case.facts.op_types}
     if allowed:
         documents = ", ".join(dict.fromkeys(one.document for one in used))
         yield Wider(noise_at=with_allowed(policy.noise_at, allowed.items()), document=documents)
+    for one in _made_by_onnxruntime(target, cell, case):
+        made = allowed | dict.fromkeys(one.operators, one.error)
+        documents = ", ".join(dict.fromkeys(each.document for each in (*used, one)))
+        anywhere = (
+            not case.facts.op_types.keys().isdisjoint(one.operators)
+            or target.provider[0] == CPU_PROVIDER
+            or cell.axis("scenario") == _WRITTEN_BY_CPU
+        )
+        yield Wider(
+            noise_at=with_allowed(policy.noise_at, made.items()),
+            document=documents,
+            on_cpu="" if anywhere else _PRODUCT,
+        )
+
+
+def _made_by_onnxruntime(target: Target, cell: Cell, case: Case) -> Iterator[Accuracy]:
+    """Yield the errors of operators that onnxruntime puts into a model for the CPU EP.
+
+    Every session has this EP, for what no other one takes. A file in ORT format has such operators for all.
+    """
+    runtime = find_provider(CPU_PROVIDER)
+    mode = target.mode_at(cell)
+    session = mode.session if mode is not None else {}
+    fuses = cell.axis("graph_optimization") not in _FUSES_NOTHING and all(
+        session.get(key, value) == value for key, value in _FUSES.items()
+    )
+    operators = case.facts.op_types.keys()
+    for one in runtime.accuracy if runtime is not None else ():
+        given = not operators.isdisjoint(one.operators)
+        if one.of == "first_input" and (given or (fuses and operators >= _FUSED)):
+            yield one

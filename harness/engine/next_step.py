@@ -17,7 +17,7 @@ from harness.corpus.zeroed import may_be_zeroed
 from harness.engine.agreed import goldens_of, with_agreement
 from harness.engine.cases import Cases
 from harness.engine.early_end import clean_error, tells_no_memory
-from harness.engine.evidence import Evidence, Rule, rule_of
+from harness.engine.evidence import Evidence, Rule, rule_of, with_placement
 from harness.engine.inquiry import Answer, Inquiry, broken_of
 from harness.engine.measure import measure, with_generation, with_unnoticed
 from harness.engine.other_inputs import (
@@ -84,6 +84,8 @@ class NextStep(msgspec.Struct, frozen=True):
         rule = self.rule(cell, case)
         if about.scenario == GENERATE:
             rule = msgspec.structs.replace(rule, generation=self.cases.generation(case))
+        if isinstance(outcome, Ran):
+            rule = with_placement(rule, outcome.placement)
         evidence = self._goldens(about, case, rule) if isinstance(outcome, Ran) else Evidence()
         if isinstance(evidence, Question):
             return evidence

@@ -11,6 +11,7 @@ from harness.core.verdict import Cause, Phase
 from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.early_end import problem_of
 from harness.engine.events import Event, Warned
+from harness.engine.native_crash import died_in, native_crash
 from harness.engine.outcome import Died, Ending, Hung, Raised, Ran, Rejected, Unavailable
 from harness.engine.planned_end import end_in_teardown
 from harness.engine.queues import TaskQueue
@@ -118,7 +119,7 @@ def why_not_started(end: Died | Hung, worker: Worker) -> Unavailable:
     if worker.process.lost or worker.waits is not None:
         cause = Cause.NO_DEVICE
     if isinstance(end, Died):
-        how = end.cause or "exited early"
+        how = (end.cause or "exited early") + died_in(native_crash(end.printed)).rstrip(",")
     elif worker.waits is not None:
         how = f"{worker.waits}, for {end.limit_s:g} s, the limit timeouts_s.queue"
     elif worker.process.greeting is None:

@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from harness.agent.orphans import told
 from harness.core.errors import one_line
 from harness.engine.admission import Admission
 from harness.engine.builds_seen import BuildsSeen
 from harness.engine.configuration import HERE, Configuration, configured_at
 from harness.engine.launch import is_local, launch
+from harness.engine.native_crash import with_native_stack
 from harness.engine.prestarted import take_prestarted
 from harness.engine.process import AgentProcess
 from harness.engine.queues import TaskQueue
@@ -109,7 +112,10 @@ class ProcessPool:
         if slot is None:
             return False
         try:
-            worker = self.spares.take(config.interpreter) or self.launch(config)
+            if queue.failed_starts:  # where it dies is told the second time
+                worker = self.launch(msgspec.structs.replace(config, env=with_native_stack(config.env)))
+            else:
+                worker = self.spares.take(config.interpreter) or self.launch(config)
         except BaseException:
             slot.release()
             raise

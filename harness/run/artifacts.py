@@ -19,18 +19,21 @@ _INPUTS_LIMIT = 16 << 20
 
 
 def keep_artifacts(folder: Path, finished: Finished, warn: Callable[[str], None]) -> Record:
-    """Write the artifacts of a failing or unexpected cell below a run folder.
+    """Write the artifacts of a failing or unexpected cell, or of a target that died, below a run folder.
 
     Their folder is ``artifacts/<digest>/``, with the first 16 hexadecimal digits of the SHA-256 of the cell's
     id. It has ``output.txt``, ``test_data_set_N/input_M.pb``, and ``traceback.txt`` of a harness exception.
-    If the folder cannot be written, ``warn`` gets a line: the record matters more than its artifacts.
+    All cells of a target that cannot be used have one folder, with what its process printed; its name comes
+    from the target and the reason. If the folder cannot be written, ``warn`` gets a line: the record matters
+    more than its artifacts.
 
     Returns:
         The record, with the name of the folder if there is one; a record without a verdict if a harness
         exception prevents the writing.
     """
     record = finished.record
-    if record.expected and record.family is not Family.FAILED:
+    died = record.lacks_target and bool(finished.printed)
+    if record.expected and record.family is not Family.FAILED and not died:
         return record
     try:
         return _kept(folder, finished)
@@ -64,8 +67,11 @@ def lost(folder: Path, record: Record, error: Exception) -> Record:
 
 def _kept(folder: Path, finished: Finished) -> Record:
     record = finished.record
-    name = f"artifacts/{hashlib.sha256(record.cell.encode()).hexdigest()[:16]}"
+    about = f"{record.target}: {record.reason}" if record.lacks_target else record.cell
+    name = f"artifacts/{hashlib.sha256(about.encode()).hexdigest()[:16]}"
     home = folder / name
+    if record.lacks_target and (home / "output.txt").is_file():
+        return msgspec.structs.replace(record, artifacts=name)
     home.mkdir(parents=True, exist_ok=True)
     (home / "cell.txt").write_text(record.cell + "\n", encoding="utf-8")
     (home / "output.txt").write_text(finished.printed, encoding="utf-8", errors="replace")

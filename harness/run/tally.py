@@ -126,7 +126,8 @@ class TargetRow(msgspec.Struct, kw_only=True):
             known = self.ill_mannered.setdefault(manner.kind, IllMannered(record.cell, manner.words))
             known.cells += 1
         if record.lacks_target:
-            self.reason = self.reason or f"{record.cause}: {record.reason}"
+            output = f"; its output is in {record.artifacts}/output.txt" if record.artifacts else ""
+            self.reason = self.reason or f"{record.cause}: {record.reason}{output}"
 
 
 class Tally:

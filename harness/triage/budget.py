@@ -3,6 +3,9 @@
 import threading
 import time
 
+KEPT = 0.1
+"""Part of a share that is left when a search ends: for its last trials, the bundle, the end of processes."""
+
 
 class Budget:
     """Seconds that may be spent, None for no limit; once ``stop`` is set, nothing is left."""
@@ -19,7 +22,8 @@ class Budget:
         return self._ends_at is not None and time.monotonic() >= self._ends_at
 
     def share(self, parts: int) -> "Budget":
-        """Return an equal part of what is left."""
+        """Return an equal part of what is left, without what its end takes."""
         if self._ends_at is None:
             return Budget(None, self._stop)
-        return Budget(max(0.0, self._ends_at - time.monotonic()) / max(1, parts), self._stop)
+        left = max(0.0, self._ends_at - time.monotonic())
+        return Budget((1 - KEPT) * left / max(1, parts), self._stop)

@@ -23,12 +23,15 @@ CONFIDENCE_Z = 1.2816
 """Normal quantile of 90 %, for the lower bound of the rate (Wilson 1927)."""
 
 
-def confirm(attempt: Callable[[int], Family | None]) -> Confirmation:
+def confirm(
+    attempt: Callable[[int], Family | None], is_spent: Callable[[], bool] = lambda: False
+) -> Confirmation:
     """Repeat a failing trial until it is known how often it fails.
 
     Args:
         attempt: Runs the trial of a number. Returns ``failed`` if it has the signature of the failure,
             another family if it does not, and None if the infrastructure failed.
+        is_spent: Whether time has run out: then no more trials are made than the first one.
     """
     trials = failures = lost = 0
     while trials < MOST_TRIALS and failures < ENOUGH_FAILURES and lost < MOST_LOST:
@@ -38,7 +41,7 @@ def confirm(attempt: Callable[[int], Family | None]) -> Confirmation:
             continue
         trials += 1
         failures += found is Family.FAILED
-        if failures == trials == ALWAYS_AFTER:
+        if failures == trials == ALWAYS_AFTER or is_spent():
             break
     if not failures:
         if lost == MOST_LOST:

@@ -37,14 +37,18 @@ def drawn(subject: Subject, before: Subject, guilty: Collection[str]) -> Reduced
     )
 
 
-def fingerprint(reduced: ReducedModel, signature: Signature, provider: str) -> str:
+def fingerprint(
+    reduced: ReducedModel, signature: Signature, provider: str, options: Collection[str] = ()
+) -> str:
     """Return the id of a fault: ``F`` and ten hexadecimal digits.
 
     Equal for equal operators, attributes, element types and connections, whatever names and sizes are.
+    ``options`` are those without which the failure is not known to appear.
     """
     numbers: dict[str, int] = {}
     roles = {tensor.name: (tensor.role, tensor.dtype) for tensor in reduced.tensors}
     parts: list[object] = [provider, msgspec.to_builtins(signature), sorted(reduced.opsets)]
+    parts += [sorted(options)] if options else []
     for node in reduced.nodes:
         ports = [
             numbers.setdefault(name, len(numbers)) if name else -1 for name in (*node.inputs, *node.outputs)

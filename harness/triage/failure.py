@@ -17,11 +17,11 @@ from harness.corpus.suites import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
 from harness.engine.evidence import rule_of
+from harness.engine.native_crash import SWITCHED_ON
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.tolerance_policy import cell_of
 from harness.triage.lab import Axes
-from harness.triage.native import SWITCHED_ON
 from harness.triage.signature import names_of, signature_of
 from harness.triage.subject import Subject
 from harness.triage.usage import usage_axes

@@ -1,29 +1,45 @@
 """Groups of failing cells: those that look like one fault before anything is tried."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import msgspec
 
-from harness.core.fault import Condition
+from harness.core.cell import AXIS_DEFAULTS
+from harness.core.fault import Condition, Varied
 from harness.core.record import Record
 from harness.core.scenario import PLAIN
+from harness.core.structure import OPTION
 from harness.core.verdict import Family, Verdict
 from harness.corpus.variants.source import original_of
+from harness.plan.target import Target
 from harness.triage.signature import VALUES, plain_message
+
+NOT = "not "
+"""Before the value of an option in a condition: any other value, or none."""
+
+_AXES: Mapping[str, Varied] = {
+    "graph_optimization": "graph_optimization",
+    "precision": "precision",
+    "scenario": "scenario",
+}
+"""Axes besides options -> kind of a condition."""
 
 COMPARED = VALUES | {Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH}
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """Cells that failed in the same way; the first one stands for all.
+    """Cells that failed in the same way at the same point of all axes; the first one stands for all.
 
     Attributes:
-        conditions: What the run shows of other models: whether the representative's original fails, too, if
-            it is a variant that keeps the answer of another model.
+        conditions: What the run shows of other cells: whether the representative's original fails, too, if
+            it is a variant that keeps the answer of another model, and whether its model fails at other
+            values of one axis.
+        alike: What it has in common with groups that differ from it in axes alone: it may be one fault.
     """
 
     records: tuple[Record, ...]
     conditions: tuple[Condition, ...] = ()
+    alike: tuple[object, ...] = ()
 
     @property
     def representative(self) -> Record:
@@ -31,38 +47,102 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
         return self.records[0]
 
 
-def failing_groups(records: Iterable[Record], cells: Collection[str] = ()) -> tuple[Group, ...]:
-    """Group failing cells, the largest group first; if ids of cells are given, each is a group of its own.
+def failing_groups(
+    records: Iterable[Record], cells: Collection[str] = (), targets: Iterable[Target] = ()
+) -> tuple[Group, ...]:
+    """Group failing cells, small models first; if ids of cells are given, each is a group of its own.
 
     An error or a crash is grouped by what it says. Wrong values say nothing, so those are grouped by the
-    operators of their models. The cell with the fewest nodes stands for a group; of several a plain one, and
-    the quickest.
+    operators of their models. The values of all axes are part of the key: whether one option value fails as
+    another does is for a trial to show. The cell with the fewest nodes stands for a group, and the quickest
+    of several. A fault of a large model is often that of a small one, and the small one is soon explained.
     """
-    known = tuple(records)
+    run = _Run(tuple(records), {target.name: target for target in targets})
     if cells:
-        return tuple(_group([one], known) for one in known if one.cell in cells)
+        return tuple(run.group([one]) for one in run.records if one.cell in cells)
     found: dict[tuple[object, ...], list[Record]] = {}
-    for record in known:
+    for record in run.records:
         if record.family is Family.FAILED:
-            found.setdefault(_key(record), []).append(record)
-    groups = (_group(members, known) for members in found.values())
-    return tuple(sorted(groups, key=lambda group: (-len(group.records), group.representative.cell)))
+            found.setdefault((_key(record), _point(record)), []).append(record)
+    return tuple(sorted(map(run.group, found.values()), key=_turn))
 
 
-def _group(members: Iterable[Record], known: Iterable[Record]) -> Group:
-    ordered = tuple(sorted(members, key=_cost))
-    first = ordered[0]
-    original = original_of(first.model)
-    where = (first.suite, original, first.target, first.axes)
-    conditions = tuple(
-        Condition(
-            kind="original", value=one.model, fails=one.family is Family.FAILED, verdict=str(one.verdict)
-        )
-        for one in (known if original else ())
-        if (one.suite, one.model, one.target, one.axes) == where
-        and one.family in {Family.PASSED, Family.FAILED}
-    )
-    return Group(records=ordered, conditions=conditions)
+class _Run:
+    """The cells of a run, by their models."""
+
+    def __init__(self, records: tuple[Record, ...], targets: Mapping[str, Target]) -> None:
+        self.records = records
+        self._targets = targets
+        self._of_model: dict[tuple[str, str], list[Record]] = {}
+        for record in records:
+            if record.family in {Family.PASSED, Family.FAILED}:
+                self._of_model.setdefault((record.suite, record.model), []).append(record)
+
+    def group(self, members: Iterable[Record]) -> Group:
+        """Return the group of some failing cells, with what the run shows of its representative."""
+        ordered = tuple(sorted(members, key=_cost))
+        first = ordered[0]
+        conditions = (*self._original(first), *self._other_values(first))
+        return Group(records=ordered, conditions=conditions, alike=_key(first))
+
+    def _original(self, first: Record) -> Iterator[Condition]:
+        original = original_of(first.model)
+        for one in self._of_model.get((first.suite, original), ()) if original else ():
+            if (one.target, one.axes) == (first.target, first.axes):
+                fails = one.family is Family.FAILED
+                yield Condition(kind="original", value=one.model, fails=fails, verdict=str(one.verdict))
+
+    def _other_values(self, first: Record) -> Iterator[Condition]:
+        """Yield what the run shows of one model where a single option or axis has another value."""
+        own, found = self._settings(first), dict[str, dict[str, Record]]()
+        for other in self._of_model[first.suite, first.model]:
+            settings = self._settings(other)
+            if settings[0] != own[0]:
+                continue
+            mine, others = own[1], settings[1]
+            axes = [axis for axis in mine.keys() | others.keys() if mine.get(axis) != others.get(axis)]
+            if len(axes) == 1:
+                found.setdefault(axes[0], {})[others.get(axes[0], AXIS_DEFAULTS.get(axes[0], ""))] = other
+        for axis, values in sorted(found.items()):
+            yield from _of_axis(axis, own[1].get(axis, ""), values)
+
+    def _settings(self, record: Record) -> tuple[Target | str, Mapping[str, str]]:
+        """Return the target of a cell without name and options, and these options with the cell's axes."""
+        target = self._targets.get(record.target)
+        if target is None:
+            return record.target, dict(_point(record))
+        bare = msgspec.structs.replace(target, name="", options={}, axes={}, required=False)
+        return bare, {f"{OPTION}{key}": value for key, value in target.options.items()} | dict(_point(record))
+
+
+def _turn(group: Group) -> tuple[int, bool, int, str]:
+    nodes, in_scenario, _, cell = _cost(group.representative)
+    return nodes, in_scenario, -len(group.records), cell
+
+
+def _point(record: Record) -> tuple[tuple[str, str], ...]:
+    """Return the axes of a cell that are not at their default, sorted."""
+    return tuple(sorted(pair for pair in record.axes.items() if pair[1] != AXIS_DEFAULTS.get(pair[0])))
+
+
+def _of_axis(axis: str, own: str, others: Mapping[str, Record]) -> Iterator[Condition]:
+    """Yield the conditions of one axis: its value in a failing cell, and what the run gave at others.
+
+    If all others of an option are right, one condition says so: ``not`` the own value.
+    """
+    if axis.startswith(OPTION):
+        kind: Varied = "option"
+        name = axis.removeprefix(OPTION)
+    elif axis in _AXES:
+        kind, name = _AXES[axis], ""
+    else:
+        return
+    if name and own and not any(other.family is Family.FAILED for other in others.values()):
+        yield Condition(kind=kind, name=name, value=f"{NOT}{own}", fails=False)
+        return
+    for value, other in sorted(others.items()):
+        fails = other.family is Family.FAILED
+        yield Condition(kind=kind, name=name, value=value, fails=fails, verdict=str(other.verdict))
 
 
 def _key(record: Record) -> tuple[object, ...]:

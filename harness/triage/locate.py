@@ -100,7 +100,8 @@ class Locator:
                 part, together = self._fused(part), True
                 break
             part = self._taken(half)
-        return Located(self._location(part, together=together), self._shown)
+        unfinished = len(part.numbers) > 1 and self._budget.spent
+        return Located(self._location(part, together=together, unfinished=unfinished), self._shown)
 
     def _restricted(self, everything: Part) -> Part:
         """Return the nodes that the failing outputs depend on."""
@@ -163,8 +164,16 @@ class Locator:
     def _holds(self, part: Part) -> bool:
         return part.fails or part.by_noise or part.wrong
 
-    def _location(self, part: Part, *, together: bool) -> Location:
+    def _location(self, part: Part, *, together: bool, unfinished: bool) -> Location:
         nodes = [self._net.nodes[number] for number in part.numbers]
+        if unfinished:
+            return Location(
+                nodes=tuple(node.name for node in nodes),
+                op_types=tuple(node.op_type for node in nodes),
+                exact=False,
+                unfinished=True,
+                error_ratio=part.error or None,
+            )
         fused = nodes if together and len(nodes) > 1 else []
         if fused and self._check.of_first_values:
             one = blamed(self._net, part.numbers, self._check, self._known)
@@ -174,7 +183,7 @@ class Locator:
         last = part.numbers[-1]
         before = tuple(sorted(needed(self._net, self._net.nodes[last].made)))
         after = tuple(range(last + 1, len(self._net.nodes)))
-        wanted = [numbers for numbers in (before, after) if numbers]
+        wanted = [numbers for numbers in (before, after) if numbers and not self._budget.spent]
         results = dict(zip(wanted, self._try(*wanted), strict=True))
         names = tuple(node.name for node in nodes)
         return Location(
@@ -214,6 +223,7 @@ def narrowed(location: Location, smallest: Subject) -> Location:
         nodes=nodes,
         op_types=op_types,
         exact=len(nodes) == 1,
+        unfinished=location.unfinished and len(nodes) > 1,
         fused=fused if together else (),
         fused_op_types=fused_op_types if together else (),
     )

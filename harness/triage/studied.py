@@ -28,6 +28,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         limited: The target with lower limits of time, for trials of a hang.
         variations: Other targets on which the reduced model is tried.
         fingerprint: Environment of the target.
+        keep_weights: Whether reduced models keep the weights of their models.
+        known: Faults of groups that differ from the failure's in axes alone.
     """
 
     target: str
@@ -35,6 +37,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     variations: tuple[TargetVariation, ...] = ()
     fingerprint: Mapping[str, object] = {}
     keep_weights: bool = False
+    known: "tuple[Studied, ...]" = ()
 
 
 class Reproduced(msgspec.Struct, frozen=True, kw_only=True):

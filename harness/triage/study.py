@@ -2,18 +2,19 @@
 
 import hashlib
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
 from harness.core.decide import decide
 from harness.core.errors import one_line
 from harness.core.facts import facts_of
-from harness.core.fault import Confirmation, Fault, Location, ReducedModel
+from harness.core.fault import Condition, Confirmation, Fault, Location, ReducedModel
 from harness.core.scenario import PLAIN
 from harness.core.verdict import Family, Verdict
+from harness.engine.native_crash import native_crash
 from harness.triage.budget import Budget
-from harness.triage.check import Check, worst_row
+from harness.triage.check import Check
 from harness.triage.confirm import confirm
 from harness.triage.documented import documented_error
 from harness.triage.drawn import drawn, fingerprint
@@ -22,13 +23,15 @@ from harness.triage.failure import Failure
 from harness.triage.groups import Group
 from harness.triage.hang_limits import LimitedTarget, safe_limits
 from harness.triage.lab import Lab
+from harness.triage.library import library_of
 from harness.triage.locate import Locator, narrowed, origins_of
-from harness.triage.native import native_crash
 from harness.triage.net import load
 from harness.triage.preceding import MOST_NEEDED, Reruns
 from harness.triage.preceding_model import with_smaller_preceding
+from harness.triage.same_fault import is_same_fault, needed_options
 from harness.triage.sentence import CHARS, sentence_of
 from harness.triage.settings import Progress
+from harness.triage.showing import showing_of
 from harness.triage.single_runs import how_often, only_in_ways, single_runs
 from harness.triage.smallest import Smallest, smallest_failing
 from harness.triage.studied import Learnt, Reproduced, Request, Studied
@@ -67,6 +70,8 @@ class Study(msgspec.Struct, eq=False):
             tried = self._in_single_run()
             if tried is not None:
                 return self._only_in_ways(tried)
+        if (known := self._known()) is not None:
+            return known
         for limited in (*self._lower_limits(), None):
             self.limited = limited
             subject, confirmation = self._confirmed()
@@ -78,6 +83,20 @@ class Study(msgspec.Struct, eq=False):
             if found is not None:
                 return self._explained(subject, confirmation, found)
         raise AssertionError("without a lower limit, nothing is left to be proven")
+
+    def _known(self) -> Studied | None:
+        """Return a fault that is known at another point of the axes, if a trial shows it here."""
+        for known in self.request.known:
+            if self.budget.spent:
+                break
+            if is_same_fault(known, self._check(1), self.request.variations, self.budget):
+                self.tell(f"confirm: the fault of {known.fault.representative}, here as well")
+                bare = self._bare(known.fault.confirmation)
+                names = ("representative", "cells", "trials", "seconds")
+                own = {name: getattr(bare, name) for name in names}
+                fault = msgspec.structs.replace(known.fault, **own)
+                return msgspec.structs.replace(known, fault=fault, failure=self.failure)
+        return None
 
     def _in_single_run(self) -> list[str] | None:
         """Go on with a single run that shows the failure of ways; if none does, return what was tried."""
@@ -162,20 +181,24 @@ class Study(msgspec.Struct, eq=False):
         if check.after:
             note, keep = self._note, self.request.keep_weights
             check = with_smaller_preceding(smallest, check, self.budget, note, keep_weights=keep)
-        conditions = self.group.conditions
-        conditions += documented_error(smallest.subject, check, self.failure.record.provider)
+        conditions: tuple[Condition, ...] = ()
+        if not self.budget.spent:
+            conditions += documented_error(smallest.subject, check, self.failure.record.provider)
         if not self.budget.spent:
             self.tell("explain: one thing at a time is varied", passing=True)
             conditions += explain(smallest.subject, check, self.request.variations, self.budget)
+        if not self.budget.spent:
             decomposed = decomposed_operators(smallest.subject, check)
             location = msgspec.structs.replace(location, decomposed=decomposed)
-        fault = self._fault(subject, smallest, check, confirmation, location)
+        tried = {(one.kind, one.name, one.value) for one in conditions}
+        free = [one for one in self.group.conditions if (one.kind, one.name, one.value) not in tried]
+        conditions = (*free, *conditions)
+        options = needed_options(self.failure.axes, conditions)
+        fault = self._fault(subject, smallest, check, confirmation, location, options)
         match, signature = smallest.match, self.failure.signature
         crash = native_crash(match.seen.printed) if signature.verdict is Verdict.CRASH else None
         fault = msgspec.structs.replace(fault, conditions=conditions, crash=crash)
-        ended = match.seen.record.ended
-        message = "" if ended is None else ended.message
-        fault = msgspec.structs.replace(fault, sentence=sentence_of(fault, worst_row(match), message))
+        fault = msgspec.structs.replace(fault, sentence=sentence_of(fault, showing_of(smallest, check)))
         reproduced = Reproduced(subject=smallest.subject, match=match, check=self._in_full(check))
         return Studied(fault=fault, failure=self.failure, reproduced=reproduced)
 
@@ -214,7 +237,7 @@ class Study(msgspec.Struct, eq=False):
                 return Family.FAILED
             return None if seen.record.family in INFRASTRUCTURE else Family.PASSED
 
-        return confirm(attempt)
+        return confirm(attempt, lambda: self.budget.spent)
 
     def _check(self, repeats: int) -> Check:
         failure = self.failure
@@ -244,15 +267,17 @@ class Study(msgspec.Struct, eq=False):
         check: Check,
         confirmation: Confirmation,
         location: Location,
+        options: Sequence[str],
     ) -> Fault:
         failure, subject = self.failure, smallest.subject
-        guilty = {name for name, first in origins_of(subject).items() if first in location.nodes}
+        found = () if location.unfinished else location.nodes
+        guilty = {name for name, first in origins_of(subject).items() if first in found}
         reduced = msgspec.structs.replace(_drawn(subject, before, guilty), complete=smallest.complete)
         preceding = zip(check.after, self.preceding, strict=True)
         scenario = dict(check.axes).get("scenario", PLAIN)
         return msgspec.structs.replace(
             self._bare(confirmation),
-            id=fingerprint(reduced, failure.signature, failure.record.provider),
+            id=fingerprint(reduced, failure.signature, failure.record.provider, options),
             location=location,
             reduced=reduced,
             preceding_reduced=tuple(_drawn(small, whole.subjects[0], ()) for small, whole in preceding),
@@ -275,7 +300,7 @@ class Study(msgspec.Struct, eq=False):
             seconds=round(time.monotonic() - self.began, 1),
             preceding=tuple(one.record.cell for one in self.preceding),
             onnxruntime=str(self.request.fingerprint.get("onnxruntime", "")),
-            library=_library(self.request.fingerprint),
+            library=library_of(self.request.fingerprint, record.provider),
             unconfirmed=_why_unconfirmed(failure),
         )
 
@@ -322,12 +347,3 @@ def _why_unconfirmed(failure: Failure) -> str:
     """Return why float64 does not confirm that wrong values are the EP's fault; empty where it does."""
     why = decide(facts_of(failure.record), failure.policy).unconfirmed
     return f"float64 does not confirm it: {why}" if why else ""
-
-
-def _library(fingerprint: Mapping[str, object]) -> str:
-    """Return the version of the EP: that of its plugin, else of the onnxruntime that it is a part of."""
-    plugin = fingerprint.get("plugin")
-    if isinstance(plugin, Mapping) and plugin.get("version"):
-        return str(plugin["version"])
-    version = fingerprint.get("onnxruntime")
-    return f"of onnxruntime {version}" if version else ""

@@ -21,17 +21,17 @@ from harness.core.record import Record
 from harness.core.verdict import Family
 from harness.core.writing import writing
 from harness.corpus.suites import Suite
+from harness.engine.native_crash import SWITCHED_ON
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.target import Target
 from harness.triage.budget import Budget
 from harness.triage.explain import TargetVariation
 from harness.triage.failure import Rerun, rerun
-from harness.triage.groups import Group, failing_groups
+from harness.triage.groups import NOT, Group, failing_groups
 from harness.triage.hand_over import hand_over
 from harness.triage.hang_limits import limited_targets
 from harness.triage.lab import Lab, after_targets
-from harness.triage.native import SWITCHED_ON
 from harness.triage.preceding import MOST_NEEDED, Earlier, Reruns, earlier_cells
 from harness.triage.studied import Request, Studied
 from harness.triage.study import Study
@@ -99,7 +99,7 @@ class Triage(msgspec.Struct, eq=False):
 
     def __post_init__(self) -> None:
         _check_cells(self.settings.cells, self.records)
-        self.groups = failing_groups(self.records, self.settings.cells)
+        self.groups = failing_groups(self.records, self.settings.cells, self.matrix.targets)
         with writing(self.folder):
             (self.folder / WORK).mkdir(parents=True, exist_ok=True)
         self.known = {fault.representative: fault for fault in read_faults(self.folder / FAULTS_FILE)}
@@ -182,6 +182,7 @@ class Triage(msgspec.Struct, eq=False):
         targets += [each for one in others for each in after_targets(one, MOST_NEEDED)]
         earlier = self.earlier or functools.partial(earlier_cells, self.records)
         with Lab(targets, home, lambda text: self.tell(Note(about=name, text=text))) as lab:
+            found: dict[tuple[object, ...], list[Studied]] = {}
             for number, group in enumerate(groups):
                 if self.stop.is_set() or budget.spent:
                     break
@@ -189,8 +190,12 @@ class Triage(msgspec.Struct, eq=False):
                 share = budget.share(len(groups) - number)
                 tell = functools.partial(self._learnt, cell)
                 reruns = Reruns(self.matrix, self.suites, group.representative, earlier, share)
-                study = Study(lab, group, again.failures[cell], request, share, tell, reruns)
+                alike = found.setdefault(group.alike, []) if group.alike else []
+                asked = msgspec.structs.replace(request, known=tuple(alike))
+                study = Study(lab, group, again.failures[cell], asked, share, tell, reruns)
                 studied = study.run()
+                if studied.fault.id not in {one.fault.id for one in alike}:
+                    alike.append(studied)
                 if not self.stop.is_set():  # else it was cut short, and is to be tried again
                     put(self._bundled(studied, target, again))
 
@@ -233,7 +238,7 @@ def variations_of(target: Target, others: Sequence[Target]) -> Iterator[TargetVa
     for key, value in target.options.items():
         rest = {other: text for other, text in target.options.items() if other != key}
         yield TargetVariation(
-            condition=Condition(kind="option", name=key, value=f"not {value}"),
+            condition=Condition(kind="option", name=key, value=f"{NOT}{value}"),
             target=msgspec.structs.replace(target, name=f"{target.name} without {key}", options=rest),
         )
     for other in others:

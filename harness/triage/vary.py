@@ -8,10 +8,12 @@ import msgspec
 import numpy as np
 
 from harness.core.fault import Condition
+from harness.core.structure import OPTION
 from harness.core.value import Array, Tensor, Value, tensor
 from harness.corpus.element_types import ELEMENT_TYPES, NUMBERS
-from harness.corpus.nodes import bodies, domain_of, opsets_of
+from harness.corpus.nodes import bodies, domain_of, number_of, opsets_of
 from harness.corpus.schema_types import schema_of
+from harness.triage.groups import NOT
 from harness.triage.lab import Axes
 from harness.triage.subject import Subject
 from harness.triage.usage import plain, with_axes
@@ -44,12 +46,17 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def session_variations(subject: Subject, axes: Axes) -> Iterator[Variation]:
-    """Yield other levels of graph optimization, and a plain session in place of a scenario."""
+    """Yield other levels of graph optimization, no option of an axis, and a plain session for a scenario."""
     given = dict(axes)
     for level in LEVELS:
         if level != given.get("graph_optimization", "all"):
             condition = Condition(kind="graph_optimization", value=level)
             varied = with_axes(axes, (("graph_optimization", level),))
+            yield Variation(condition=condition, subject=subject, axes=varied)
+    for axis, value in axes:
+        if axis.startswith(OPTION):
+            condition = Condition(kind="option", name=axis.removeprefix(OPTION), value=f"{NOT}{value}")
+            varied = tuple(pair for pair in axes if pair[0] != axis)
             yield Variation(condition=condition, subject=subject, axes=varied)
     if given.get("scenario", "plain") != "plain":
         condition = Condition(kind="scenario", value="plain")
@@ -184,6 +191,15 @@ def _attributes(subject: Subject) -> _Varied:
             yield condition, msgspec.structs.replace(subject, model=varied.SerializeToString())
 
 
+DIMENSIONS = {"first dimension": 0, "last dimension": -1}
+"""Name of a varied dimension -> its axis."""
+
+_SIZES = (1, 2, 3, 4, 5, 8)
+"""Sizes that are tried: odd and even ones, and multiples of what vectors hold."""
+
+_INDEXED = frozenset({"Gather", "GatherElements", "ScatterElements"})
+"""Operators whose second input are indices along the attribute ``axis`` of the first one."""
+
 _Change = Callable[[np.ndarray[Any, np.dtype[Any]]], np.ndarray[Any, np.dtype[Any]]]
 
 _VALUES: Mapping[str, _Change] = {
@@ -201,6 +217,33 @@ def _values(subject: Subject) -> _Varied:
     for name, change in _VALUES.items():
         inputs = tuple((port, _changed(value, change)) for port, value in subject.inputs)
         yield Condition(kind="values", value=name), msgspec.structs.replace(subject, inputs=inputs)
+    if (varied := _from_the_start(subject)) is not None:
+        yield Condition(kind="values", value="whose indices are not negative"), varied
+
+
+def _from_the_start(subject: Subject) -> Subject | None:
+    """Return a model whose negative indices are counted from the start instead; None if it has none."""
+    from onnx import numpy_helper
+
+    model = subject.proto()
+    fed = dict(subject.inputs)
+    weights = {one.name: one for one in model.graph.initializer}
+    arrays = {name: value.array for name, value in fed.items() if isinstance(value, Tensor)}
+    arrays |= {name: numpy_helper.to_array(one) for name, one in weights.items()}
+    for node in model.graph.node:
+        if node.op_type not in _INDEXED or domain_of(node) or not arrays.keys() >= {*node.input[:2]}:
+            continue
+        data, indices = (arrays[name] for name in node.input[:2])
+        axis = int(number_of(node, "axis", 0))
+        if not data.ndim or not (indices < 0).any():
+            continue
+        changed = np.where(indices < 0, indices + data.shape[axis], indices).astype(indices.dtype)
+        if node.input[1] in fed:
+            fed[node.input[1]] = tensor(changed)
+        else:
+            weights[node.input[1]].CopyFrom(numpy_helper.from_array(changed, node.input[1]))
+    varied = msgspec.structs.replace(subject, model=model.SerializeToString(), inputs=tuple(fed.items()))
+    return None if varied.digest == subject.digest else varied
 
 
 def _changed(value: Value, change: _Change) -> Value:
@@ -211,24 +254,33 @@ def _changed(value: Value, change: _Change) -> Value:
 
 
 def _shapes(subject: Subject) -> _Varied:
-    """Cut the first dimension of all inputs that share its size to one, or double it."""
+    """Give the first dimension, or the last one, of all inputs that share its size another size."""
     arrays = {name: value for name, value in subject.inputs if isinstance(value, Tensor) and value.array.ndim}
-    sizes = {value.array.shape[0] for value in arrays.values()}
-    if len(sizes) != 1 or len(arrays) != len(subject.inputs) or 0 in sizes:
+    if len(arrays) != len(subject.inputs) or not all(value.array.size for value in arrays.values()):
         return
-    (size,) = sizes
-    for wanted in dict.fromkeys((1, 2 * size)):
-        model = subject.proto()
-        for info in model.graph.input:
-            if info.name in arrays and info.type.tensor_type.shape.dim:
-                info.type.tensor_type.shape.dim[0].dim_value = wanted
-        _forget_sizes(model.graph)
-        inputs = tuple(
-            (name, tensor(np.resize(value.array, (wanted, *value.array.shape[1:]))))
-            for name, value in arrays.items()
-        )
-        varied = msgspec.structs.replace(subject, model=model.SerializeToString(), inputs=inputs)
-        yield Condition(kind="shape", name="first dimension", value=str(wanted)), varied
+    flat = all(value.array.ndim == 1 for value in arrays.values())
+    for name, axis in DIMENSIONS.items():
+        sizes = {value.array.shape[axis] for value in arrays.values()}
+        if len(sizes) != 1 or (flat and axis):
+            continue
+        (size,) = sizes
+        for wanted in dict.fromkeys(other for other in (*_SIZES, 2 * size) if other != size):
+            condition = Condition(kind="shape", name=name, value=str(wanted))
+            yield condition, _resized(subject, arrays, axis, wanted)
+
+
+def _resized(subject: Subject, arrays: Mapping[str, Tensor], axis: int, wanted: int) -> Subject:
+    """Return a model whose inputs have a size along one axis: less of them, or what they have once more."""
+    model = subject.proto()
+    for info in model.graph.input:
+        if info.name in arrays and info.type.tensor_type.shape.dim:
+            info.type.tensor_type.shape.dim[axis].dim_value = wanted
+    _forget_sizes(model.graph)
+    inputs = tuple(
+        (name, tensor(np.take(value.array, np.arange(wanted) % value.array.shape[axis], axis=axis)))
+        for name, value in arrays.items()
+    )
+    return msgspec.structs.replace(subject, model=model.SerializeToString(), inputs=inputs)
 
 
 def _forget_sizes(graph: "onnx.GraphProto") -> None:

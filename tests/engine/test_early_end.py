@@ -74,3 +74,38 @@ def test_a_lost_device_is_a_cause() -> None:
         ended(Raised(phase=Phase.RUN, kind=kind, message="gone")) for kind in ("DeviceLost", "Error")
     )
     assert (lost.cause, other.cause) == ("device_lost", "")
+
+
+def test_what_another_model_says_too_is_not_said_twice() -> None:
+    said = "no tiles left on any of the matrix units of this device " * 3
+    facts = ended(Raised(kind="Fail", message=said, phase=Phase.RUN, sick=f"Fail: {said}"))
+    reason = decide(facts, Policy()).reason
+    assert reason.count("no tiles left") == 3
+    assert reason.endswith("; the process was replaced: another model fails alike")
+    facts = ended(Raised(kind="Fail", message=said, phase=Phase.RUN, sick="it computes Relu(1) as 2"))
+    assert decide(facts, Policy()).reason.endswith("; the process was replaced: it computes Relu(1) as 2")
+
+
+def test_the_name_of_a_fused_node_leaves_room_for_what_is_said() -> None:
+    said = (
+        "Non-zero status code returned while running AnExecutionProvider_1646013025409347552_0 node. "
+        "Name:'AnExecutionProvider_AnExecutionProvider_1646013025409347552_0_0' Status Message: no tiles left"
+    )
+    assert clean_error(said) == (
+        "Non-zero status code returned while running AnExecutionProvider_0 node. "
+        "Name:'AnExecutionProvider_0' Status Message: no tiles left"
+    )
+
+
+def test_a_function_that_onnxruntime_inlines_with_a_fused_node_is_no_fault_of_the_ep() -> None:
+    said = (
+        '[ONNXRuntimeError] : 10 : INVALID_GRAPH : This is an invalid model. In Node, ("", Loop, "", -1) : '
+        '("_inlfunc_SequenceMap_SequenceMap_input_sequence_seqlen": tensor(int64),) , '
+        "Error No opset import for domain 'SomeExecutionProvider'\n\n==> Context: Bad node spec for node."
+    )
+    facts = ended(Raised(kind="InvalidGraph", message=said, phase=Phase.CREATE))
+    reason = decide(facts, Policy()).reason
+    assert reason.startswith("InvalidGraph: This is an invalid model.")
+    assert "the fault is onnxruntime's: it inlines a function whose body the EP has compiled" in reason
+    other = ended(Raised(kind="InvalidGraph", message=said.replace("_inlfunc_", ""), phase=Phase.CREATE))
+    assert "the fault is onnxruntime's" not in decide(other, Policy()).reason

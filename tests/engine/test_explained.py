@@ -4,13 +4,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import ml_dtypes
+import msgspec
 import numpy as np
 import pytest
 
+from harness.core.record import Placement, Record
 from harness.core.value import Array, Tensor
 from harness.core.verdict import Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import Case
+from harness.engine.evidence import Rule, Wider, with_placement
 from harness.engine.task import Kind, Question
 from tests.engine.test_next_step import Court
 
@@ -98,6 +101,73 @@ def test_what_a_document_allows_passes_with_a_mark(tmp_path: Path) -> None:
     assert beyond.verdict is Verdict.MISMATCH
     other = Court(tmp_path, WAVES).judge(lambda right: right + np.float32(3e-4))
     assert other.verdict is Verdict.MISMATCH
+
+
+def by_blocks() -> str:
+    """A product by weights of a few bits, which onnxruntime makes MatMulNBits of."""
+    steps = np.random.default_rng(3).integers(-7, 8, 64 * 32)
+    return f"""<ir_version: 10, opset_import: ["" : 21]>
+        agraph (float[4, 64] x) => (float[4, 32] y)
+        <int8[64, 32] steps = {{{", ".join(map(str, steps))}}}, float scale = {{0.01}}>
+        {{ w = DequantizeLinear(steps, scale) y = MatMul(x, w) }}"""
+
+
+def in_steps(court: Court, steps: int) -> Callable[[Array], Array]:
+    """What a product gives whose first factor was rounded, row by row, to so many steps on either side."""
+    x = inputs_of(court)["x"]
+    step = np.abs(x).max(axis=-1, keepdims=True) / steps
+    lost = (np.rint(x / step) * step - x).astype(np.float32)
+    weights = np.random.default_rng(3).integers(-7, 8, 64 * 32).reshape(64, 32).astype(np.float32) * 0.01
+    return lambda right: right + lost @ weights
+
+
+CPU = "CPUExecutionProvider"
+
+
+def judged_by_blocks(
+    folder: Path, axes: dict[str, list[str]] | None = None, *, steps: int = 127, provider: str = CPU
+) -> Record:
+    court = Court(folder, by_blocks(), provider, axes=axes or {})
+    return court.judge(in_steps(court, steps))
+
+
+def test_a_factor_that_onnxruntime_rounds_to_int8_is_known(tmp_path: Path) -> None:
+    record = judged_by_blocks(tmp_path)
+    assert record.verdict is Verdict.PASS, record.reason
+    assert record.approximate.endswith("which onnxruntime's MatMulNBits (accuracy_level 4: int8) allows")
+    record = judged_by_blocks(tmp_path / "coarser", steps=15)
+    assert record.verdict is Verdict.MISMATCH
+    assert "x the error that onnxruntime's MatMulNBits (accuracy_level 4: int8) allows" in record.reason
+
+
+def test_it_is_known_of_files_that_the_cpu_ep_has_written_and_of_no_other_ep(tmp_path: Path) -> None:
+    written = judged_by_blocks(tmp_path, {"scenario": ["ort_format"]}, provider=WEBGPU)
+    assert written.verdict is Verdict.PASS, written.reason
+    own = judged_by_blocks(tmp_path / "own", provider=WEBGPU)
+    assert own.verdict is Verdict.MISMATCH
+    assert "MatMulNBits" not in own.reason
+
+
+@pytest.mark.parametrize(
+    "axes",
+    [{"graph_optimization": ["basic"]}, {"precision": ["ep:int-acc-1"]}, {"precision": ["ep:qdq-unfused"]}],
+)
+def test_it_excuses_nothing_where_onnxruntime_does_not_do_it(
+    tmp_path: Path, axes: dict[str, list[str]]
+) -> None:
+    assert judged_by_blocks(tmp_path, axes).verdict is Verdict.MISMATCH
+
+
+def test_it_is_known_of_what_is_left_to_the_cpu_ep() -> None:
+    rule = Rule(wider=(Wider(noise_at="float16", delivers="float16"), Wider(noise_at="a", on_cpu="MatMul")))
+    partly = Placement(
+        ep_nodes=1, cpu_nodes=2, ep_ops={"Add": 1}, cpu_ops={"MatMul": 2}, partitions=1, source="profile"
+    )
+    assert with_placement(rule, partly) == rule
+    none = msgspec.structs.replace(partly, ep_nodes=0, ep_ops={})
+    assert [one.on_cpu for one in with_placement(rule, none).wider] == ["MatMul"]
+    whole = msgspec.structs.replace(partly, cpu_nodes=0, cpu_ops={})
+    assert [one.delivers for one in with_placement(rule, whole).wider] == ["float16"]
 
 
 # What ends as bytes of a picture: rounding decides beside the edges between two of them.

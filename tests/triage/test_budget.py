@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from harness.triage.budget import Budget
+from harness.triage.budget import KEPT, Budget
 
 
 class Clock:
@@ -42,10 +42,18 @@ def test_what_one_failure_leaves_the_others_get(clock: Clock) -> None:
     assert not budget.spent
     clock.now -= 8  # the first one took 2 seconds
     second = budget.share(2)
-    clock.now += 13.9
+    clock.now += 14 * (1 - KEPT) - 0.1
     assert not second.spent
     clock.now += 0.2
     assert second.spent
+
+
+def test_a_search_ends_early_enough_for_its_bundle(clock: Clock) -> None:
+    budget = Budget(100)
+    last = budget.share(1)
+    clock.now += 100 * (1 - KEPT) + 0.1
+    assert last.spent
+    assert not budget.spent
 
 
 def test_a_part_of_nothing_is_spent(clock: Clock) -> None:

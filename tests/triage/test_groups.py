@@ -8,6 +8,7 @@ import pytest
 from harness.core.ended import Ended
 from harness.core.record import ModelContent, Record
 from harness.core.verdict import Phase, Verdict
+from harness.plan.target import Target
 from harness.triage.groups import failing_groups
 
 MakeRecord = Callable[..., Record]
@@ -81,7 +82,7 @@ def test_wrong_outputs_are_grouped_by_operators(failed: MakeRecord, verdict: Ver
         failed("c", verdict, content=content(Conv=1)),
         failed("d", verdict),
     ]
-    assert cells(failing_groups(records)) == [["a", "b"], ["c"], ["d"]]
+    assert cells(failing_groups(records)) == [["c"], ["a", "b"], ["d"]]
 
 
 def test_the_smallest_model_stands_for_a_group(failed: MakeRecord) -> None:
@@ -96,14 +97,14 @@ def test_the_smallest_model_stands_for_a_group(failed: MakeRecord) -> None:
     assert group.representative.model == "equal"
 
 
-def test_of_models_with_as_many_nodes_a_quick_plain_cell_stands_for_the_group(failed: MakeRecord) -> None:
+def test_of_models_with_as_many_nodes_a_quick_cell_stands_for_the_group(failed: MakeRecord) -> None:
     def cell(name: str, create_ms: float, scenario: str = "plain") -> Record:
         axes = {"scenario": scenario}
         timings = {"create": create_ms}
         return failed(name, Verdict.CRASH, content=content(Conv=2), axes=axes, timings_ms=timings)
 
     records = [cell("base", 900.0), cell("shared", 1.0, "concurrent"), cell("small", 20.0)]
-    assert cells(failing_groups(records)) == [["small", "base", "shared"]]
+    assert cells(failing_groups(records)) == [["small", "base"], ["shared"]]
 
 
 def test_the_largest_group_comes_first_whatever_the_order(failed: MakeRecord) -> None:
@@ -115,6 +116,67 @@ def test_the_largest_group_comes_first_whatever_the_order(failed: MakeRecord) ->
     ]
     assert cells(failing_groups(records)) == [["b", "d"], ["a"], ["c"]]
     assert cells(failing_groups(records[::-1])) == [["b", "d"], ["a"], ["c"]]
+
+
+def test_small_models_come_first_whatever_their_number(failed: MakeRecord) -> None:
+    large = [failed(name, Verdict.CRASH, content=content(Mul=62)) for name in ("a", "b")]
+    small = failed("z", Verdict.MISMATCH, content=content(Mul=1))
+    assert cells(failing_groups([*large, small])) == [["z"], ["a", "b"]]
+
+
+def at(fault: str, **more: str) -> dict[str, Any]:
+    return {"axes": {"option.fault": fault, **more}, "content": content(Mul=1)}
+
+
+def test_values_of_options_are_groups_that_are_alike(failed: MakeRecord) -> None:
+    records = [
+        failed("a", Verdict.MISMATCH, **at("1")),
+        failed("b", Verdict.MISMATCH, **at("1")),
+        failed("a", Verdict.MISMATCH, **at("2")),
+        failed("a", Verdict.MISMATCH, **at("1", precision="ep:fp16")),
+        failed("a", Verdict.NAN_MISMATCH, **at("1")),
+    ]
+    groups = failing_groups(records)
+    assert sorted(len(group.records) for group in groups) == [1, 1, 1, 2]
+    alike = {group.alike for group in groups if group.representative.verdict is Verdict.MISMATCH}
+    assert len(alike) == 1
+
+
+def test_other_values_in_the_run_are_conditions_for_free(passed: MakeRecord, failed: MakeRecord) -> None:
+    records = [
+        failed("a", Verdict.MISMATCH, **at("1")),
+        passed("a", **at("none")),
+        passed("a", **at("2")),
+        passed("a", **at("1", scenario="io_binding")),
+        failed("b", Verdict.MISMATCH, **at("none")),
+    ]
+    groups = {group.representative.model: group for group in failing_groups(records)}
+    assert [(one.kind, one.name, one.value, one.fails) for one in groups["a"].conditions] == [
+        ("option", "fault", "not 1", False),
+        ("scenario", "", "io_binding", False),
+    ]
+    assert groups["b"].conditions == ()
+
+
+def test_an_option_that_fails_at_some_values_is_told_for_each(passed: MakeRecord, failed: MakeRecord) -> None:
+    records = [
+        failed("a", Verdict.MISMATCH, **at("1")),
+        failed("a", Verdict.MISMATCH, **at("2")),
+        passed("a", **at("none")),
+    ]
+    group = next(one for one in failing_groups(records) if one.representative.axes["option.fault"] == "1")
+    assert [(one.value, one.fails) for one in group.conditions] == [("2", True), ("none", False)]
+
+
+def test_targets_that_differ_in_one_option_are_conditions_too(passed: MakeRecord, failed: MakeRecord) -> None:
+    options = {"fast": {"mode": "fast"}, "slow": {}, "both": {"mode": "slow", "x": "1"}}
+    targets = [
+        Target(name=name, provider=("CPUExecutionProvider",), options=given)
+        for name, given in options.items()
+    ]
+    others = [passed("a", target=name) for name in ("slow", "both")]
+    (group,) = failing_groups([failed("a", Verdict.MISMATCH, target="fast"), *others], (), targets)
+    assert [(one.name, one.value, one.fails) for one in group.conditions] == [("mode", "not fast", False)]
 
 
 def test_each_cell_that_is_asked_for_is_a_group(failed: MakeRecord) -> None:

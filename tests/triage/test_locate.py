@@ -286,6 +286,17 @@ def test_each_step_is_told(record: MakeRecord) -> None:
     assert told == ["locate: 4 nodes hold the failure", "locate: 2 nodes hold the failure"]
 
 
+def test_a_search_without_time_is_unfinished_and_tries_nothing_more(record: MakeRecord) -> None:
+    graph = [("x",), ("t0",), ("t1",), ("t2",)]
+    check = FakeCheck(record(), has("n2"))
+    locator = Locator(load(model_of(graph)), check, all_values, lambda _: None, Budget(0))  # type: ignore[arg-type]
+    (whole,) = check.matches([model_of(graph)])
+    location = locator.locate(whole).location
+    assert location.nodes == ("n0", "n1", "n2", "n3")
+    assert (location.unfinished, location.exact, location.alone) == (True, False, None)
+    assert location.cumulative is None
+
+
 def test_the_part_that_fails_is_handed_on(record: MakeRecord) -> None:
     graph = [("x",), ("t0", "x"), ("t1",)]
     check = FakeCheck(record(), has("n1"))

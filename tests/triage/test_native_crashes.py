@@ -19,7 +19,7 @@ from harness.agent.native_stack.start import ON, UNAVAILABLE
 from harness.core.fault import NativeCrash
 from harness.core.verdict import Verdict
 from harness.engine.events import Event, Finished, TargetReady
-from harness.triage.native import SWITCHED_ON, native_crash
+from harness.engine.native_crash import SWITCHED_ON, native_crash
 
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 pytestmark = [

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from harness.core.fault import (
@@ -20,6 +21,7 @@ from harness.core.fault import (
 from harness.core.output_metrics import OutputMetrics
 from harness.core.verdict import Phase, Verdict
 from harness.triage.sentence import CHARS, sentence_of
+from harness.triage.showing import Showing
 from harness.triage.signature import OTHER_INPUTS
 
 RESIZE = GraphNode(
@@ -202,7 +204,7 @@ SENTENCES = {
         fault_of(ended(Verdict.CRASH, Phase.TEARDOWN, "exit code 3")),
         None,
         "",
-        f"QNN 2.7.0 dies of exit code 3 while it closes a session of {WHAT}.",
+        f"QNN 2.7.0 ends its process with exit code 3 while it closes a session of {WHAT}.",
     ),
     "hang": (
         fault_of(
@@ -274,7 +276,7 @@ SENTENCES = {
         (
             f"QNN 2.7.0 computes {WHAT} wrongly; right without optimizer ConstantFolding; "
             "right without option "
-            "htp_performance_mode; right at opset 11, 13; right with first dimension = 1; "
+            "htp_performance_mode=burst; right at opset 11, 13; right with first dimension = 1; "
             "right with qnn-1.23; right for the model that this one is a variant of, 000042-grown."
         ),
     ),
@@ -284,18 +286,103 @@ SENTENCES = {
 @pytest.mark.parametrize("name", SENTENCES)
 def test_the_sentence(name: str) -> None:
     fault, row, message, sentence = SENTENCES[name]
-    assert sentence_of(fault, row, message) == sentence
+    assert sentence_of(fault, Showing(row=row, message=message)) == sentence
 
 
 def test_many_nodes_are_counted_and_no_guilty_one_means_all() -> None:
     nodes = [GraphNode(name=f"n{n}", op_type=op) for n, op in enumerate(("Add", "Mul", "Sub", "Neg", "Abs"))]
-    assert "computes Add + Mul + Sub wrongly" in sentence_of(fault_of(MISMATCH, *nodes[:3]), None, "")
-    assert "computes 5 nodes (from Add to Abs) wrongly" in sentence_of(fault_of(MISMATCH, *nodes), None, "")
+    assert "computes Add + Mul + Sub wrongly" in sentence_of(fault_of(MISMATCH, *nodes[:3]), Showing())
+    assert "computes 5 nodes (from Add to Abs) wrongly" in sentence_of(fault_of(MISMATCH, *nodes), Showing())
 
 
 def test_hostile_names_and_messages_stay_one_line_of_some_length() -> None:
     node = GraphNode(name="x", op_type="A\nB" * 500, attributes={"k\n": "v" * 500}, guilty=True)
-    sentence = sentence_of(fault_of(ended(Verdict.ERROR), node), None, "m\r\n" * 1000)
+    sentence = sentence_of(fault_of(ended(Verdict.ERROR), node), Showing(message="m\r\n" * 1000))
     assert "\n" not in sentence
     assert "\r" not in sentence
     assert len(sentence) <= CHARS + 1
+
+
+def test_a_search_that_ran_out_of_time_accuses_no_node() -> None:
+    nodes = [GraphNode(name=f"n{n}", op_type=op) for n, op in enumerate(("Add", *("Relu",) * 60, "Mul"))]
+    location = Location(
+        nodes=tuple(node.name for node in nodes),
+        op_types=tuple(node.op_type for node in nodes),
+        exact=False,
+        unfinished=True,
+    )
+    sentence = sentence_of(fault_of(MISMATCH, *nodes, location=location), Showing(row=ROW))
+    assert "not located yet, 62 candidates (from Add to Mul)" in sentence
+    assert "differs from the CPU EP in the model of zoo/m[npu]" in sentence
+    assert "wrongly" not in sentence
+
+
+ADD = GraphNode(name="a", op_type="Add", inputs=("x", "v"), outputs=("y",), guilty=True)
+V = GraphTensor(name="v", role="input", dtype="float32", shape="8")
+
+
+def test_which_operands_shape_a_result_has_is_told() -> None:
+    fault = fault_of(ended(Verdict.SHAPE_MISMATCH), ADD)
+    assert fault.reduced is not None
+    fault = msgspec.structs.replace(fault, reduced=msgspec.structs.replace(fault.reduced, tensors=(X, V)))
+    row = OutputMetrics(name="y", dtype="float32", shape=(8,), mismatched=8, elements=8)
+    assert sentence_of(fault, Showing(row=row, expected="1x3x8x8")) == (
+        "QNN 2.7.0 gives an output of Add of float32[1x3x8x8] and float32[8] the shape 8, that of its "
+        "second operand, in place of 1x3x8x8."
+    )
+    flat = msgspec.structs.replace(row, shape=(192,))
+    assert "the shape 192 in place of 1x3x8x8" in sentence_of(fault, Showing(row=flat, expected="1x3x8x8"))
+
+
+@pytest.mark.parametrize(
+    ("signature", "showing", "told"),
+    [
+        (
+            ended(Verdict.OPTION_REJECTED, Phase.REGISTER),
+            Showing(message="provider option 'mode' is refused: no such mode"),
+            "QNN 2.7.0 makes no session: provider option 'mode' is refused: no such mode.",
+        ),
+        (
+            ended(Verdict.CRASH, Phase.RUN),
+            Showing(),
+            f"QNN 2.7.0 ends its process with exit code 0 while it runs {WHAT}.",
+        ),
+        (
+            ended(Verdict.CRASH, Phase.RUN, "SIGABRT"),
+            Showing(message="std::runtime_error: no tiles left"),
+            f"QNN 2.7.0 dies of SIGABRT while it runs {WHAT}: std::runtime_error: no tiles left.",
+        ),
+        (
+            ended(Verdict.NONDETERMINISTIC),
+            Showing(row=ROW, runs=10, distinct=9),
+            f"QNN 2.7.0 gives 9 different results for {WHAT} for float32 in 10 equal runs.",
+        ),
+    ],
+)
+def test_how_it_ended_is_told_as_it_was(signature: Signature, showing: Showing, told: str) -> None:
+    assert sentence_of(fault_of(signature), showing) == told
+
+
+def test_wrong_values_that_are_random_are_told_as_such() -> None:
+    sentence = sentence_of(fault_of(), Showing(row=ROW, runs=10, distinct=9))
+    assert "wrongly" in sentence
+    assert sentence.endswith("; 9 different results in 10 equal runs.")
+    assert "equal runs" not in sentence_of(fault_of(), Showing(row=ROW, runs=10, distinct=1))
+
+
+def test_an_overwritten_input_is_told() -> None:
+    showing = Showing(row=ROW, runs=10, distinct=10, changed=("it wrote into input 'x' (in run)",))
+    sentence = sentence_of(fault_of(ended(Verdict.NONDETERMINISTIC)), showing)
+    assert sentence.endswith("in 10 equal runs; it wrote into input 'x' (in run).")
+
+
+def test_options_are_told_with_their_values_and_sizes_by_their_rule() -> None:
+    def size(value: int, *, fails: bool) -> Condition:
+        return Condition(kind="shape", name="last dimension", value=str(value), fails=fails)
+
+    sizes = [size(value, fails=value % 4 != 0) for value in (1, 2, 3, 4, 5, 16)]
+    options = (gone("option", "not a", "fault"), gone("option", "2", "streams"))
+    sentence = sentence_of(fault_of(conditions=(*options, *sizes)), Showing())
+    assert "right without option fault=a; right with option streams=2" in sentence
+    # The model itself has 8, and fails.
+    assert "right with last dimension = 4, 16" in sentence

@@ -82,9 +82,25 @@ def test_an_error_is_located_by_its_message(triage_planted: TriagePlanted, deep:
     assert "no Softplus for node 17" in fault.sentence
 
 
+def test_values_of_an_option_that_fail_alike_are_one_fault(
+    triage_planted: TriagePlanted, chain: Chain
+) -> None:
+    planted = {"kind": "scale", "op_type": "Tanh", "factor": 1.05}
+    model = chain([("Relu", ["x"], ["a"], {}), ("Tanh", ["a"], ["y"], {})])
+    varied = {"axes": {"option.mode": ["a", "b"]}, "unchecked_options": True}
+    learnt: list[str] = []
+    first, second = triage_planted(planted, target=varied, learnt=learnt, m=model)
+    assert first.id == second.id
+    assert (len(first.cells), len(second.cells)) == (1, 1)
+    assert first.cells != second.cells
+    assert [text for text in learnt if "here as well" in text] == [
+        f"confirm: the fault of {first.representative}, here as well"
+    ]
+
+
 def test_a_crash_is_located(triage_planted: TriagePlanted, deep: onnx.ModelProto) -> None:
     planted = {"kind": "crash", "op_type": "Sigmoid", "phase": "create", "signal": "SIGSEGV"}
-    fault = only(triage_planted(planted, budget_s=30, m=deep))
+    fault = only(triage_planted(planted, budget_s=90, m=deep))
     assert (fault.signature.verdict, fault.signature.phase) == (Verdict.CRASH, Phase.CREATE)
     assert fault.signature.cause == "SIGSEGV"
     assert fault.location is not None
@@ -95,7 +111,7 @@ def test_a_hang_is_located(triage_planted: TriagePlanted, chain: Chain, deep_nod
     model = chain([*deep_nodes[:4], ("Erf", ["d"], ["y"], {})])
     planted = {"kind": "hang", "op_type": "Tanh", "phase": "run"}
     limits = {"timeouts_s": {"create": 3, "run": 1}}
-    fault = only(triage_planted(planted, budget_s=30, target=limits, m=model))
+    fault = only(triage_planted(planted, budget_s=90, target=limits, m=model))
     assert (fault.signature.verdict, fault.signature.phase) == (Verdict.HANG, Phase.RUN)
     assert fault.location is not None
     assert fault.location.op_types == ("Tanh",)

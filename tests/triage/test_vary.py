@@ -232,12 +232,17 @@ def test_what_the_values_become() -> None:
     assert made["1000 times the size"] == pytest.approx([-2600, 400, 7000])
 
 
-def test_the_first_dimension_is_one_or_doubled() -> None:
+def test_the_first_and_the_last_dimension_have_other_sizes() -> None:
     found = of_kind(SUBJECTS["pool"], "shape")
-    assert set(found) == {("first dimension", "1"), ("first dimension", "4")}
-    for (_, value), one in found.items():
-        (out,) = run(one.subject)
+    sizes = [value for name, value in found if name == "first dimension"]
+    assert sizes == ["1", "3", "4", "5", "8"]  # it has 2
+    assert {name for name, _ in found} == {"first dimension", "last dimension"}
+    for value in sizes:
+        (out,) = run(found["first dimension", value].subject)
         assert out.shape == (int(value), 3, 4, 4)
+    for (name, value), one in found.items():
+        if name == "last dimension":
+            assert one.subject.inputs[0][1].array.shape[-1] == int(value)  # type: ignore[union-attr]
     np.testing.assert_array_equal(run(found["first dimension", "1"].subject)[0], run(SUBJECTS["pool"])[0][:1])
 
 
@@ -294,3 +299,18 @@ def test_values_that_are_too_large_for_a_type_cause_no_warning() -> None:
     value = dict(half.inputs)["x"]
     assert isinstance(value, Tensor)
     assert value.array.tolist() == [np.inf, -np.inf, 1.0, 2.0]
+
+
+INDEXED = """<ir_version: 8, opset_import: ["" : 17]> agraph (float[4, 6] x) => (float[3, 6] y)
+    <int64[3] i = {-1, 2, -3}> { y = Gather(x, i) }"""
+
+
+def test_negative_indices_are_counted_from_the_start() -> None:
+    model = onnx.parser.parse_model(INDEXED)
+    x = np.arange(24, dtype=np.float32).reshape(4, 6)
+    given = Subject(model=model.SerializeToString(), inputs=(("x", tensor(x)),))
+    varied = of_kind(given, "values")["", "whose indices are not negative"].subject
+    (indices,) = varied.proto().graph.initializer
+    assert onnx.numpy_helper.to_array(indices).tolist() == [3, 2, 1]
+    np.testing.assert_array_equal(run(varied)[0], run(given)[0])
+    assert ("", "whose indices are not negative") not in of_kind(varied, "values")

@@ -140,6 +140,11 @@ def no_report(command: argparse.ArgumentParser) -> None:
     command.add_argument("--no-report", action="store_false", dest="with_report", help="write no HTML report")
 
 
+def native_stack(command: argparse.ArgumentParser) -> None:
+    """Declare ``--native-stack``."""
+    flag(command, "--native-stack", "print the native stack of each crash into its output (Linux)")
+
+
 class _Once(argparse.Action):
     """Takes one value; given twice, it is an error, where argparse would keep the last one."""
 

@@ -83,6 +83,7 @@ def _add_check(commands: declare.Commands) -> None:
     declare.models(check)
     declare.path(check, "--out", "DIR", "run folder; default: runs/check-<provider>-<time>")
     declare.no_report(check)
+    declare.native_stack(check)
 
 
 def _add_init(commands: declare.Commands) -> None:

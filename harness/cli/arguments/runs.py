@@ -48,3 +48,4 @@ def add_runs(commands: declare.Commands) -> None:
     declare.path(folder, "--resume", "DIR", "continue an interrupted run")
     declare.selection(run)
     declare.no_report(run)
+    declare.native_stack(run)

@@ -14,7 +14,7 @@ _HALF = "ep_harness.half"
 FLOAT, DOUBLE = "tensor(float)", "tensor(double)"
 _SINGLE = FLOATS[FLOAT]
 
-Beside = Literal["", "one"] | tuple[int, ...]
+Beside = Literal["", "one", "row"] | tuple[int, ...]
 """What the noise of an element grows with beside its own size; see ``Drawing.noise``."""
 
 FOUND = 3.0**0.5
@@ -33,7 +33,7 @@ CLIP_BY_INPUTS = 11
 """Opset from which on the bounds of Clip are inputs."""
 
 _AXES_ARE_AN_INPUT = 18
-"""Opset from which on the axes of ReduceMean are an input."""
+"""Opset from which on the axes of ReduceMean and ReduceMax are an input."""
 
 _FINDS_INFINITY = 10
 """Opset from which on there is IsInf; IsNaN is older."""
@@ -115,7 +115,7 @@ class Drawing:
         ``width`` is the half-width of the noise, which is proportional to the error of rounding to the type
         ``rounded_to`` (to float32 that of a double alone); 0: to the elements themselves. ``beside`` is what
         the noise of each element also grows with: the mean over these axes, over all elements where there are
-        none, or the number ``one``.
+        none, or the number ``one``. By ``row`` it grows with the largest magnitude along the last axis alone.
         """
         stem = f"{result}.{self.sites}"
         self.sites += 1
@@ -139,6 +139,9 @@ class Drawing:
             scale = lost
         if beside == "one":
             yield from self._add_one(scale, f"{stem}.level", stem)
+            scale = f"{stem}.level"
+        elif beside == "row":
+            yield from self._largest_of_row(scale, f"{stem}.level", stem)
             scale = f"{stem}.level"
         elif beside != "":
             yield from self._add_mean(wide, scale, stem, beside)
@@ -169,15 +172,28 @@ class Drawing:
             yield make_node("Or", [nan, infinite], [special])
             yield make_node("Constant", [], [none], value=make_tensor("zero", _SINGLE, [], [0.0]))
             yield make_node("Where", [special, none, size], [counted])
-        if not axes:
-            yield make_node("ReduceMean", [counted], [mean], keepdims=0)
-        elif self._opset < _AXES_ARE_AN_INPUT:
-            yield make_node("ReduceMean", [counted], [mean], axes=axes, keepdims=1)
+        if axes:
+            yield from self._reduce("ReduceMean", counted, mean, axes)
         else:
-            along = make_tensor("axes", TensorProto.INT64, [len(axes)], axes)
-            yield make_node("Constant", [], [f"{mean}.axes"], value=along)
-            yield make_node("ReduceMean", [counted, f"{mean}.axes"], [mean], keepdims=1)
+            yield make_node("ReduceMean", [counted], [mean], keepdims=0)
         yield make_node("Add", [size, mean], [f"{stem}.level"])
+
+    def _largest_of_row(self, scale: str, level: str, stem: str) -> Iterator[NodeProto]:
+        """Yield nodes that give each element the largest magnitude along the last axis."""
+        size, largest, shape = f"{stem}.size", f"{stem}.largest", f"{stem}.shape"
+        yield make_node("Abs", [scale], [size])
+        yield from self._reduce("ReduceMax", size, largest, (-1,))
+        yield make_node("Shape", [size], [shape])
+        yield make_node("Expand", [largest, shape], [level])
+
+    def _reduce(self, op_type: str, source: str, result: str, axes: tuple[int, ...]) -> Iterator[NodeProto]:
+        """Yield a reduction that keeps its axes, in the form of the model's opset."""
+        if self._opset < _AXES_ARE_AN_INPUT:
+            yield make_node(op_type, [source], [result], axes=axes, keepdims=1)
+            return
+        along = make_tensor("axes", TensorProto.INT64, [len(axes)], axes)
+        yield make_node("Constant", [], [f"{result}.axes"], value=along)
+        yield make_node(op_type, [source, f"{result}.axes"], [result], keepdims=1)
 
     def _add_one(self, scale: str, level: str, stem: str) -> Iterator[NodeProto]:
         """Yield nodes that add 1 to the magnitude of each element."""

@@ -108,6 +108,15 @@ The CPU EP computes ``sigmoid(x)`` as 0.5 and a quotient of polynomials. Shaders
 hyperbolic functions, Softplus and logarithms of sums end with one.
 """
 
+BY_BLOCKS = "MatMulNBits"
+"""onnxruntime's product by weights of a few bits: by ``accuracy_level`` 4 it rounds the other factor to int8.
+
+onnxruntime also makes it of a DequantizeLinear and what multiplies by its result.
+"""
+
+MULTIPLIES_BY_WEIGHTS = frozenset({"Gemm", "MatMul"})
+"""Operators that onnxruntime may make ``BY_BLOCKS`` of."""
+
 CLOSED = operators("""
     Abs Add Ceil Clip Concat Expand Floor Gather Identity Max Min Mul Neg Reshape Round Sign Slice
     Squeeze Sub Tile Transpose Unsqueeze Where

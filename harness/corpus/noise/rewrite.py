@@ -18,6 +18,7 @@ from harness.corpus.noise.drawing import CLIP_BY_INPUTS, DOUBLE, FLOAT, FOUND, B
 from harness.corpus.noise.even import even_axes
 from harness.corpus.noise.exact import SELECTS_FROM, Watch, divided, selected, watched
 from harness.corpus.noise.operators import (
+    BY_BLOCKS,
     COMPOSED,
     CONTROL_INPUTS,
     COPIED,
@@ -25,6 +26,7 @@ from harness.corpus.noise.operators import (
     EVEN,
     EXACT,
     INSIDE,
+    MULTIPLIES_BY_WEIGHTS,
     OF_ONE,
     OFFSETS,
     QUANTIZING,
@@ -37,6 +39,12 @@ from harness.corpus.noise.tensors import Scope, learn_constant, makes_whole, siz
 from harness.corpus.noise.terms import AXES_INPUT, PRODUCTS, Dims, terms_of
 from harness.corpus.schema_types import FLOATS, result_types
 
+_NARROW = frozenset(f"tensor({kind})" for kind in ("int2", "uint2", "int4", "uint4", "int8", "uint8"))
+"""Types of weights that onnxruntime dequantizes within a product."""
+
+_TO_INT8 = 4
+"""The ``accuracy_level`` by which the other factor of a product may be rounded to int8."""
+
 _RECIPROCAL = 2.0
 """Half-width of the noise of a quotient, in unit roundoffs, if it may be a product by the reciprocal."""
 
@@ -48,11 +56,13 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
         sites: Places with noise.
         jumps: Whether inputs of operators with jumps carry noise.
         coarse: Whether some noise is that of a type coarser than float32.
+        by_blocks: Factors of products by weights of a few bits with the error that is allowed them.
     """
 
     sites: int
     jumps: bool
     coarse: bool
+    by_blocks: int
 
 
 def add_noise(
@@ -70,7 +80,8 @@ def add_noise(
         precision: A key of ``PRECISIONS`` in ``harness.core.noise``.
         folded: Whether results of constants alone are exact, as if they had been computed before.
         allowed: Operator of ONNX's own domain -> largest error of an element ``y`` as a part of
-            ``1 + abs(y)``, where that is more than rounding.
+            ``1 + abs(y)``, where that is more than rounding; ``BY_BLOCKS`` -> largest error of an element
+            that is multiplied by weights of a few bits, as a part of the largest magnitude in its row.
         seed: Of the random numbers.
     """
     if not any(domain_of(one) == "" for one in model.opset_import):
@@ -88,7 +99,7 @@ def add_noise(
     )
     writer.graph(model.graph, Scope(), main=True)
     drawing.complete(model.graph)
-    return Written(sites=drawing.sites, jumps=writer.jumps, coarse=writer.coarse)
+    return Written(sites=drawing.sites, jumps=writer.jumps, coarse=writer.coarse, by_blocks=writer.by_blocks)
 
 
 class _Writer(msgspec.Struct, kw_only=True):
@@ -106,6 +117,9 @@ class _Writer(msgspec.Struct, kw_only=True):
     """
     jumps: bool = False
     coarse: bool = False
+    by_blocks: int = 0
+    narrow: set[str] = msgspec.field(default_factory=set)
+    """Weights that were dequantized from a type of a few bits."""
 
     def graph(self, graph: onnx.GraphProto, outside: Scope, *, main: bool = False) -> Mapping[str, str]:
         """Rewrite one graph, and return the types of its tensors."""
@@ -168,6 +182,7 @@ class _Writer(msgspec.Struct, kw_only=True):
         kind = scope.types[floats[0]]
         watch = watched(node, exactly, kind, scope) if self.shows_exact(kind) else Watch()
         yield from watch.before
+        yield from self.rounded_factor(node, scope)
         yield from self.operands(node, scope, terms, "" if watch.after else watch.flag)
         for index, name in enumerate(node.output):
             if name in floats:
@@ -228,9 +243,26 @@ class _Writer(msgspec.Struct, kw_only=True):
             scope.sizes[name] = scope.sizes.get(name) or size_of(node, dims)
         if node.op_type == "Constant":
             learn_constant(node, scope)
+        if node.op_type == "DequantizeLinear" and scope.types.get(node.input[0]) in _NARROW:
+            self.narrow.update(node.output if node.input[0] in scope.constant else ())
         if makes_whole(node, scope):
             scope.whole.update(name for name in node.output if name)
         return bool(inner)
+
+    def rounded_factor(self, node: onnx.NodeProto, scope: Scope) -> Iterator[onnx.NodeProto]:
+        """Yield the error that is allowed to what is multiplied by weights of a few bits."""
+        width, name = self.allowed.get(BY_BLOCKS, 0.0), node.input[0]
+        if node.op_type == BY_BLOCKS:
+            rounds = number_of(node, "accuracy_level", 0) == _TO_INT8
+        else:
+            rounds = node.op_type in MULTIPLIES_BY_WEIGHTS and node.input[1] in self.narrow
+        if not (width and rounds and scope.varies(name)):
+            return
+        rounded = node.input[0] = f"{name}.ep_harness.operand.{self.drawing.sites}"
+        scope.types[rounded] = scope.types[name]
+        scope.noisy.add(rounded)
+        self.by_blocks += 1
+        yield from self.drawing.noise(name, rounded, scope.types[name], width, beside="row")
 
     def operands(
         self, node: onnx.NodeProto, scope: Scope, terms: float, flag: str

@@ -2,12 +2,40 @@
 
 import re
 
+import msgspec
+
 from harness.agent.native_stack.block import BEGIN
 from harness.agent.native_stack.start import VARIABLE
+from harness.core.errors import one_line
 from harness.core.fault import Frame, NativeCrash
+from harness.plan.plan import Plan
 
 SWITCHED_ON = {VARIABLE: "1"}
 """Environment variables of a target whose crashes shall be explained."""
+
+
+def with_native_stacks(plan: Plan) -> Plan:
+    """Return a plan whose targets all have native stacks switched on, unless they say otherwise."""
+    targets = tuple(
+        msgspec.structs.replace(target, env=SWITCHED_ON | target.env) for target in plan.matrix.targets
+    )
+    return msgspec.structs.replace(plan, matrix=msgspec.structs.replace(plan.matrix, targets=targets))
+
+
+def with_native_stack(env: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """Return environment variables, sorted, with native stacks switched on unless they say otherwise."""
+    return tuple(sorted((SWITCHED_ON | dict(env)).items()))
+
+
+FUNCTION_CHARS = 100
+
+_THROWN = re.compile(
+    r"terminate called after throwing an instance of '(?P<type>[^'\n]{1,300})'"
+    r"(?:\s+what\(\):\s*(?P<what>[^\n]{0,1000}))?"
+    r"|terminating (?:due to|with) uncaught exception of type "
+    r"(?P<of>[^\n:]{1,300})(?:: (?P<said>[^\n]{0,1000}))?"
+)
+"""The words of GNU's and LLVM's C++ library about an exception that nothing caught."""
 
 _BEGIN = re.compile(
     rf"^{re.escape(BEGIN)}(?P<signal>SIG[A-Z0-9]{{1,16}}|signal \d{{1,4}})"
@@ -41,10 +69,34 @@ def native_crash(printed: str) -> NativeCrash | None:
     return next((crash for crash in found if crash.culprit), found[0] if found else None)
 
 
+def thrown(printed: str) -> str:
+    """Return the C++ exception that ended a process, ``type: what()``; empty if none was printed."""
+    every = [*_THROWN.finditer(printed)]
+    if not every:
+        return ""
+    found = every[-1]
+    kind, what = found["type"] or found["of"], found["what"] or found["said"]
+    return ": ".join(filter(None, (kind, (what or "").strip())))
+
+
 def involved_libraries(crash: NativeCrash) -> tuple[str, ...]:
     """Return the libraries on the stack outside of the C library and Python, innermost first."""
     names = (frame.library for frame in crash.frames if not _RUNTIME.fullmatch(frame.library))
     return tuple(dict.fromkeys(names))
+
+
+def died_in(crash: NativeCrash | None) -> str:
+    """Return `` in LIBRARY`` with the innermost function that has a name; empty if nothing is known."""
+    libraries = involved_libraries(crash) if crash is not None else ()
+    if crash is None or not libraries:
+        return ""
+    named = next((one for one in crash.frames if one.function and one.library in libraries), None)
+    if named is None:
+        return f" in {libraries[0]}"
+    function = one_line(named.function.partition("(")[0], FUNCTION_CHARS)
+    if named.library == libraries[0]:
+        return f" in {function} of {named.library}"
+    return f" in {libraries[0]}, called by {function} of {named.library},"
 
 
 def _crash(begin: re.Match[str], rest: str) -> NativeCrash:

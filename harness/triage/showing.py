@@ -1,0 +1,67 @@
+"""What the smallest model of a fault gave, as far as a sentence tells it."""
+
+import msgspec
+
+from harness.core.output_metrics import OutputMetrics
+from harness.core.record import Repeats
+from harness.core.value import Tensor
+from harness.core.verdict import Verdict
+from harness.engine.native_crash import thrown
+from harness.plan.runs_entry import repeat_axes
+from harness.triage.check import Check, worst_row
+from harness.triage.drawn import shape_text
+from harness.triage.signature import VALUES
+from harness.triage.smallest import Smallest
+from harness.triage.usage import OFTEN, with_axes
+
+_CHANGES_RESULTS = frozenset({"fp_control", "inputs"})
+"""Kinds of manners that results depend on."""
+
+
+class Showing(msgspec.Struct, frozen=True, kw_only=True):
+    """What the smallest model of a fault gave.
+
+    Attributes:
+        row: Its worst output; None if nothing was compared.
+        message: What its error said, or the exception that ended the process; empty if there was none.
+        expected: Shape of that output on the CPU EP, as text; empty if it was not asked for.
+        runs: Equal runs; 0 if that is not known.
+        distinct: How many different results they gave.
+        changed: What it changed that results depend on: inputs, or how floating-point numbers are rounded.
+    """
+
+    row: OutputMetrics | None = None
+    message: str = ""
+    expected: str = ""
+    runs: int = 0
+    distinct: int = 0
+    changed: tuple[str, ...] = ()
+
+
+def showing_of(smallest: Smallest, check: Check) -> Showing:
+    """Return what a sentence tells of the smallest model's results."""
+    match, verdict = smallest.match, check.signature.verdict
+    record, row = match.seen.record, worst_row(match)
+    ended, repeats = record.ended, record.repeats
+    message = "" if ended is None else ended.message
+    expected = ""
+    if verdict is Verdict.SHAPE_MISMATCH and row is not None:
+        right = dict(check.lab.golden(smallest.subject) or ()).get(row.name)
+        expected = shape_text(right.array.shape) or "a scalar" if isinstance(right, Tensor) else ""
+    if verdict in VALUES and (repeats is None or repeats.runs * repeats.sessions == 1):
+        repeats = _repeated(smallest, check)
+    return Showing(
+        row=row,
+        message=thrown(match.seen.printed) if verdict is Verdict.CRASH else message,
+        expected=expected,
+        runs=repeats.runs * repeats.sessions if repeats is not None else 0,
+        distinct=repeats.distinct if repeats is not None else 0,
+        changed=tuple(one.words for one in record.manners if one.kind in _CHANGES_RESULTS),
+    )
+
+
+def _repeated(smallest: Smallest, check: Check) -> Repeats | None:
+    """Return what equal runs of a session give: wrong values may be random ones."""
+    often = msgspec.structs.replace(check, axes=with_axes(check.axes, repeat_axes(OFTEN)))
+    (seen,) = check.lab.run([often.trial(smallest.subject)])
+    return seen.record.repeats
