@@ -30,6 +30,9 @@ from harness.golden.golden import Golden
 from harness.golden.trust import doubt_about
 from harness.plan.plan import Plan
 
+QUANTIZED = "DequantizeLinear"
+"""The operator that every model has of which the CPU EP fuses quantized operators."""
+
 Answer = Golden | Spread | str | tuple[str, ...] | Mapping[Kind, Golden] | Mapping[str, str]
 """What meets a need."""
 
@@ -46,7 +49,7 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
         own = about.for_golden()
         match need:
             case Need.OWN_CPU:
-                return self._own_cpu(about, cell, case)
+                return self._own_cpu_as_used(about, cell, case)
             case Need.NOISE:
                 return self._noise(own, case, rule)
             case Need.REFERENCES:
@@ -58,6 +61,25 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
                 return self._unnoticed(own, case)
             case _:
                 return self.answered(msgspec.structs.replace(own, kind=Kind(need.value)))
+
+    def _own_cpu_as_used(self, about: Question, cell: Cell, case: Case) -> Golden | Question:
+        """Return the answer of that CPU EP, or its refusal of a session as the target makes it.
+
+        A golden's session fuses no quantized operators. Another EP's session has these on the CPU EP, fused,
+        and fails where that fails.
+        """
+        answer = self._own_cpu(about, cell, case)
+        target = self.plan.target(cell.target)
+        if isinstance(answer, Question) or target.provider[0] == CPU_PROVIDER:
+            return answer
+        if answer.status != "ok" or QUANTIZED not in case.facts.operators:
+            return answer
+        scenario = about.scenario if SCENARIOS[about.scenario].other_data else PLAIN
+        question = msgspec.structs.replace(about, runtime=target.runtime, scenario=scenario, kind=Kind.FUSED)
+        fused = self.references.find(question, case)
+        if fused is None:
+            return question
+        return fused if fused.status == "refused" or fused.died else answer
 
     def _own_cpu(self, about: Question, cell: Cell, case: Case) -> Golden | Question:
         """Return the answer of the CPU EP of a target's own runtime; a refusal in the scenario counts."""

@@ -182,7 +182,7 @@ class References:
     def _store(self, question: Question) -> GoldenStore | None:
         """Return the store of an answer; None if it must not outlive the run."""
         runtime = question.runtime
-        if question.session != PLAIN or question.kind is Kind.REPEATED:
+        if question.session != PLAIN or question.kind in (Kind.REPEATED, Kind.FUSED):
             return None
         if runtime == HOME:
             return self._stores[question.kind]

@@ -12,6 +12,7 @@ from harness.core.scenario import PLAIN, SCENARIOS, session_of
 from harness.engine.budget import Budget
 from harness.engine.events import Finished
 from harness.engine.outcome import Asked
+from harness.golden.provenance import SESSION
 from harness.plan.target import Runtime
 
 HOME = Runtime()
@@ -25,6 +26,8 @@ class Kind(enum.StrEnum):
     """The CPU provider's outputs."""
     UNOPTIMIZED = "unoptimized"
     """The same with all graph optimizations off."""
+    FUSED = "fused"
+    """The same in a session as applications make it: quantized operators are fused into integer kernels."""
     EVALUATED = "evaluated"
     """The outputs of ``onnx.reference``."""
     FLOAT64 = "float64"
@@ -120,6 +123,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         """Return what its job has beyond the model, the data and the axes."""
         if self.kind is Kind.MADE:
             return {"make": self.precision}
+        if self.kind is Kind.FUSED:
+            return {"entries": dict.fromkeys(SESSION, "0")}
         return {"evaluate": True} if self.kind is Kind.EVALUATED else {}
 
 

@@ -483,3 +483,39 @@ def test_what_is_wrong_needs_no_zeros(tmp_path: Path) -> None:
     court = Court(tmp_path, INSENSITIVE)
     assert court.judge(lambda right: right + 1).verdict is Verdict.MISMATCH
     assert Kind.ZEROED not in court.asked
+
+
+QUANTIZED = """<ir_version: 9, opset_import: ["" : 17]>
+agraph (float[4, 64] x) => (float[4, 64] y) {
+    scale = Constant<value_float = 0.5>() zero = Constant<value = uint8 {3}>()
+    q = QuantizeLinear(x, scale, zero) y = DequantizeLinear(q, scale, zero) }"""
+
+
+@pytest.mark.parametrize(
+    ("model", "provider", "verdict"),
+    [
+        (QUANTIZED, "XnnpackExecutionProvider", Verdict.NO_GOLDEN),
+        (QUANTIZED, "CPUExecutionProvider", Verdict.ERROR),
+        (MODEL, "XnnpackExecutionProvider", Verdict.ERROR),
+    ],
+)
+def test_no_ep_is_blamed_for_quantized_operators_that_the_cpu_ep_fuses_wrongly(
+    tmp_path: Path, model: str, provider: str, verdict: Verdict
+) -> None:
+    """Goldens are made without that, so the CPU EP is asked again, in a session as the target makes it."""
+    court = Court(tmp_path, model, provider)
+    refusal = Raised(phase=Phase.CREATE, kind="Fail", message="qlinear_lookup_table.cc: not a scalar")
+    court.answers["fused"] = lambda _: refusal
+    task = CellTask(cell=court.cells[0])
+    court.pipeline.open += 1
+    while court.pipeline.questions.awaits(task):
+        court.settle()
+    court.pipeline.conclude(task, refusal)
+    court.settle()
+    assert court.records[-1].verdict is verdict
+    assert ("fused" in court.asked) is (verdict is Verdict.NO_GOLDEN)
+
+
+def test_the_session_of_that_question_fuses_as_applications_do() -> None:
+    question = Question(suite="m", model="one", kind=Kind.FUSED)
+    assert question.job_fields() == {"entries": {"session.disable_quant_qdq": "0"}}
