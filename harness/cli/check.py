@@ -4,7 +4,7 @@ import glob
 import time
 import tomllib
 from pathlib import Path, PurePath
-from typing import Any
+from typing import TypedDict, Unpack
 
 import msgspec
 
@@ -14,6 +14,7 @@ from harness.cli.output import notify
 from harness.cli.run import default_folder, run
 from harness.cli.selection import Selection
 from harness.cli.targets import HERE, Request, Tested, in_its_place, naming_arguments
+from harness.cli.web import Place
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, UsageError
 from harness.core.scenario import GENERATE
 from harness.corpus.suites import open_folder
@@ -33,17 +34,28 @@ _MANY = 50
 """Models of a folder above which a user waits long enough for a word about it."""
 
 
+class Checked(TypedDict):
+    """What is tested, and how: suites, globs on models, how much of a provider, and fields of ``Request``."""
+
+    suites: list[str]
+    model: list[str]
+    extent: str
+    plugin: str | None
+    options: list[str]
+    device: list[str]
+    env: list[str]
+    place: Place | None
+    software_gpu: bool
+
+
 def check(
     *,
     what: str,
     provider: str,
-    suites: list[str],
-    model: list[str],
-    extent: str,
     out: Path | None,
     with_report: bool,
     native_stack: bool,
-    **request: Any,
+    **checked: Unpack[Checked],
 ) -> int:
     """Run a provider, or those that work here, over models. The run folder gets its matrix file.
 
@@ -55,12 +67,13 @@ def check(
         As ``run``; a provider that cannot be used counts as an unavailable required target.
     """
     began = time.monotonic()
+    suites, model, extent = checked["suites"], checked["model"], checked["extent"]
     folder, named = (what, provider) if _is_folder(what, provider) else ("", what)
     if extent and (suites or folder):
         hint = "leave one of them out"
         raise UsageError.at(f"--{extent}", "is about a provider without --suite and FOLDER", hint)
     models = _tested(suites, folder) if suites or folder or extent == QUICK else Tested(usual=True)
-    wanted = in_its_place(Request(provider=named, models=models, **request))
+    wanted = in_its_place(_request(named, models, checked))
     if extent == THOROUGH and (model or wanted.place):
         raise UsageError.at("--thorough", "fuzzes, which goes with neither --model nor --browser nor --node")
     name = Path(folder).absolute().name if folder else wanted.name
@@ -82,6 +95,19 @@ def check(
     return max(code, _fuzzed(wanted, run_folder / "fuzz", left_s, with_report=with_report))
 
 
+def _request(provider: str, models: Tested, checked: Checked) -> Request:
+    return Request(
+        provider=provider,
+        models=models,
+        plugin=checked["plugin"],
+        options=checked["options"],
+        device=checked["device"],
+        env=checked["env"],
+        place=checked["place"],
+        software_gpu=checked["software_gpu"],
+    )
+
+
 def _fuzzed(wanted: Request, out: Path, seconds: float, *, with_report: bool) -> int:
     """Spend the rest of the time on generated models; return the exit code of that."""
     from harness.cli.fuzz import fuzz
@@ -100,6 +126,7 @@ def _fuzzed(wanted: Request, out: Path, seconds: float, *, with_report: bool) ->
         plugin=wanted.plugin,
         options=list(wanted.options),
         device=list(wanted.device),
+        env=list(wanted.env),
     )
 
 

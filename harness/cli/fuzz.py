@@ -51,6 +51,7 @@ class Wanted(TypedDict):
     plugin: str | None
     options: list[str]
     device: list[str]
+    env: list[str]
 
 
 def fuzz(
@@ -71,7 +72,11 @@ def fuzz(
     """
     share_heaps()
     settings_of_one = Request(
-        provider=targets[0], plugin=wanted["plugin"], options=wanted["options"], device=wanted["device"]
+        provider=targets[0],
+        plugin=wanted["plugin"],
+        options=wanted["options"],
+        device=wanted["device"],
+        env=wanted["env"],
     )
     matrix = _matrix(targets, target, settings_of_one)
     seed, operators, before = wanted["seed"], _operators(wanted["operators"]), None

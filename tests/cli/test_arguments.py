@@ -12,6 +12,7 @@ from unittest import mock
 import pytest
 
 from harness.cli.arguments.parser import parser
+from harness.cli.check import Checked
 from harness.cli.conform import Asked
 from harness.cli.fuzz import Wanted
 from harness.cli.results import Months
@@ -25,6 +26,7 @@ GROUPS = {
     "settings": TriageSettings.__struct_fields__,
     "wanted": tuple(Wanted.__annotations__),
     "asked": Asked.__struct_fields__,
+    "checked": tuple(Checked.__annotations__),
     "months": tuple(Months.__annotations__),
 }
 OF_CALLERS = {"told"}

@@ -103,6 +103,11 @@ def provider_settings(command: argparse.ArgumentParser) -> None:
     repeated(command, "--device", "K=V", "only devices with this property, such as type=NPU; may be repeated")
 
 
+def env(command: argparse.ArgumentParser) -> None:
+    """Declare ``--env``, as a list ``env``."""
+    repeated(command, "--env", "K=V", "environment variable of the provider's process; may be repeated")
+
+
 def place(command: argparse.ArgumentParser, text: str, where: str = "") -> None:
     """Declare ``--browser``, ``--node`` and ``--software-gpu``; ``{}`` in a text stands for the place."""
     either = command.add_mutually_exclusive_group()

@@ -61,7 +61,7 @@ def _add_check(commands: declare.Commands) -> None:
         default="",
     )
     declare.provider_settings(check)
-    declare.repeated(check, "--env", "K=V", "environment variable of the provider's process; may be repeated")
+    declare.env(check)
     declare.place(
         check, "test {}; PROVIDER may then be a name such as webgpu", ", with SwiftShader of Chromium"
     )

@@ -30,6 +30,7 @@ def add_fuzz(commands: declare.Commands) -> None:
     )
     declare.repeated(fuzz, "--target", "GLOB", "of matrix files, only these targets; may be repeated")
     declare.provider_settings(fuzz)
+    declare.env(fuzz)
     declare.value(
         fuzz, "--for", "TIME", "such as 8h; default: 10m", type=duration_s, dest="seconds", default=600.0
     )
