@@ -21,6 +21,7 @@ from harness.engine.native_crash import SWITCHED_ON
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.tolerance_policy import cell_of
+from harness.triage.budget import Budget
 from harness.triage.lab import Axes
 from harness.triage.signature import names_of, signature_of
 from harness.triage.subject import Subject
@@ -66,8 +67,16 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: Mapping[str, object]
 
 
-def rerun(matrix: Matrix, suites: Mapping[str, Suite], records: Collection[Record]) -> Rerun:
-    """Run cells of one target once more, in their order in one process, judged as in their run."""
+def rerun(
+    matrix: Matrix,
+    suites: Mapping[str, Suite],
+    records: Collection[Record],
+    budget: Budget | None = None,
+) -> Rerun:
+    """Run cells of one target once more, in their order in one process, judged as in their run.
+
+    When the budget is spent, the rest is left out.
+    """
     by_cell = {record.cell: record for record in records}
     cells = {record.cell: cell_of(record) for record in records}
     (name,) = {record.target for record in records}
@@ -83,6 +92,8 @@ def rerun(matrix: Matrix, suites: Mapping[str, Suite], records: Collection[Recor
             elif isinstance(event, Finished):
                 record = by_cell[event.record.cell]
                 failures[record.cell] = _failure(plan, record, cells[record.cell], event)
+            if failures and budget is not None and budget.spent:
+                break
     return Rerun(failures=failures, fingerprint=fingerprint)
 
 

@@ -18,6 +18,7 @@ from harness.triage.vary import DIMENSIONS, chosen
 NODES_NAMED = 4
 ATTRIBUTES_NAMED = 4
 OPERANDS_NAMED = 3
+OPTIONS_NAMED = 4
 MESSAGE_CHARS = 160
 CHARS = 600
 TRIVIAL = frozenset({"zeros", "ones"})
@@ -210,7 +211,9 @@ def _options(gone: Sequence[Condition]) -> Iterator[str]:
         yield f"right without option {', '.join(told)}"
     others = [f"{one.name}={one.value}" for one in gone if one.name not in needed]
     if others:
-        yield f"right with option {', '.join(others)}"
+        more = len(others) - OPTIONS_NAMED
+        rest = f" and {more} more" if more > 0 else ""
+        yield f"right with option {', '.join(others[:OPTIONS_NAMED])}{rest}"
 
 
 def _shapes(fault: Fault) -> Iterator[str]:

@@ -43,6 +43,10 @@ TRIAL_LIMIT_S = 60.0
 """Limit of a phase of a trial, unless the target's is lower: a small model that takes longer hangs."""
 
 
+RERUNS = 3
+"""Part of a budget, one of so many, in which cells are run again before the first is studied."""
+
+
 class TriageSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How a run is triaged.
 
@@ -166,7 +170,9 @@ class Triage(msgspec.Struct, eq=False):
         self, name: str, groups: Sequence[Group], budget: Budget, put: Callable[[Fault], None]
     ) -> None:
         target = next(target for target in self.matrix.targets if target.name == name)
-        again = rerun(self.matrix, self.suites, [group.representative for group in groups])
+        # Many reruns must not take the time of all studies: those of large models come last.
+        representatives = [group.representative for group in groups]
+        again = rerun(self.matrix, self.suites, representatives, budget.share(RERUNS))
         own = trial_target(target)
         variations = tuple(variations_of(own, self.matrix.targets))
         home = self.folder / WORK / hashlib.sha256(name.encode()).hexdigest()[:16]
@@ -184,10 +190,12 @@ class Triage(msgspec.Struct, eq=False):
         with Lab(targets, home, lambda text: self.tell(Note(about=name, text=text))) as lab:
             found: dict[tuple[object, ...], list[Studied]] = {}
             for number, group in enumerate(groups):
+                cell = group.representative.cell
                 if self.stop.is_set() or budget.spent:
                     break
-                cell = group.representative.cell
-                share = budget.share(len(groups) - number)
+                if cell not in again.failures:
+                    continue
+                share = budget.share(len(again.failures) - number)
                 tell = functools.partial(self._learnt, cell)
                 reruns = Reruns(self.matrix, self.suites, group.representative, earlier, share)
                 alike = found.setdefault(group.alike, []) if group.alike else []

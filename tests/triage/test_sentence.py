@@ -370,6 +370,12 @@ def test_wrong_values_that_are_random_are_told_as_such() -> None:
     assert "equal runs" not in sentence_of(fault_of(), Showing(row=ROW, runs=10, distinct=1))
 
 
+def test_of_many_option_values_the_first_are_named() -> None:
+    values = tuple(gone("option", str(number), "streams") for number in range(7))
+    sentence = sentence_of(fault_of(conditions=values), Showing())
+    assert sentence.endswith("; right with option streams=0, streams=1, streams=2, streams=3 and 3 more.")
+
+
 def test_an_overwritten_input_is_told() -> None:
     showing = Showing(row=ROW, runs=10, distinct=10, changed=("it wrote into input 'x' (in run)",))
     sentence = sentence_of(fault_of(ended(Verdict.NONDETERMINISTIC)), showing)
