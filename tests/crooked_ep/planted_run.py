@@ -38,7 +38,7 @@ class PlantedRun(NamedTuple):
     records: dict[str, tuple[Record, ...]]
 
     def told(self, fault: str) -> set[str]:
-        """Return what is told of a fault: verdicts of its cells, and marks beside them."""
+        """Return what is told of a fault: verdicts of its cells and of its target, and marks beside them."""
         records = self.records[fault]
         points = OptionPoints()
         for record in records:
@@ -49,7 +49,9 @@ class PlantedRun(NamedTuple):
             "leak": any(map(cell_leaks, records)),
             "inert": any(points.silent(fault)),
         }
-        return {str(record.verdict) for record in records} | {f"mark:{mark}" for mark in marks if marks[mark]}
+        told = {str(record.verdict) for record in records} | {f"mark:{mark}" for mark in marks if marks[mark]}
+        exits = self.info.exits.get(fault)  # of the target that has the fault's name, if any
+        return told | ({str(exits.verdict)} if exits is not None and exits.verdict is not None else set())
 
     def worst(self, fault: str) -> Record:
         """Return the record that fails, if any: a fault may spoil one of several cells alone."""
