@@ -82,7 +82,7 @@ def test_all_that_waits_comes_together(bench: "Bench", monkeypatch: pytest.Monke
     with bench.engine(bench.target("t")) as engine:
         bench.wait_for_the_end()
         sizes = [len(batch) for batch in engine.batches()]
-    assert sizes == [3, 3, 2], "with the news that the target is ready"
+    assert sizes == [3, 3, 3], "with the news that the target is ready, and that its process has ended"
 
 
 def test_what_an_interrupt_finds_half_gathered_is_handed_out_the_next_time(
