@@ -63,7 +63,7 @@ def examined(monkeypatch: pytest.MonkeyPatch) -> Examined:
 
     def find(*rows: Row) -> None:
         for module in (doctor, init):
-            monkeypatch.setattr(module, "examine", lambda _matrix, _tell: rows)
+            monkeypatch.setattr(module, "examine", lambda _matrix, _tell, _plugins=(): rows)
 
     return find
 

@@ -122,7 +122,7 @@ def test_ends_and_simulated_devices_are_in_every_format(
     assert properties["simulated"] == SWIFTSHADER
     assert [case.get("name") for case in suites["gpu"].iter("testcase")] == ["onnx-node/test_abs[gpu]"]
     (badge, whole_badge) = (dict(badges(found, targets))[name] for name in ("badges/gpu.json", "badge.json"))
-    assert badge.label == "gpu (simulated)"
+    assert badge.label == f"gpu ({SWIFTSHADER}, simulated)"
     assert whole_badge.color == ("green" if known else "red")
     page = site(found)["index.html"]
     assert "Unclean exit</strong> of npu" in page

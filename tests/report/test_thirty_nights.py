@@ -212,7 +212,7 @@ def test_what_else_a_night_was_is_told(nights: Nights) -> None:
 
     assert "(flaky)" in lines(FLAKES[0])
     assert "known flakes, not counted: 1 cell" in lines(FLAKES[0])
-    assert "no longer tested: skipped as unavailable" in lines(AWAY)
+    assert "unavailable: target gpu, 2 cells had a result before, and none now" in lines(AWAY)
     assert "not tried: 2 of 2 cells of target gpu in the new run" in lines(AWAY)
     assert "driver changed" in lines(DRIVER)
     assert "INCOMPLETE: 2 not run" in lines(PARTIAL)
