@@ -197,7 +197,11 @@ def test_a_signal_leaves_a_valid_run_that_is_incomplete(
     matrix = project()
     shutil.copy(endless_model, tmp_path / "models")
     command = [sys.executable, "-m", "harness", "run", str(matrix), "--out", str(out)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    before = signal.signal(getattr(signal, name), signal.SIG_DFL)  # nohup ignores SIGHUP, for all below it
+    try:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    finally:
+        signal.signal(getattr(signal, name), before)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not (out / "records.jsonl").exists():
         time.sleep(0.01)
@@ -237,9 +241,12 @@ def test_a_signal_while_records_are_written_leaves_none_uncounted(
 ) -> None:
     add = RunFolder.add
 
+    interrupted: list[bool] = []
+
     def interrupted_at_once(folder: RunFolder, *batch: Record) -> tuple[Record, ...]:
         written = add(folder, *batch)
-        if batch:
+        if batch and not interrupted:
+            interrupted.append(True)
             signal.raise_signal(signal.SIGINT)
         return written
 

@@ -47,7 +47,7 @@ FREE = {
     r"run\.json\.matrix\.path": "a name on the machine of the vendor",
     r"run\.json\.matrix\.scenarios\..*": "settings of scenarios that the profile does not play",
     _TARGET + r"runtime\.(packages|python_version|flags|threads).*": "listed: `settings`",
-    _TARGET + r"(device|timeouts_s|renew_after).*": "listed: `settings`",
+    _TARGET + r"(device|precisions|timeouts_s|renew_after).*": "listed: `settings`",
     _TARGET + r"(unchecked_options|workers|memory_limit_mb|retries|work_limit)": "listed: `settings`",
     _TARGET + r"(plugin|alone|device_lock)": "listed: `settings`",
     _AGENT + r"(added|plugin\.added|devices\[0\]\.(added|(device|metadata)\.added))": "told alone",

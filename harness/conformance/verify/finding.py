@@ -94,6 +94,7 @@ KINDS: dict[str, Kind] = {
         "a setting of the run decides which program or library computed",
     ),
     "settings": Kind(Weight.NOTED, "a setting of the run that is no default"),
+    "unclean-exit": Kind(Weight.MARKED, "a process that was asked to end died or hung"),
     "unofficial": Kind(Weight.MARKED, "the harness was changed, or nobody can compare it"),
     "time": Kind(Weight.REFUSED, "a time is unreadable, or a cell starts after the statement was made"),
     "future": Kind(Weight.MARKED, "the statement was made in the future"),

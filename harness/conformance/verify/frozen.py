@@ -42,7 +42,7 @@ class FrozenCase(msgspec.Struct, frozen=True, kw_only=True):
         digest: ``Record.model_digest`` of it.
         shape_only: Operators of the model that compute shapes only.
         ops: Operator type -> nodes, as a record counts them.
-        opsets: Domain -> version, and ``types`` of its inputs, as a record has them.
+        opsets: Domain -> version, and ``types`` and ``ranks`` of its inputs, as a record has them.
         golden: ``Record.golden_digest`` of it.
         terms: ``Record.policy`` of it.
         leaves: By the name of their row.
@@ -54,6 +54,7 @@ class FrozenCase(msgspec.Struct, frozen=True, kw_only=True):
     ops: dict[str, int]
     opsets: dict[str, int]
     types: tuple[str, ...]
+    ranks: tuple[int, ...]
     golden: str
     terms: dict[str, PolicyTerm]
     leaves: dict[str, FrozenLeaf]
@@ -91,6 +92,7 @@ def frozen_case(case: Case) -> FrozenCase:
         ops=dict(content.ops),
         opsets=dict(content.opsets),
         types=content.types,
+        ranks=content.ranks,
         golden=short_digest(answers),
         terms=policy_terms(case.frozen.policy),
         leaves=known,

@@ -55,6 +55,10 @@ def plan_findings(
         )
     if others := sorted(run.targets.keys() - {target}):
         yield finding("plan", RUN, f"the environments of other targets: {', '.join(others)}")
+    if others := sorted(run.exits.keys() - {target}):
+        yield finding("run", RUN, f"ends of processes of other targets: {', '.join(others)}")
+    if (end := run.exits.get(target)) is not None and end.verdict is not None:
+        yield finding("unclean-exit", RUN, f"{end.unclean} of {end.ended} processes: {end.reason}")
     matrix, fault = strict_convert(run.matrix, Matrix, f"{RUN}: matrix")
     if fault is not None:
         yield fault
