@@ -85,12 +85,11 @@ def test_a_requeued_task_goes_on_where_it_was(slurm: "Slurm", project: Path, wri
     until(lambda: len(slurm.jobs("RUNNING")) == 1, lambda: logs(project) + slurm.call("squeue"))
     task = slurm.call("squeue", "-h", "-r", "-t", "RUNNING", "-o", "%i").strip()
     assert task.startswith(f"{job}_")
-    before = len(records(project))
+    until(lambda: len(records(project)) == 16, lambda: logs(project) + slurm.call("squeue"))
     slurm.call("scontrol", "requeue", task)
     until(lambda: len(records(project)) == 17, lambda: logs(project) + slurm.call("squeue"), 180.0)
     slurm.wait_for_no_job(30.0)
     found = records(project)
-    assert before == 16
     assert len({record["cell"] for record in found}) == 17
     assert {record["verdict"] for record in found} == {"pass"}
     assert "resuming" in (project / f"ep-harness-{task.partition('_')[2]}.log").read_text("utf-8")
