@@ -20,7 +20,12 @@ from harness.core.value import Floats
 _SLACK = 1e-6
 """Relative slack for figures that were rounded in several ways."""
 
-_WORDS = {"ops": "operators", "opsets": "opsets", "types": "element types of inputs", "ranks": "ranks of inputs"}
+_WORDS = {
+    "ops": "operators",
+    "opsets": "opsets",
+    "types": "element types of inputs",
+    "ranks": "ranks of inputs",
+}
 
 _STEP_ROUNDING = 0.5001e-3
 """Records round steps to three decimals."""
@@ -32,12 +37,12 @@ def model_faults(record: Record, case: FrozenCase) -> Iterator[str]:
         yield f"the digest of model and data is {record.model_digest or 'missing'}, not {case.digest}"
     if record.content is None:
         return
-    for field in _WORDS:
+    for field, words in _WORDS.items():
         told = getattr(record.content, field)
         if field == "ranks" and not told:  # of a version before
             continue
         if told != getattr(case, field):
-            yield f"other {_WORDS[field]} than the model's"
+            yield f"other {words} than the model's"
 
 
 def shape_faults(placement: Placement, case: FrozenCase) -> Iterator[str]:

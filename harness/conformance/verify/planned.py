@@ -55,10 +55,7 @@ def plan_findings(
         )
     if others := sorted(run.targets.keys() - {target}):
         yield finding("plan", RUN, f"the environments of other targets: {', '.join(others)}")
-    if others := sorted(run.exits.keys() - {target}):
-        yield finding("run", RUN, f"ends of processes of other targets: {', '.join(others)}")
-    if (end := run.exits.get(target)) is not None and end.verdict is not None:
-        yield finding("unclean-exit", RUN, f"{end.unclean} of {end.ended} processes: {end.reason}")
+    yield from _ends(run, target)
     matrix, fault = strict_convert(run.matrix, Matrix, f"{RUN}: matrix")
     if fault is not None:
         yield fault
@@ -115,6 +112,14 @@ def _target(statement: Statement, target: Target, fingerprint: Mapping[str, Any]
     yield from _runtime(target.runtime, told.runtime, fingerprint)
     yield from _variables(target)
     yield from _settings(target)
+
+
+def _ends(run: RunInfo, target: str) -> Iterator[Finding]:
+    """Yield how processes ended, unless that was clean."""
+    if others := sorted(run.exits.keys() - {target}):
+        yield finding("run", RUN, f"ends of processes of other targets: {', '.join(others)}")
+    if (end := run.exits.get(target)) is not None and end.verdict is not None:
+        yield finding("unclean-exit", RUN, f"{end.unclean} of {end.ended} processes: {end.reason}")
 
 
 def _records(target: Target, records: Sequence[Record]) -> Iterator[Finding]:
