@@ -77,7 +77,7 @@ class BuildsSeen:
         try:
             content = read_regular(self._path(key), _MOST_BYTES)
             return msgspec.json.decode(content, type=Files)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, ValueError):  # no JSON, or a text that is not UTF-8
             return {}
 
     def _write(self, key: str, files: Files) -> None:

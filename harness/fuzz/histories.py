@@ -97,7 +97,7 @@ def earlier_of_all(folder: Path, kept: Collection[Record], record: Record) -> tu
     for line in BytesIO(read_regular(folder / HISTORIES, MOST_FILE)):
         try:
             history = msgspec.json.decode(line, type=History)
-        except msgspec.DecodeError:
+        except ValueError:  # no JSON, or not UTF-8
             continue
         if (history.target, history.pid) == process:
             made = (_without_result(history, seed, session, number) for session, number in history.cells)

@@ -230,7 +230,7 @@ def _mend(records: Path) -> None:
             return
         try:
             decode_record(data[whole:])
-        except msgspec.DecodeError:
+        except ValueError:  # no JSON, or not UTF-8
             file.truncate(whole)
         else:
             file.write(b"\n")

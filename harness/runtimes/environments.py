@@ -151,7 +151,7 @@ def _read(folder: Path) -> Kept:
     try:
         manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
         used_at = path.stat().st_mtime
-    except (OSError, msgspec.DecodeError):
+    except (OSError, ValueError):  # no JSON, or not UTF-8
         manifest, used_at = None, 0.0
     return Kept(key=folder.name, manifest=manifest, used_at=used_at)
 

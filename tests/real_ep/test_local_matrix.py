@@ -1,10 +1,10 @@
 """The main job: `matrices/local.toml` through the command, and what its records must show.
 
-A minute or three on two processors; the longest test there is, and the one that the rest is for. The nine
-image classifiers of the matrix are left out: on simulators of accelerators they take longer than all the
-operator tests together, and with them CI comes to its limit of time. So is most of ``openvino-default``:
-its one option less than ``openvino-f32`` shows where a processor computes products in bfloat16, and nowhere
-else.
+A minute on two processors, and the one test that the rest is for. CI comes to its limit of time, so what is
+run is half of the operator tests, by their first letters. The nine image classifiers of the matrix are left
+out: on simulators of accelerators they take longer than all the operator tests together. So is most of
+``openvino-default``: its one option less than ``openvino-f32`` shows where a processor computes products in
+bfloat16, and nowhere else. The README's first command runs all of it.
 """
 
 import html
@@ -24,14 +24,16 @@ from harness.data_files import data_root
 pytestmark = pytest.mark.real_ep
 
 MATRIX = data_root() / "matrices" / "local.toml"
-SELECTED = ("--model", "onnx-node/*")
+SELECTED = ("--model", "onnx-node/test_[e-p]*", "--model", "onnx-node/test_[s-z]*")
 PRODUCTS = """
 [[exclude]]
 target = "openvino-default"
 model  = ["onnx-node/test_[a-d]*", "onnx-node/test_[q-z]*"]   # einsum to pow stay, with gemm, lstm, matmul
 """
+WHOLE = 881
+"""Operator tests of these letters."""
 CELLS = {"openvino-default": 551} | dict.fromkeys(
-    ("cpu", "openvino-f32", "qnn-htp", "webgpu-swiftshader"), 1884
+    ("cpu", "openvino-f32", "qnn-htp", "webgpu-swiftshader"), WHOLE
 )
 Rows = list[dict[str, Any]]
 
@@ -98,7 +100,7 @@ def test_what_the_cpu_computed_is_fallback(rows: Rows, target: str) -> None:
     if all(row["verdict"] == "unavailable" for row in of(rows, target)):
         pytest.skip(of(rows, target)[0]["reason"])
     fallback = [row for row in of(rows, target) if row["verdict"] == "fallback"]
-    assert len(fallback) >= (180 if CELLS[target] == 1884 else 10)
+    assert len(fallback) >= (40 if CELLS[target] == WHOLE else 10)
     assert all(row["placement"]["ep_nodes"] == 0 < row["placement"]["cpu_nodes"] for row in fallback)
 
 
@@ -121,10 +123,10 @@ def test_no_model_is_newer_than_the_runtime(rows: Rows) -> None:
 def test_the_goldens_are_accounted_for(rows: Rows) -> None:
     verdicts = Counter(row["verdict"] for row in of(rows, "cpu") if row["suite"] == "onnx-node")
     with_golden = verdicts["pass"] + verdicts["folded"] + verdicts["reference_disputed"]
-    assert with_golden >= 1762  # four more where the locale en_US.UTF-8 is installed
+    assert with_golden >= 800
     # A locale that this machine lacks is its own fault; of the others the CPU provider lacks something.
     without = ("unsupported", "no_golden", "invalid_model", "unavailable")
-    assert with_golden + sum(verdicts[word] for word in without) == 1884
+    assert with_golden + sum(verdicts[word] for word in without) == WHOLE
     assert verdicts["unsupported"] > verdicts["no_golden"]
 
 
@@ -163,7 +165,7 @@ def test_the_table_of_operators_is_what_the_records_say(run: Path) -> None:
             )
             for name in tried.keys() | placed.keys()
         }
-        assert len(recount) > (100 if CELLS[target] == 1884 else 40)
+        assert len(recount) > (40)
         assert table_of(site / file) == recount, target
 
 
