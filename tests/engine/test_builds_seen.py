@@ -47,7 +47,7 @@ def test_a_library_that_is_replaced_during_a_run_ends_it(tmp_path: Path) -> None
     )
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b'{"a": 1}', b"\xff"])
+@pytest.mark.parametrize("content", [b"", b"{", b'{"a": 1}', b"\xff", b'{"a\x80": ["b", "c"]}'])
 def test_a_damaged_entry_of_the_cache_costs_nothing_but_time(tmp_path: Path, content: bytes) -> None:
     seen = BuildsSeen(tmp_path)
     seen.learn("ep", HERE, "", FILES)
