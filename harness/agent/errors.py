@@ -33,3 +33,7 @@ class NoRoomError(UnfeedableError):
 
 class DoesNotApplyError(Exception):
     """A model has no form at a precision; the text says why."""
+
+
+class NotWatchedError(Exception):
+    """This system does not tell; the text says what."""

@@ -12,8 +12,10 @@ import re
 import signal
 from typing import Any
 
+from harness.agent.errors import NotWatchedError
 from harness.agent.orphans import OWNER
-from harness.agent.process_state import CHEAP, DEAR, OTHERS, NotWatchedError, descriptors, figure
+from harness.agent.process_figures import descriptors, figure
+from harness.agent.process_state import CHEAP, DEAR, OTHERS
 from harness.agent.text import clean
 
 PRINTED_MIB = 1.0
@@ -105,8 +107,10 @@ class Manners:
 
     def allow(self, entries: dict[str, str]) -> None:
         """Blame nobody for what session options ask for: onnxruntime then flushes denormals to zero."""
+        if entries.get("session.set_denormal_as_zero") != "1":
+            return
         for at, watch in enumerate(self.watches):
-            if watch.kind == "fp_control" and entries.get("session.set_denormal_as_zero") == "1":
+            if watch.kind == "fp_control":
                 watch.flush_is_asked = True
                 self.base[at] = self.seen[at] = watch.read()
 

@@ -103,7 +103,7 @@ def test_directory_locale_and_mask(look: Callable[..., list[object]]) -> None:
 def test_counts_of_the_process(look: Callable[..., list[object]]) -> None:
     change = """
 import threading
-read = process_state
+from harness.agent import process_figures as read
 first = read.figure("Threads"), read.descriptors(), read.figure("VmHWM") / 1024, read.figure("RssAnon") / 1024
 threading.Thread(target=threading.Event().wait, daemon=True).start()
 os.dup(0)

@@ -15,7 +15,7 @@ from harness.agent.device_memory import device_mib
 from harness.agent.difference import difference
 from harness.agent.job_run import JobRun
 from harness.agent.plain import conclude
-from harness.agent.process_state import descriptors, figure
+from harness.agent.process_figures import descriptors, figure
 from harness.agent.system import elapsed_ms, resident_mib
 from harness.agent.wire import to_feed
 
