@@ -1,9 +1,10 @@
-"""What `check` finds of wrong values: each fault of the crooked EP, over all models of `check`.
+"""What `check` finds of wrong values: each fault of the crooked EP, over the models of `check`.
 
 The faults are those of `tests/crooked_ep` that change values, each by a provider option. One honest run shows
-on which models the provider computes a node at all; only these can show a fault, and are run. A fault is
-found by a suite in which a cell fails that does not fail without it. Faults that crash, hang or change the
-process are shown by any model, and are not counted here: `tests/crooked_ep` has them.
+where the provider computes which operators; a fault is run over the models in which it computes the operator
+of the fault's own small model. A fault is found by a suite in which a cell fails that does not fail without
+it. Faults that crash, hang or change the process are shown by any model, and are not counted here:
+`tests/crooked_ep` has them.
 
 Exit code 1 where `check` as it is by default misses a fault.
 """
@@ -13,8 +14,10 @@ import sys
 import tempfile
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+
+import onnx
 
 from harness.cli.targets import Request, Tested
 from harness.core.record import Record
@@ -26,10 +29,13 @@ from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 from tests.crooked_ep.build import build
 from tests.crooked_ep.faults import Planted, faults
+from tests.crooked_ep.models import small_models
 from tests.crooked_ep.planted_run import PROVIDER
 
 SUITES = ("onnx-node", "corners", "fuzz-0", "zoo")
 FAULT = "option.fault"
+Key = tuple[str, str]
+"""Suite and model."""
 WRONG = {"mismatch", "nan_mismatch", "shape_mismatch", "nondeterministic"}
 
 
@@ -44,22 +50,21 @@ def main() -> int:
     chosen = [fault for fault in chosen if not named or fault.name in named]
     with tempfile.TemporaryDirectory() as folder:
         library = build(Path(folder))
-        honest = run(library, Path(folder), [], ())
+        honest = run(library, Path(folder))
         failing = {(record.suite, record.model) for record in honest if record.family is Family.FAILED}
-        models = sorted(
-            {
-                f"{record.suite}/{record.model}"
-                for record in honest
-                if record.placement is not None and record.placement.ep_nodes
-            }
-        )
-        records = run(library, Path(folder), [fault.name for fault in chosen], models)
+        computing = {
+            (record.suite, record.model): record.placement.ep_ops.keys()
+            for record in honest
+            if record.placement is not None and record.placement.ep_nodes
+        }
+        records = run(library, Path(folder), {fault.name: shown_by(fault, computing) for fault in chosen})
     found = Counter(
         (record.axes[FAULT], record.suite)
         for record in records
         if record.family is Family.FAILED and (record.suite, record.model) not in failing
     )
-    print(f"{len(models)} models on which the provider computes; honest: {len(failing)} fail\n")
+    print(f"{len(computing)} models on which the provider computes; honest: {len(failing)} fail")
+    print(f"{len(records)} cells with a fault\n")
     print(f"| fault | {' | '.join(SUITES)} | --quick | default |\n|---|{'---:|' * len(SUITES)}---|---|")
     for fault in chosen:
         print(row(fault, [found[fault.name, suite] for suite in SUITES]))
@@ -75,18 +80,28 @@ def row(fault: Planted, cells: Sequence[int]) -> str:
     return f"| {fault.sentence} | {' | '.join(map(str, cells))} | {words[0]} | {words[1]} |"
 
 
-def run(library: Path, folder: Path, options: Sequence[str], models: Sequence[str]) -> list[Record]:
-    """Run the models of `check`, all of them or some, with each value of the option `fault`."""
+def shown_by(fault: Planted, computing: Mapping[Key, Collection[str]]) -> set[Key]:
+    """Suite and model of those in which the provider computes the operator that a fault is about."""
+    about = onnx.parser.parse_graph(f"g () => () {{ {small_models()[fault.model].nodes} }}").node[-1].op_type
+    return {key for key, operators in computing.items() if about in operators}
+
+
+def run(library: Path, folder: Path, chosen: Mapping[str, Collection[Key]] | None = None) -> list[Record]:
+    """Run the models of `check`: all of them without a fault, or those chosen for each value of `fault`."""
     text = Request(provider=PROVIDER, plugin=str(library), models=Tested(usual=True)).matrix_text()
     table = tomllib.loads(text)
-    if options:
-        table["target"][0]["axes"] = {FAULT: list(options)}
+    if chosen is not None:
+        table["target"][0]["axes"] = {FAULT: list(chosen)}
     matrix = matrix_from(table, folder / "check.toml")
     suites = open_suites(matrix)
-    plan = expand(matrix, {name: suite.models() for name, suite in suites.items()}).only(models=models)
+    plan = expand(matrix, {name: suite.models() for name, suite in suites.items()})
     engine = Engine(plan, suites)
     try:
-        engine.submit(plan.cells)
+        engine.submit(
+            cell
+            for cell in plan.cells
+            if chosen is None or (cell.suite, cell.model) in chosen[cell.axis(FAULT)]
+        )
         engine.drain()
         return [event.record for event in engine.events() if isinstance(event, Finished)]
     finally:

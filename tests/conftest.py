@@ -43,6 +43,9 @@ agraph (float[4] x) => (float[4] y, int32[4] k, float[4] z) { y = Relu(x) k = Ca
 SHAPED = """<ir_version: 9, opset_import: ["" : 17]>
 agraph (float[4] x) => (float[4] y, int32[4] k, float[4] z) {
     y = Relu(x) k = Cast<to=6>(x) s = Shape(x) r = Reshape(x, s) z = Neg(r) }"""
+ROUNDED = """<ir_version: 9, opset_import: ["" : 17]>
+agraph (float[4] x) => (float[4] y, int32[4] k, float[4] z) <float minus = {-1}> {
+    y = Relu(x) k = Cast<to=6>(x) z = Mul(x, minus) }"""
 
 # How long an example takes is no matter: machines that run tests are slow, and busy. Each run draws others.
 settings.register_profile("harness", deadline=None, max_examples=50)
@@ -274,7 +277,7 @@ def crooked_ep(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def write_model() -> Callable[..., None]:
     """Write the model that the fake computes, a variant of it, or another one in ONNX's text form."""
-    texts = {"": MODEL, "shaped": SHAPED, "big": MODEL.replace("[4]", "[500000]")}
+    texts = {"": MODEL, "shaped": SHAPED, "rounded": ROUNDED, "big": MODEL.replace("[4]", "[500000]")}
 
     def write(path: Path, text: str = "") -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

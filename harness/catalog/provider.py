@@ -73,16 +73,17 @@ class Accuracy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     Attributes:
         operators: Operators of ONNX's own domain; of ``first_input`` those of onnxruntime.
         error: Largest error of an element ``y`` of what ``of`` names: of a result as a part of
-            ``1 + abs(y)``, of the first input as a part of the largest magnitude in its row.
-        of: Where the error is made: in the ``result``, or in the ``first_input``, which is rounded before it
-            is multiplied.
+            ``1 + abs(y)``, of the first input as a part of the largest magnitude in its row, of a rounding in
+            units in the last place.
+        of: Where the error is made: in the ``result``; in the ``first_input``, which is rounded before it
+            is multiplied; in the ``rounding`` of an exact operand to a narrower type, to either neighbour.
         document: Short name of the document, for a sentence.
         source: Where it says so.
     """
 
     operators: tuple[Text, ...]
     error: Annotated[float, msgspec.Meta(gt=0)]
-    of: Literal["result", "first_input"] = "result"
+    of: Literal["result", "first_input", "rounding"] = "result"
     document: Text
     source: Sources
 

@@ -22,6 +22,7 @@ column refer to the provider's sources.
 _ERROR_OF = {
     "result": "1 + abs(y)",
     "first_input": "the largest magnitude in the row that is multiplied",
+    "rounding": "a unit in the last place",
 }
 """Where an allowed error is made -> what its size is a part of."""
 

@@ -13,7 +13,15 @@ from harness.core.judged import judge_row, worst
 from harness.core.judgement import Judged
 from harness.core.metrics import any_finite, measure, same_bits
 from harness.core.noise import NoiseRule, with_noise
-from harness.core.output_kind import OutputKind, Positions, Quantized, drawn_row, with_steps, with_ties
+from harness.core.output_kind import (
+    Copied,
+    OutputKind,
+    Positions,
+    Quantized,
+    drawn_row,
+    with_steps,
+    with_ties,
+)
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
 from harness.core.rows import (
@@ -216,6 +224,12 @@ class _Rows:
         if measured.special:
             message = wording.special_values(name, golden, actual, measured)
             return with_details(row, special=measured.special, message=message)
+        if isinstance(output_kind, Copied) and row.max_abs:
+            row = with_details(
+                row,
+                copied=True,
+                message=wording.values(name, golden, actual, measure(golden, actual, EXACT), EXACT),
+            )
         if row.mismatched or (row.noise is not None and row.noise.worst):
             hint = self._hint(golden, actual, tolerance)
             row = with_details(row, hint=hint) if hint else row

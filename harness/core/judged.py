@@ -50,6 +50,8 @@ def judge_row(row: OutputMetrics, policy: Policy) -> Judged:
         return _judge_converted(row, details, policy)
     if details.special:
         return wrong(row, Verdict.NAN_MISMATCH, details.message)
+    if details.copied and policy.judge_by == "noise" and is_within_two_ulp(row):
+        return wrong(row, Verdict.MISMATCH, excess(row, details, policy))
     return _judge_ties(row, details, policy) if details.ties else _judge_values(row, details, policy)
 
 

@@ -27,7 +27,11 @@ class Positions(msgspec.Struct, frozen=True):
     """Positions whose values are not known yet, so that nothing tells whether two of them tie."""
 
 
-OutputKind = Chosen | Positions | Unordered | Quantized | Draw
+class Copied(msgspec.Struct, frozen=True):
+    """Values that operators copy, choose, or round once to nearest: each element has one right answer."""
+
+
+OutputKind = Chosen | Copied | Positions | Unordered | Quantized | Draw
 """Decides how an output is judged, where its type and a tolerance are not enough."""
 
 

@@ -115,6 +115,8 @@ class OutputDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         stale: Whether the output for other inputs is, bit for bit, that for the first ones.
         signed_zeros: Zeros whose sign is not the golden's; they count as equal.
         flushed: Elements that are zero on one side and subnormal on the other; they count as equal.
+        copied: Whether some differ of values that operators copy, choose, or round once to nearest: each
+            element has one right answer, and no rounding explains another one.
     """
 
     differs: Literal["", "shape", "dtype"] = ""
@@ -132,6 +134,7 @@ class OutputDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     stale: bool = False
     signed_zeros: int = 0
     flushed: int = 0
+    copied: bool = False
 
 
 class OutputMetrics(msgspec.Struct, frozen=True, kw_only=True):

@@ -48,7 +48,7 @@ __all__ = ["Case", "DataSet", "at_attempt", "load_case"]
 SEED = 0
 """The default seed of generated inputs."""
 
-_FORMAT = 3
+_FORMAT = 4
 """Rises when other facts of a case are kept."""
 
 

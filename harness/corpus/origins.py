@@ -1,13 +1,13 @@
 """The operator that a graph output comes from, where it decides how the output's values are judged."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
 from harness.core.ties import ChoosingOp
-from harness.corpus.element_types import ELEMENT_TYPES, is_floating
+from harness.corpus.element_types import ELEMENT_TYPES, NARROWER, is_floating
 from harness.corpus.nodes import all_nodes, bodies, domain_of, number_of, operators, opsets_of, weight_names
 from harness.corpus.port import model_text
 from harness.corpus.protos import few_numbers
@@ -32,6 +32,18 @@ _SCALE_LIMIT = 4096
 
 _DROPOUT_BY_INPUT = 12
 """Opset from which on an input of Dropout says whether it is in training."""
+
+_COPYING = dict.fromkeys(
+    operators("""
+    Abs Ceil Clip Compress Concat DepthToSpace Expand Flatten Floor Gather GatherElements GatherND
+    GlobalMaxPool Identity Max MaxPool Min Neg Pad ReduceMax ReduceMin Relu Reshape ReverseSequence Round
+    Slice SpaceToDepth Split Squeeze Tile TopK Transpose Trilu Unsqueeze
+"""),
+    0,
+) | {"OneHot": 2, "Where": 1}
+"""Operators that copy or choose elements -> input whose type they have."""
+
+_CASTING = frozenset({"Cast", "CastLike"})
 
 _CHOOSING = frozenset(get_args(ChoosingOp))
 
@@ -82,6 +94,16 @@ class QuantizedWith(msgspec.Struct, frozen=True, kw_only=True, tag="quantized"):
     in_integers: bool = False
 
 
+class CopiedFrom(msgspec.Struct, frozen=True, kw_only=True, tag="copied"):
+    """Values that operators copy or choose from inputs and constants, or round once to nearest.
+
+    Attributes:
+        rounding: Operators on the way that round, sorted.
+    """
+
+    rounding: tuple[str, ...] = ()
+
+
 class DrawnBy(msgspec.Struct, frozen=True, kw_only=True, tag="drawn"):
     """Random numbers.
 
@@ -99,7 +121,7 @@ class DrawnBy(msgspec.Struct, frozen=True, kw_only=True, tag="drawn"):
     mask: bool = False
 
 
-Origin = ChosenFrom | UnorderedWith | QuantizedWith | DrawnBy
+Origin = ChosenFrom | UnorderedWith | QuantizedWith | CopiedFrom | DrawnBy
 
 
 class Origins(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,6 +176,9 @@ class _Graph:
 
     def origin(self, output: str) -> Origin | None:
         """Return the origin of an output, if it matters."""
+        return self._origin(output) or self._copied(output)
+
+    def _origin(self, output: str) -> Origin | None:
         made, cast, moved = self._source(output)
         if made is None:
             return None
@@ -309,6 +334,37 @@ class _Graph:
         data = model_text(given[0])
         return DrawnBy(op="Dropout", parameters=parameters, data=data, inputs=inputs, mask=at == 1)
 
+    def _copied(self, output: str) -> CopiedFrom | None:
+        """Return the origin of floats that are copied; None for an input that is an output itself."""
+        known = self._copies.get(output) if output in self.makers else None
+        if known is None or known[0] not in NARROWER:
+            return None
+        return CopiedFrom(rounding=tuple(sorted(known[1])))
+
+    @cached_property
+    def _copies(self) -> dict[str, tuple[str, frozenset[str]]]:
+        """Tensor that is copied from inputs and constants -> its element type, and what rounds on the way."""
+        nothing = frozenset[str]()
+        kinds = {**self.input_types, **{name: weight.data_type for name, weight in self.weights.items()}}
+        found = {name: (ELEMENT_TYPES.get(number, ""), nothing) for name, number in kinds.items()}
+        for node in self.nodes:
+            read = [found.get(name) for name in node.input if name]
+            if domain_of(node) or None in read:
+                continue
+            sources = [one for one in read if one is not None]
+            kind = _copied_type(node, [one[0] for one in sources])
+            if kind:
+                rounding = nothing.union(*(one[1] for one in sources))
+                if node.op_type in _CASTING and not _holds(kind, sources[0][0]):
+                    rounding |= {node.op_type}
+                # Further outputs are positions, counts and masks.
+                found.update(
+                    dict.fromkeys(
+                        node.output if node.op_type == "Split" else node.output[:1], (kind, rounding)
+                    )
+                )
+        return found
+
     def _draws(self, node: "onnx.NodeProto") -> set[str]:
         """Return the operators in a node, its bodies and its function that draw random numbers."""
         found: set[str] = set()
@@ -363,3 +419,27 @@ def _read(node: "onnx.NodeProto") -> Iterator[str]:
         yield from one.input
         for body in bodies(one):
             yield from (port.name for port in body.output)
+
+
+def _copied_type(node: "onnx.NodeProto", read: Sequence[str]) -> str:
+    """Return the element type that a node copies, chooses or rounds to; empty if it computes something else.
+
+    Args:
+        node: Of ONNX's own domain, with exact operands.
+        read: Their element types.
+    """
+    op = node.op_type
+    if op == "Constant":
+        value = next((one for one in node.attribute if one.name.startswith("value")), None)
+        return ELEMENT_TYPES.get(value.t.data_type, "") if value is not None and value.name == "value" else ""
+    if op in _CASTING:
+        to = ELEMENT_TYPES.get(int(number_of(node, "to", 0)), "") if op == "Cast" else read[1]
+        # Accelerators convert other types in two steps, by way of float32, and round twice.
+        return to if read[0] in NARROWER or (read[0], to) == ("float64", "float32") else ""
+    at = _COPYING.get(op, len(read))
+    return read[at] if at < len(read) else ""
+
+
+def _holds(wide: str, narrow: str) -> bool:
+    """Return whether one of ``NARROWER`` has all values of another one."""
+    return wide in {"float32", narrow}

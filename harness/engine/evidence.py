@@ -99,6 +99,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         delivers: Coarser precisions that the provider may compute in by its own default.
         wider: What may explain an error that the noise does not, the nearest first.
         exact_inputs: Whether the provider must not round the inputs.
+        rounds_freely: As ``Accuracy.of`` says of ``rounding``: operators.
         repeat: How the matrix says that the cell is repeated; None if it does not say it.
         further: How much was done with the session.
         generation: What a cell of the scenario ``generate`` plays; None in any other scenario.
@@ -108,6 +109,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     delivers: tuple[str, ...] = ()
     wider: tuple[Wider, ...] = ()
     exact_inputs: bool = True
+    rounds_freely: frozenset[str] = frozenset()
     repeat: RepeatSettings | None = None
     further: Further = Further(repeat=None)
     generation: Generation | None = None
@@ -144,6 +146,9 @@ def rule_of(plan: Plan, cell: Cell, case: Case) -> Rule:
         delivers=delivers,
         wider=wider,
         exact_inputs=FLOORS[computes] == "float32",
+        rounds_freely=frozenset(
+            name for one in target.accuracy if one.of == "rounding" for name in one.operators
+        ),
         repeat=plan.repeat(cell),
         further=further,
     )

@@ -261,6 +261,7 @@ def _kinds(
         answers,
         revealed=revealed.outputs if revealed and revealed.status == "ok" else (),
         exact_inputs=rule.exact_inputs,
+        rounds_freely=rule.rounds_freely,
     )
 
 

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from harness.core.draws import Bernoulli, Draw, Dropped, Multinomial, Normal, Uniform
-from harness.core.output_kind import OutputKind, Positions, Quantized
+from harness.core.output_kind import Copied, OutputKind, Positions, Quantized
 from harness.core.ties import Chosen
 from harness.core.unordered import Unordered
 from harness.core.value import Array, NamedValues, Tensor, Value
 from harness.corpus.case import Case
-from harness.corpus.origins import ChosenFrom, DrawnBy, QuantizedWith, UnorderedWith
+from harness.corpus.origins import ChosenFrom, CopiedFrom, DrawnBy, QuantizedWith, UnorderedWith
 from harness.engine.compare_sets import numbered
 
 
@@ -20,6 +20,7 @@ def output_kinds_of(
     *,
     revealed: Sequence[NamedValues] = (),
     exact_inputs: bool = True,
+    rounds_freely: frozenset[str] = frozenset(),
 ) -> tuple[Mapping[str, OutputKind], ...]:
     """Return the kinds of outputs by name, for each data set; only of those that are more than numbers.
 
@@ -28,6 +29,7 @@ def output_kinds_of(
         answers: The right outputs of each data set.
         revealed: The same with the values that positions were chosen by; empty if they were not asked for.
         exact_inputs: Whether the provider must not round the inputs.
+        rounds_freely: Operators whose result a document lets the provider round to either neighbour.
     """
     if not case.facts.origins.known:
         return ()
@@ -45,6 +47,9 @@ def output_kinds_of(
                     # In a profile that was published before, any quantized output may be a step off.
                     granted = origin.in_integers or case.frozen is not None
                     output_kind = _quantized(origin, known.get(name), inputs) if granted else None
+                case CopiedFrom():
+                    rounds_else = rounds_freely.intersection(origin.rounding)
+                    output_kind = Copied() if exact_inputs and not rounds_else else None
                 case DrawnBy():
                     output_kind = _drawn(origin, inputs)
                 case UnorderedWith():

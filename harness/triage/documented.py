@@ -44,7 +44,8 @@ def documented_error(subject: Subject, check: Check, provider: str) -> tuple[Con
     """
     known = find_provider(provider)
     used = _operators(subject)
-    entries = [one for one in known.accuracy if used.intersection(one.operators)] if known else []
+    allows = [one for one in known.accuracy if one.of != "rounding"] if known else []
+    entries = [one for one in allows if used.intersection(one.operators)]
     if not entries or not check.of_first_values:
         return ()
     lab = check.lab

@@ -15,6 +15,7 @@ from harness.core.judged import judge_row, judge_rows, worst
 from harness.core.judgement import Judged, is_within_two_ulp
 from harness.core.metrics import ATOL_GRID
 from harness.core.noise import NoiseLimits, rms_limit
+from harness.core.output_kind import Copied
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics, PrecisionError
 from harness.core.policy import JudgeBy, Policy
 from harness.core.precise import judge_precision
@@ -45,6 +46,20 @@ def noisy(rms: float, largest: float, elements: int = 10**8) -> OutputMetrics:
     """Of an output with so many elements that the limit of the rms is nearly the one for many."""
     noise = Noise(precision="float32", rms=rms, max=largest, like="float32", worst=" at (0,)")
     return msgspec.structs.replace(off_by(0.01), noise=noise, elements=elements)
+
+
+@pytest.mark.parametrize("judge_by", ["noise", "table"])
+def test_what_is_copied_has_one_right_answer(judge_by: JudgeBy) -> None:
+    """One unit in the last place is an error there, unless the matrix names a tolerance."""
+    golden = np.full(4, 26.25, np.float32)
+    found = np.nextafter(golden, np.float32(27))
+    copied = {"y": Copied()}
+    answer, own = ((("y", tensor(side)),) for side in (golden, found))
+    for outputs, fault in ((own, Verdict.MISMATCH), (answer, None)):
+        (row,) = compare_all(answer, outputs, lambda _: Tolerance(rtol=1e-5, atol=0.0), copied).outputs
+        judged = judge_row(row, Policy(judge_by=judge_by))
+        assert judged.fault is (fault if judge_by == "noise" else None)
+        assert ("they have to be equal" in judged.why) is (judged.fault is not None)
 
 
 @pytest.mark.parametrize(("steps", "within"), [(0, True), (1, True), (2, True), (3, False)])

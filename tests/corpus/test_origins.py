@@ -12,6 +12,7 @@ from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import Case, load_case
 from harness.corpus.origins import (
     ChosenFrom,
+    CopiedFrom,
     DrawnBy,
     Origin,
     Origins,
@@ -122,6 +123,21 @@ def read(graph: str) -> Origins:
             "g (float[4] x) => (bool[4] y) <bool t = {1}> { z, y = Dropout(x, , t) }",
             DrawnBy(op="Dropout", parameters={"ratio": 0.5, "training": 1.0}, data="x", mask=True),
         ),
+        ("g (float[2,3] x) => (float[2,3] y) { y = Relu(x) }", CopiedFrom()),
+        ("g (float[2,3] x) => (float[2,1] y) <int64[1] k = {1}> { y, i = TopK(x, k) }", CopiedFrom()),
+        (
+            (
+                "g (float[2,3] x, bool[3] c) => (float[3,2] y) "
+                "{ n = Neg(x) m = Where(c, n, x) y = Transpose(m) }"
+            ),
+            CopiedFrom(),
+        ),
+        ("g (float[4] x) => (float16[4] y) { y = Cast<to=10>(x) }", CopiedFrom(rounding=("Cast",))),
+        ("g (float16[4] x) => (float[4] y) { y = Cast<to=1>(x) }", CopiedFrom()),
+        (
+            "g (float[4] x, bfloat16 t) => (float[4] y) { b = CastLike(x, t) y = Cast<to=1>(b) }",
+            CopiedFrom(rounding=("CastLike",)),
+        ),
     ],
 )
 def test_outputs_whose_values_are_more_than_numbers(graph: str, origin: Origin) -> None:
@@ -133,8 +149,12 @@ def test_outputs_whose_values_are_more_than_numbers(graph: str, origin: Origin) 
 @pytest.mark.parametrize(
     "graph",
     [
-        "g (float[2,3] x) => (float[2,3] y) { y = Relu(x) }",
-        "g (float[2,3] x) => (float[2,1] y) <int64[1] k = {1}> { y, i = TopK(x, k) }",
+        "g (float[2,3] x) => (float[2,3] y) { y = Sigmoid(x) }",
+        # Two roundings, where a provider has no float64; and a number that is computed.
+        "g (double[4] x) => (float16[4] y) { y = Cast<to=10>(x) }",
+        "g (float[4] x) => (float16[4] y) { z = Exp(x) y = Cast<to=10>(z) }",
+        "g (float[4] x, int64[4] i) => (float[4] y) { c = Cast<to=1>(i) y = Max(x, c) }",
+        "g (float[4] x) => (float[4] x) { y = Relu(x) }",
         (
             "g (float[2,3] x) => (int64[2] y) <int64[1] k = {1}, int64[1] a = {1}> "
             "{ v, i = TopK<sorted=0>(x, k) y = Squeeze(i, a) }"
@@ -178,7 +198,7 @@ def test_what_is_computed_from_drawn_numbers_cannot_be_judged(graph: str, operat
 
 
 def test_an_output_beside_a_drawn_one_is_judged_by_its_values() -> None:
-    found = read("g (float[4] x) => (float[4] y, float[4] z) { y = RandomNormalLike(x) z = Neg(x) }")
+    found = read("g (float[4] x) => (float[4] y, float[4] z) { y = RandomNormalLike(x) z = Exp(x) }")
     assert found.known.keys() == {"y"}
     assert found.by_chance == ()
 

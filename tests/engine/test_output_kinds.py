@@ -186,7 +186,7 @@ def test_repeated_runs(
 ) -> None:
     repeat = []
     for name, (settings, _, _) in REPEATED.items():
-        write_model(tmp_path / "models" / f"{name}.onnx")
+        write_model(tmp_path / "models" / f"{name}.onnx", "rounded")
         repeat.append({"model": f"{name}.onnx", "runs": 5, "sessions": 2, **settings})
     target = {"name": "t", "provider": "CUDAExecutionProvider", "env": fake_env}
     matrix = {"models": {"folders": ["models"]}, "target": [target], "repeat": repeat}
