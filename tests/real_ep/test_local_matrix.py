@@ -101,7 +101,7 @@ def test_what_the_cpu_computed_is_fallback(rows: Rows, target: str) -> None:
     if all(row["verdict"] == "unavailable" for row in of(rows, target)):
         pytest.skip(of(rows, target)[0]["reason"])
     fallback = [row for row in of(rows, target) if row["verdict"] == "fallback"]
-    assert len(fallback) >= (10 if CELLS[target] == WHOLE else 2)
+    assert len(fallback) >= (5 if CELLS[target] == WHOLE else 2)
     assert all(row["placement"]["ep_nodes"] == 0 < row["placement"]["cpu_nodes"] for row in fallback)
 
 
