@@ -1,10 +1,11 @@
 """The main job: `matrices/local.toml` through the command, and what its records must show.
 
-A minute on two processors, and the one test that the rest is for. CI comes to its limit of time, so what is
-run is half of the operator tests, by their first letters. The nine image classifiers of the matrix are left
-out: on simulators of accelerators they take longer than all the operator tests together. So is most of
-``openvino-default``: its one option less than ``openvino-f32`` shows where a processor computes products in
-bfloat16, and nowhere else. The README's first command runs all of it.
+Half a minute on two processors, and the one test that the rest is for. CI comes to its limit of time, so a
+sixth of the operator tests is run, by their first letters: with products, pooling, a crash, and half of the
+kinds of known faults. The nine image classifiers of the matrix are left out: on simulators of accelerators
+they take longer than all the operator tests together. So is most of ``openvino-default``: its one option less
+than ``openvino-f32`` shows where a processor computes products in bfloat16, and nowhere else. The README's
+first command runs all of it.
 """
 
 import html
@@ -24,15 +25,15 @@ from harness.data_files import data_root
 pytestmark = pytest.mark.real_ep
 
 MATRIX = data_root() / "matrices" / "local.toml"
-SELECTED = ("--model", "onnx-node/test_[e-p]*", "--model", "onnx-node/test_[s-z]*")
+SELECTED = ("--model", "onnx-node/test_[gmt]*", "--model", "onnx-node/test_s[p-z]*")
 PRODUCTS = """
 [[exclude]]
 target = "openvino-default"
-model  = ["onnx-node/test_[a-d]*", "onnx-node/test_[q-z]*"]   # einsum to pow stay, with gemm, lstm, matmul
+model  = ["onnx-node/test_[a-d]*", "onnx-node/test_[q-z]*"]   # gemm and matmul stay
 """
-WHOLE = 881
+WHOLE = 311
 """Operator tests of these letters."""
-CELLS = {"openvino-default": 551} | dict.fromkeys(
+CELLS = {"openvino-default": 181} | dict.fromkeys(
     ("cpu", "openvino-f32", "qnn-htp", "webgpu-swiftshader"), WHOLE
 )
 Rows = list[dict[str, Any]]
@@ -81,7 +82,7 @@ def test_records_hold_exactly_the_planned_cells(matrix: str, run: Path, rows: Ro
     assert Counter(row["cell"] for row in rows) == Counter(planned)
     info = json.loads((run / "run.json").read_text("utf-8"))
     assert (info["cells"], info["complete"], len(info["targets"])) == (len(planned), True, 5)
-    assert (run / "report" / "models.html").stat().st_size > 100_000
+    assert (run / "report" / "models.html").stat().st_size > 50_000
 
 
 def test_every_operator_test_is_there_on_every_target(rows: Rows) -> None:
@@ -100,7 +101,7 @@ def test_what_the_cpu_computed_is_fallback(rows: Rows, target: str) -> None:
     if all(row["verdict"] == "unavailable" for row in of(rows, target)):
         pytest.skip(of(rows, target)[0]["reason"])
     fallback = [row for row in of(rows, target) if row["verdict"] == "fallback"]
-    assert len(fallback) >= (40 if CELLS[target] == WHOLE else 10)
+    assert len(fallback) >= (5 if CELLS[target] == WHOLE else 2)
     assert all(row["placement"]["ep_nodes"] == 0 < row["placement"]["cpu_nodes"] for row in fallback)
 
 
@@ -109,8 +110,8 @@ def test_a_segfault_costs_one_cell(rows: Rows) -> None:
     (stft,) = [row for row in qnn if row["model"] == "test_stft"]
     assert (stft["verdict"], stft["cause"], stft["phase"]) == ("crash", "SIGSEGV", "create")
     after = qnn[qnn.index(stft) + 1 :]
-    assert len(after) > 100
-    assert sum(row["verdict"] == "pass" for row in after) > 20
+    assert len(after) > 60
+    assert sum(row["verdict"] == "pass" for row in after) > 10
 
 
 def test_no_model_is_newer_than_the_runtime(rows: Rows) -> None:
@@ -123,7 +124,7 @@ def test_no_model_is_newer_than_the_runtime(rows: Rows) -> None:
 def test_the_goldens_are_accounted_for(rows: Rows) -> None:
     verdicts = Counter(row["verdict"] for row in of(rows, "cpu") if row["suite"] == "onnx-node")
     with_golden = verdicts["pass"] + verdicts["folded"] + verdicts["reference_disputed"]
-    assert with_golden >= 800
+    assert with_golden >= 280
     # A locale that this machine lacks is its own fault; of the others the CPU provider lacks something.
     without = ("unsupported", "no_golden", "invalid_model", "unavailable")
     assert with_golden + sum(verdicts[word] for word in without) == WHOLE
@@ -165,7 +166,7 @@ def test_the_table_of_operators_is_what_the_records_say(run: Path) -> None:
             )
             for name in tried.keys() | placed.keys()
         }
-        assert len(recount) > (40)
+        assert len(recount) > 20
         assert table_of(site / file) == recount, target
 
 

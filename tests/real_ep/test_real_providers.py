@@ -74,7 +74,9 @@ def write_matmul(path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def events(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Event]]:
+def events(
+    tmp_path_factory: pytest.TempPathFactory, with_suites: Callable[[Path], Path]
+) -> Iterator[list[Event]]:
     home = tmp_path_factory.mktemp("real")
     write_matmul(home / "own" / "matmul.onnx")
     table: dict[str, Any] = tomllib.loads(
@@ -88,7 +90,7 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Event]]:
     suites = open_suites(matrix)
     plan = expand(matrix, {"onnx-node": MODELS, "own": ["matmul.onnx"]})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(ENVIRONMENT, str(home / "cache"))
+        patch.setenv(ENVIRONMENT, str(with_suites(home / "cache")))
         engine = Engine(plan, suites)
         try:
             engine.submit(plan.cells)

@@ -35,7 +35,7 @@ STEP = f"srun --exact --nodes=1 --ntasks=1 --gres=npu:1 {PYTHON}"
 
 @pytest.fixture
 def matrix(tmp_path: Path, fake_env: dict[str, str], write_model: Write) -> Callable[..., dict[str, Any]]:
-    """Tables of a matrix whose models take a quarter of a second each."""
+    """Tables of a matrix whose models take a second each: they run some ten times."""
 
     def make(models: int, count: int, command: str = SRUN) -> dict[str, Any]:
         for number in range(models):
@@ -44,7 +44,7 @@ def matrix(tmp_path: Path, fake_env: dict[str, str], write_model: Write) -> Call
             "name": "npu",
             "provider": CUDA,
             "places": {"count": count, "name": "npu-{n}", "command": command},
-            "env": {**fake_env, "FAKE_NAP": "0.25", ENVIRONMENT: str(tmp_path / "far")},
+            "env": {**fake_env, "FAKE_NAP": "0.1", ENVIRONMENT: str(tmp_path / "far")},
         }
         return {"models": {"folders": ["models"]}, "target": [target]}
 

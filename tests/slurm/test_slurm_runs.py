@@ -35,6 +35,7 @@ FAULTS = {
     "6_error_in_run": (Verdict.ERROR, ""),
     "7_big": (Verdict.PASS, ""),
 }
+OF_EACH_CHANNEL = {"1_fine", "2_segv_in_create", "7_big"}
 
 
 @pytest.fixture
@@ -65,12 +66,14 @@ def test_verdicts_are_those_of_any_target(
     write_model: Write,
     env: dict[str, str],
 ) -> None:
-    for name in FAULTS:
+    # Each channel passes on how a process ends and large tensors; what is said of each end is the same.
+    expected = {name: told for name, told in FAULTS.items() if not channel or name in OF_EACH_CHANNEL}
+    for name in expected:
         write_model(tmp_path / "models" / f"{name}.onnx", "big" if name.endswith("big") else "")
     runtime = {"command": SRUN, **({"channel": channel} if channel else {})}
     found = finished(run_matrix(tmp_path, matrix(env, runtime=runtime, timeouts_s={"run": 5.0})))
     told = {name: (record.verdict, record.cause) for name, record in found.items()}
-    assert told == FAULTS
+    assert told == expected
     # The fixture sees that no job outlives the run, that of the hanging process included.
     assert found["2_segv_in_create"].attempt == 1
 

@@ -98,23 +98,15 @@ def test_values_of_an_option_that_fail_alike_are_one_fault(
     ]
 
 
-def test_a_crash_is_located(triage_planted: TriagePlanted, deep: onnx.ModelProto) -> None:
+def test_a_crash_is_located(triage_planted: TriagePlanted, chain: Chain, deep_nodes: Nodes) -> None:
+    # Each trial that fails costs a process: a few nodes show it. Hangs: test_hang_limits.py.
+    model = chain([*deep_nodes[:2], ("Sigmoid", ["b"], ["c"], {}), ("Erf", ["c"], ["y"], {})])
     planted = {"kind": "crash", "op_type": "Sigmoid", "phase": "create", "signal": "SIGSEGV"}
-    fault = only(triage_planted(planted, budget_s=90, m=deep))
+    fault = only(triage_planted(planted, budget_s=90, m=model))
     assert (fault.signature.verdict, fault.signature.phase) == (Verdict.CRASH, Phase.CREATE)
     assert fault.signature.cause == "SIGSEGV"
     assert fault.location is not None
     assert fault.location.op_types == ("Sigmoid",)
-
-
-def test_a_hang_is_located(triage_planted: TriagePlanted, chain: Chain, deep_nodes: Nodes) -> None:
-    model = chain([*deep_nodes[:4], ("Erf", ["d"], ["y"], {})])
-    planted = {"kind": "hang", "op_type": "Tanh", "phase": "run"}
-    limits = {"timeouts_s": {"create": 3, "run": 1}}
-    fault = only(triage_planted(planted, budget_s=90, target=limits, m=model))
-    assert (fault.signature.verdict, fault.signature.phase) == (Verdict.HANG, Phase.RUN)
-    assert fault.location is not None
-    assert fault.location.op_types == ("Tanh",)
 
 
 def test_a_fault_of_two_fused_nodes_names_both(triage_planted: TriagePlanted, deep: onnx.ModelProto) -> None:

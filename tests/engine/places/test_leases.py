@@ -66,14 +66,14 @@ def test_a_place_that_is_lost_is_released_and_acquired_again(
 ) -> None:
     monkeypatch.setattr(state, "RETRY_S", 0.2)
     log = tmp_path / "log"
-    engine = start_engine(tmp_path, matrix(20, "nap_in_run", leased(log, 1)))
+    engine = start_engine(tmp_path, matrix(6, "nap_in_run", leased(log, 1)))
     count = 0
     for event in engine.events():
         if isinstance(event, Finished):
             count += 1
             if count == 1:
                 os.kill(launchers(1)[0], signal.SIGKILL)
-    assert count == 20
+    assert count == 6
     assert lines(log) == ["take place-1", "give place-1"] * 2
 
 
@@ -83,7 +83,7 @@ def test_a_place_that_cannot_be_acquired_is_set_aside_and_undone(
     log = tmp_path / "log"
     refuse = TELL + "; sys.exit('no lease' if sys.argv[3] == 'place-1' else 0)"
     places = leased(log, 2, acquire=[sys.executable, "-S", "-c", refuse, str(log), "take", "{name}"])
-    events = run_matrix(tmp_path, matrix(8, "nap_in_run", places))
+    events = run_matrix(tmp_path, matrix(4, "nap_in_run", places))
     assert {event.record.place for event in events if isinstance(event, Finished)} == {"place-2"}
     aside = [event for event in events if isinstance(event, PlaceChanged) and event.state == "set aside"]
     assert {event.place for event in aside} == {"place-1"}
@@ -103,7 +103,7 @@ def test_an_acquisition_has_a_limit(tmp_path: Path, matrix: Matrix, run_matrix: 
         "{name}",
     ]
     places = {"count": 2, "command": sys.executable, "acquire": wait, "limit_s": 1.0}
-    events = run_matrix(tmp_path, matrix(8, "nap_in_run", places))
+    events = run_matrix(tmp_path, matrix(4, "nap_in_run", places))
     assert {event.record.place for event in events if isinstance(event, Finished)} == {"place-2"}
     reasons = [event.reason for event in events if isinstance(event, PlaceChanged) and event.reason]
     assert any("did not end within 1 s" in reason for reason in reasons)

@@ -45,12 +45,12 @@ def test_cells_go_to_all_places_and_name_them(tmp_path: Path, matrix: Matrix, ru
     assert min(by_place.values()) >= 4
 
 
-def test_eight_places_work_at_the_same_time(tmp_path: Path, matrix: Matrix, run_matrix: Run) -> None:
-    found = records(run_matrix(tmp_path, matrix(48, "nap_in_run", 8, env={"FAKE_NAP": "0.5"})))
+def test_four_places_work_at_the_same_time(tmp_path: Path, matrix: Matrix, run_matrix: Run) -> None:
+    found = records(run_matrix(tmp_path, matrix(16, "nap_in_run", 4)))
     shares = Counter(record.place for record in found)
-    assert len(found) == 48
-    assert len(shares) == 8  # each waits half a second, so a place alone would have got all long before
-    assert max(shares.values()) <= 12
+    assert len(found) == 16
+    assert len(shares) == 4  # each cell waits a second, so a place alone would have got all long before
+    assert max(shares.values()) <= 8
 
 
 def test_a_place_with_a_wrong_answer_is_named(
@@ -123,14 +123,14 @@ def test_places_that_have_to_be_identical_refuse_the_run(
 def test_a_killed_launcher_costs_the_place_and_no_verdict(
     tmp_path: Path, matrix: Matrix, start_engine: Start, launchers: Callable[[int], list[int]]
 ) -> None:
-    engine = start_engine(tmp_path, matrix(30, "nap_in_run", 2))
+    engine = start_engine(tmp_path, matrix(10, "nap_in_run", 2))
     events: list[Event] = []
     for event in engine.events():
         if isinstance(event, Finished) and not records(events):
             os.kill(launchers(2)[0], signal.SIGKILL)
         events.append(event)
     found = records(events)
-    assert len({record.cell for record in found}) == len(found) == 30
+    assert len({record.cell for record in found}) == len(found) == 10
     assert {record.verdict for record in found} == {Verdict.PASS}
     assert sum(record.attempt > 1 for record in found) <= 1
     (lost,) = changes(events, "set aside")
@@ -140,14 +140,14 @@ def test_a_killed_launcher_costs_the_place_and_no_verdict(
 def test_a_killed_agent_costs_one_attempt(
     tmp_path: Path, matrix: Matrix, start_engine: Start, agents: Callable[[int], list[int]]
 ) -> None:
-    engine = start_engine(tmp_path, matrix(30, "nap_in_run", 2))
+    engine = start_engine(tmp_path, matrix(10, "nap_in_run", 2))
     events: list[Event] = []
     for event in engine.events():
         if isinstance(event, Finished) and not records(events):
             os.kill(agents(2)[0], signal.SIGKILL)
         events.append(event)
     found = records(events)
-    assert len({record.cell for record in found}) == len(found) == 30
+    assert len({record.cell for record in found}) == len(found) == 10
     assert {record.verdict for record in found} == {Verdict.PASS}
     assert sum(record.attempt > 1 for record in found) <= 1
     assert not changes(events, "set aside")
@@ -171,7 +171,7 @@ def test_a_silent_place_is_set_aside_and_its_cells_run_elsewhere(
     monkeypatch.setattr(launch, "BEAT_S", 0.3)
     monkeypatch.setattr(process_pool, "SILENT_S", 2.0)
     monkeypatch.setattr(worker, "LOOK_S", 0.2)
-    engine = start_engine(tmp_path, matrix(40, "nap_in_run", 2))
+    engine = start_engine(tmp_path, matrix(14, "nap_in_run", 2))
     events: list[Event] = []
     stopped_at = told_after = 0.0
     for event in engine.events():
@@ -183,7 +183,7 @@ def test_a_silent_place_is_set_aside_and_its_cells_run_elsewhere(
             assert "no sign of life" in event.reason
         events.append(event)
     found = records(events)
-    assert len({record.cell for record in found}) == len(found) == 40
+    assert len({record.cell for record in found}) == len(found) == 14
     assert {record.verdict for record in found} == {Verdict.PASS}
     assert told_after > 1.0
 
@@ -236,7 +236,7 @@ def test_without_any_place_left_cells_are_not_run(
     switch = tmp_path / "off"
     script = tmp_path / "python"
     write_program(script, f'#!/bin/sh\n[ -e {switch} ] && exit 7\nexec {sys.executable} "$@"\n')
-    engine = start_engine(tmp_path, matrix(40, "nap_in_run", {"count": 2, "command": str(script)}))
+    engine = start_engine(tmp_path, matrix(20, "nap_in_run", {"count": 2, "command": str(script)}))
     events: list[Event] = []
     for event in engine.events():
         if isinstance(event, Finished) and not records(events):
@@ -246,7 +246,7 @@ def test_without_any_place_left_cells_are_not_run(
         events.append(event)
     found, left = records(events), [event for event in events if isinstance(event, NotRun)]
     assert {record.verdict for record in found} == {Verdict.PASS}
-    assert len(found) + len(left) == 40
+    assert len(found) + len(left) == 20
     assert left
     assert {record.cell for record in found}.isdisjoint(event.cell for event in left)
     (warning,) = [event.message for event in events if isinstance(event, Warned)]
@@ -262,13 +262,13 @@ def test_a_place_is_used_again_once_it_works(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(state, "RETRY_S", 0.2)
-    engine = start_engine(tmp_path, matrix(30, "nap_in_run", 1))
+    engine = start_engine(tmp_path, matrix(6, "nap_in_run", 1))
     events: list[Event] = []
     for event in engine.events():
         if isinstance(event, Finished) and not records(events):
             os.kill(launchers(1)[0], signal.SIGKILL)
         events.append(event)
-    assert [record.verdict for record in records(events)] == [Verdict.PASS] * 30
+    assert [record.verdict for record in records(events)] == [Verdict.PASS] * 6
     assert len(changes(events, "set aside")) == 1
 
 
