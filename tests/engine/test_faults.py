@@ -209,7 +209,7 @@ def test_a_fault_gets_its_verdict_and_harms_nobody_else(cells: dict[str, Finishe
     want = ALL[fault]
     record = cells[f"{fault}/2_{fault}"].record
     if fault in SPINS and record.verdict is Verdict.TIMEOUT:
-        want = want._replace(verdict=Verdict.TIMEOUT, reason="no end of phase run")
+        want = want._replace(verdict=Verdict.TIMEOUT, reason="in phase run")
     assert (record.verdict, record.phase, record.cause) == (want.verdict, want.phase, want.cause), record
     assert want.reason in record.reason
     assert (record.reason == "") is (want.verdict is PASS and not want.reason), record.reason
