@@ -32,7 +32,7 @@ from harness.corpus.genai_config import read_genai_config
 from harness.corpus.model_file import parse_model, read_model_file
 from harness.corpus.nodes import weight_names
 from harness.corpus.port import Port, ValueType, model_text, value_type
-from harness.corpus.recipe import Recipe, inputs_of
+from harness.corpus.recipe import Recipe, fitted, inputs_of
 from harness.corpus.row_cache import LARGEST, open_row_cache
 from harness.corpus.side_file import read_side_file
 from harness.corpus.suites import Suite
@@ -48,7 +48,7 @@ __all__ = ["Case", "DataSet", "at_attempt", "load_case"]
 SEED = 0
 """The default seed of generated inputs."""
 
-_FORMAT = 3
+_FORMAT = 4
 """Rises when other facts of a case are kept."""
 
 
@@ -242,8 +242,16 @@ def _read(
             tolerance = read_tolerance(home)
     else:
         recipe = Recipe(
-            model=model, seed=seed, ports=ports, given=sizes, settings=settings.inputs, domains=domains
-        ).at(FIRST)
+            of=digest.hexdigest(),
+            seed=seed,
+            ports=ports,
+            given=sizes,
+            settings=settings.inputs,
+            domains=domains,
+        )
+        with blame(path):
+            recipe = fitted(recipe, proto).at(FIRST)
+        ports = recipe.ports
         data_sets = (inputs_of(path, recipe),)
     for data_set in data_sets:
         hash_data_set(digest, data_set)
