@@ -42,7 +42,7 @@ from harness.corpus.work.estimate import work_of
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Case", "DataSet", "at_attempt", "load_case"]
+__all__ = ["Case", "DataSet", "at_attempt", "at_draw", "load_case"]
 
 
 SEED = 0
@@ -201,6 +201,17 @@ def at_attempt(case: Case, attempt: Attempt) -> Case:
     digest = hashlib.sha256(f"attempt {recipe.first}".encode())
     hash_data_set(digest, data_set)
     return msgspec.structs.replace(case, data_sets=(data_set,), digest=digest.hexdigest(), recipe=recipe)
+
+
+def at_draw(case: Case, draw: int) -> Case:
+    """Return a case with other generated inputs of the same kind.
+
+    Raises:
+        ModelError: These inputs cannot be made.
+    """
+    if case.recipe is None:
+        return case
+    return at_attempt(case, msgspec.structs.replace(case.recipe.attempt, draw=draw))
 
 
 def _read(
