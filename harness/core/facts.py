@@ -44,6 +44,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     no_golden: str = ""
     dispute: str = ""
     undefined: dict[str, str] = {}
+    beyond: str = ""
     providers_changed: str = ""
     teardown: str = ""
     timings_ms: dict[str, float] = {}

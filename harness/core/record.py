@@ -91,6 +91,18 @@ class OptionEffect(msgspec.Struct, frozen=True, kw_only=True):
     seen: bool
 
 
+class OtherDraw(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A failing cell once more with other generated inputs.
+
+    Attributes:
+        verdict: Its verdict with these.
+        dimensions: Symbolic dimension -> its size, as in ``GeneratedInputs``.
+    """
+
+    verdict: Verdict
+    dimensions: dict[str, int] = {}
+
+
 class GeneratedInputs(msgspec.Struct, frozen=True, kw_only=True):
     """How the inputs of a model without test data were made.
 
@@ -181,6 +193,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         place: The place of the target that ran it; empty if the target has no places.
         elsewhere: Where a failed cell was tried once more, in order; another place comes first.
         retries: Verdicts of further tries of a failed cell, in order; they never change its verdict.
+        other_draws: The verdicts of a failing cell with other generated inputs: other sizes where the model
+            leaves them open, and other numbers; empty if it was not tried with others.
+        beyond: Which windows of the model are larger than their data, with generated inputs that are at fault
+            for a failure; empty if none is.
         effect: Whether options that should change the computation did; null if none should, or if the outputs
             are exact and so cannot show it.
         latency: The latency of its runs, if the matrix asks for it and the verdict is a pass.
@@ -249,6 +265,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     place: str = ""
     elsewhere: tuple[Elsewhere, ...] = ()
     retries: tuple[Verdict, ...] = ()
+    other_draws: tuple[OtherDraw, ...] = ()
+    beyond: str = ""
     effect: OptionEffect | None = None
     latency: Latency | None = None
     scenario: Observations = {}
@@ -309,6 +327,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return (
             Family.FAILED in here and bool(others) and all(family is not Family.FAILED for family in others)
         )
+
+    @property
+    def fails_with_these_alone(self) -> bool:
+        """Whether it fails with its generated inputs, and with none of the others that it was tried with."""
+        tried = [one.verdict.family for one in self.other_draws]
+        return self.family is Family.FAILED and bool(tried) and Family.FAILED not in tried
 
     @property
     def took_ms(self) -> float:

@@ -140,6 +140,16 @@ def refused(judging: Judging) -> Found | None:
     return _ended(judging, "unsupported", Verdict.UNSUPPORTED)
 
 
+def beyond_data(judging: Judging) -> Found | None:
+    """A window is larger than the generated data, which ONNX's text does not allow: no EP need take that."""
+    facts = judging.facts
+    raised = facts.ended is not None and facts.ended.how == "raised"
+    if not facts.beyond or not (raised or judging.fault is not None):
+        return None
+    what = facts.ended.message if facts.ended is not None else judging.fault[1] if judging.fault else ""
+    return Found(Verdict.NO_INPUT, f"the generated data are smaller than a window: {facts.beyond}; {what}")
+
+
 def error(judging: Judging) -> Found | None:
     """The EP raised an error where the CPU EP works."""
     return _ended(judging, "raised", Verdict.ERROR)
@@ -281,6 +291,7 @@ RULES: tuple[Rule, ...] = (
     crash_or_hang,
     timeout,
     refused,
+    beyond_data,
     error,
     unfeedable,
     no_golden,

@@ -15,10 +15,14 @@ Values = Literal["plain", "positive", "wide", "small"]
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """One way to make inputs: the sizes of open dimensions, and the values."""
+    """One way to make inputs: the sizes of open dimensions, and the values.
+
+    ``draw`` counts other sizes and numbers of the same kind: what fails with the first is tried with them.
+    """
 
     sizes: Pattern = "distinct"
     values: Values = "plain"
+    draw: int = 0
 
     @property
     def name(self) -> str:
@@ -30,18 +34,18 @@ FIRST = Attempt()
 
 ATTEMPTS = (
     FIRST,
-    Attempt(sizes=2),  # dimensions of different names that have to be equal, or to broadcast
-    Attempt(sizes=1),
     Attempt(sizes="single"),
     Attempt(values="positive"),
-    Attempt(sizes=1, values="positive"),
-    Attempt(sizes=4),  # multiples of the strides and window sizes of small networks
+    Attempt(sizes=4),  # dimensions of different names that have to be equal; multiples of strides
     Attempt(sizes=8),
     Attempt(sizes=16),
     Attempt(sizes="image:64"),  # networks for images halve them five times
     Attempt(sizes="image:224"),
     Attempt(values="small"),
     Attempt(values="wide"),
+    Attempt(sizes=2),
+    Attempt(sizes=1),  # a window that is not known may be larger than that
+    Attempt(sizes=1, values="positive"),
 )
 """All attempts in order. A model without open dimensions has only those with other values."""
 

@@ -32,7 +32,7 @@ from harness.corpus.genai_config import read_genai_config
 from harness.corpus.model_file import parse_model, read_model_file
 from harness.corpus.nodes import weight_names
 from harness.corpus.port import Port, ValueType, model_text, value_type
-from harness.corpus.recipe import Recipe, inputs_of
+from harness.corpus.recipe import Recipe, fitted, inputs_of
 from harness.corpus.row_cache import LARGEST, open_row_cache
 from harness.corpus.side_file import read_side_file
 from harness.corpus.suites import Suite
@@ -42,7 +42,7 @@ from harness.corpus.work.estimate import work_of
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Case", "DataSet", "at_attempt", "load_case"]
+__all__ = ["Case", "DataSet", "at_attempt", "at_draw", "load_case"]
 
 
 SEED = 0
@@ -203,6 +203,17 @@ def at_attempt(case: Case, attempt: Attempt) -> Case:
     return msgspec.structs.replace(case, data_sets=(data_set,), digest=digest.hexdigest(), recipe=recipe)
 
 
+def at_draw(case: Case, draw: int) -> Case:
+    """Return a case with other generated inputs of the same kind.
+
+    Raises:
+        ModelError: These inputs cannot be made.
+    """
+    if case.recipe is None:
+        return case
+    return at_attempt(case, msgspec.structs.replace(case.recipe.attempt, draw=draw))
+
+
 def _read(
     suite: Suite, model: str, path: Path, dimensions: Mapping[str, int], seed: int, settings: ModelSettings
 ) -> tuple[Case, FileState | None]:
@@ -242,8 +253,16 @@ def _read(
             tolerance = read_tolerance(home)
     else:
         recipe = Recipe(
-            model=model, seed=seed, ports=ports, given=sizes, settings=settings.inputs, domains=domains
-        ).at(FIRST)
+            of=digest.hexdigest(),
+            seed=seed,
+            ports=ports,
+            given=sizes,
+            settings=settings.inputs,
+            domains=domains,
+        )
+        with blame(path):
+            recipe = fitted(recipe, proto).at(FIRST)
+        ports = recipe.ports
         data_sets = (inputs_of(path, recipe),)
     for data_set in data_sets:
         hash_data_set(digest, data_set)

@@ -71,6 +71,9 @@ _MASKS = ({"attention", "mask"}, {"input", "mask"})
 _POSITIONS = {"position", "ids"}
 _IMAGES = frozenset({"image", "images", "img"})
 _IMAGE_RANK = 3
+_RATE = re.compile(r"(?:^|[^a-z])(?:sr|sample_?rate|sampling_?rate)$", re.IGNORECASE)
+_SAMPLE_RATE = 16000
+"""Samples in a second, which models of speech take."""
 
 
 def content_of(
@@ -92,6 +95,8 @@ def content_of(
         return asked
     words = [word.lower() for word in _WORD.findall(port.name)]
     last_two = set(words[-2:])
+    if _RATE.search(port.name) and math.prod(one or 0 for one in port.type.shape or ()) == 1:
+        return Constant(_SAMPLE_RATE) if _holds(port.type.dtype, _SAMPLE_RATE) else None
     whole = "int" in port.type.dtype
     rows = None if domain is None else min(_known(domain.extents, sizes), default=None)
     if whole and last_two == _POSITIONS:
@@ -106,6 +111,13 @@ def content_of(
         return Range(0.0, 1.0)
     varied = _varied(port.type.dtype, values)
     return varied if domain is None else _restricted(port.type.dtype, domain, varied)
+
+
+def _holds(dtype: str, number: int) -> bool:
+    """Return whether an element type holds a whole number."""
+    if is_floating(dtype):
+        return dtype in {"float64", "float32", "float16"}
+    return "int" in dtype and number <= limits_of(dtype)[1]
 
 
 def _known(extents: tuple[Extent, ...], sizes: Mapping[str, int]) -> tuple[int, ...]:

@@ -25,6 +25,9 @@ _NEAREST_ZERO = 0.1
 _LEAST_POSITIVE = 0.05
 """Least value of an operator for positive ones only: float16 holds it, and its logarithm is small."""
 
+_MOST_ROWS = 1 << 16
+"""Numbers of a table that values are compared with, one after the other."""
+
 _SMALL_CONSTANT = 64
 """Elements of a constant that a rule may read."""
 
@@ -96,9 +99,9 @@ class Use(msgspec.Struct, frozen=True, kw_only=True):
         extent = shape[axis] if -len(shape) <= axis < len(shape) else None
         return None if isinstance(extent, int) and extent <= 0 else extent
 
-    def constant(self, index: int) -> tuple[float, ...]:
+    def constant(self, index: int, most: int = _SMALL_CONSTANT) -> tuple[float, ...]:
         """Return the elements of an input that is a small constant."""
-        return few_numbers(self.constants.get(self._name(index)), _SMALL_CONSTANT)
+        return few_numbers(self.constants.get(self._name(index)), most)
 
     def _name(self, index: int) -> str:
         return self.node.input[index] if index < len(self.node.input) else ""
@@ -159,6 +162,25 @@ def _scattered_tuples(use: Use) -> Domain | None:
 def _tuple_indices(use: Use) -> Domain | None:
     shape = _known_shape(use)
     return Domain(extents=shape[int(use.number("batch_dims", 0)) :]) if shape else None
+
+
+def _equal(other: int) -> _Rule:
+    """Return the rule of what is compared with a constant: of a table's numbers all occur.
+
+    A scalar is the number that it is compared with. Of a tensor compared with one number, such as the token
+    of padding, nothing is demanded.
+    """
+
+    def rule(use: Use) -> Domain | None:
+        numbers = use.constant(other, _MOST_ROWS)
+        if not all(one == int(one) for one in numbers if abs(one) < _WHOLE):
+            return None
+        if len(numbers) > 1:
+            return Domain(low=min(numbers), high=max(numbers) + 1)
+        scalar = use.shape(1 - other) in {(), (1,)}
+        return Domain(pattern=numbers) if numbers and scalar else None
+
+    return rule
 
 
 def _one_hot_indices(use: Use) -> Domain | None:
@@ -222,6 +244,7 @@ RULES = _by_operator(
     ("ArrayFeatureExtractor ai.onnx.ml.ArrayFeatureExtractor", {1: _index(0, -1)}),
     ("Gather GatherElements com.microsoft.GatherBlockQuantized", {1: _index(0, attribute="axis")}),
     ("GatherND com.microsoft.GatherND", {1: _tuple_indices}),
+    ("Equal", {0: _equal(1), 1: _equal(0)}),
     ("OneHot", {0: _one_hot_indices, 1: Domain(low=3, high=6)}),
     ("RoiAlign", {2: _index(0)}),
     ("Scatter ScatterElements", {1: _scattered}),

@@ -27,19 +27,19 @@ _GOLDEN_RATIO = 0.618
 """Distance of neighbours in a sequence over the range, so that they are in no order."""
 
 
-def generate(model: str, port: Port, seed: int, content: Content | None = None) -> Value:
+def generate(source: str, port: Port, seed: int, content: Content | None = None) -> Value:
     """Return one input.
 
     Without a content the type decides. Floating types are standard normal, rounded to the type
     (``float8e8m0``, which has no sign, is 0.25 to 4); integers of at most 16 bits take their whole range;
     wider ones are 0 or 1, which may index an axis of two or more; bool is either; strings are a few words. A
-    sequence or an optional holds one element, a map one key. Dimensions without a size become 1. The names of
-    the model in its suite and of the input are part of the seed.
+    sequence or an optional holds one element, a map one key. Dimensions without a size become 1. ``source``, a text
+    such as a digest of the model, and the name of the input are part of the seed.
 
     Raises:
         ValueError: The declaration has no rank or no element type.
     """
-    digest = hashlib.sha256(f"{model}\0{port.name}\0{seed}".encode()).digest()
+    digest = hashlib.sha256(f"{source}\0{port.name}\0{seed}".encode()).digest()
     return _value(port.type, np.random.default_rng(list(digest)), content)
 
 

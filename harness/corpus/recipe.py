@@ -4,19 +4,29 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from harness.core.model_settings import InputSettings
+from harness.core.value import Tensor
 from harness.corpus.attempts import ATTEMPTS, FIRST, LARGEST, Attempt
-from harness.corpus.contents import content_of
+from harness.corpus.contents import Constant, Pattern, content_of
 from harness.corpus.data_sets import GENERATED, DataSet
 from harness.corpus.domains import Domain
 from harness.corpus.errors import InputError, SettingsError
+from harness.corpus.fitting.fit import NO_FIT, Fit, Search, fit
+from harness.corpus.fitting.known import NOTHING, Known
+from harness.corpus.fitting.numbers import Numbers
+from harness.corpus.fitting.starts import DRAWS, beginning
+from harness.corpus.fitting.walk import Walk
 from harness.corpus.generate import REMEDY, UNKNOWN_SIZE, generate
 from harness.corpus.port import Port, ValueType
-from harness.corpus.sizes import axis_name, open_dimensions, size_of, sizes_of
+from harness.corpus.sizes import axis_name, completed, open_dimensions, size_of, sizes_of
 from harness.corpus.symbols import free_symbols
+
+if TYPE_CHECKING:
+    import onnx
 
 _LIMIT_BYTES = 1 << 30
 """Larger generated inputs count as a mistake in a size."""
@@ -29,15 +39,17 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that generated inputs are made from.
 
     Attributes:
-        model: The model's name in its suite.
+        of: SHA-256 in hex of the model and its external data, by which the values are drawn: the name of a
+            file does not matter.
         given: Sizes from the matrix or the side file, by name.
         domains: The values that the graph is defined for, by the names of inputs.
         attempt: Which inputs these are.
         sizes: The sizes of the dimensions that the model leaves open, by name.
         first: Digest of the case with the first attempt; empty for that attempt itself.
+        fit: What the graph needs of the dimensions that the model leaves open.
     """
 
-    model: str
+    of: str
     seed: int
     ports: tuple[Port, ...]
     given: dict[str, int]
@@ -46,6 +58,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     attempt: Attempt = FIRST
     sizes: dict[str, int] = {}
     first: str = ""
+    fit: Fit = NO_FIT
 
     def at(self, attempt: Attempt) -> "Recipe":
         """Return the recipe of another attempt."""
@@ -68,8 +81,78 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
             seen.setdefault((sizes, attempt.values), attempt)
         return tuple(seen.values())
 
+    @property
+    def fixed(self) -> dict[str, int]:
+        """Sizes that are given, in the matrix or by the shapes of inputs there."""
+        return _sizes_in_shapes(self.ports, self.settings) | self.given
+
     def _sizes(self, attempt: Attempt) -> dict[str, int]:
-        return sizes_of(self.ports, attempt.sizes, _sizes_in_shapes(self.ports, self.settings) | self.given)
+        return sizes_of(self.ports, attempt.sizes, self.fixed, self.fit, attempt.draw)
+
+
+def fitted(recipe: Recipe, model: "onnx.ModelProto") -> Recipe:
+    """Return a recipe whose sizes fit a graph.
+
+    Dimensions without a name have one size in all inputs for each axis, unless the graph needs others.
+    """
+    walk = Walk(model)
+    together = msgspec.structs.replace(recipe, fit=_fit(recipe, walk))
+    unnamed = {axis_name(axis) for port in recipe.ports for axis in range(port.type.rank)}
+    asks = [name for name, size in together.fit.least.items() if name in unnamed and size > 1]
+    if len(recipe.ports) == 1 or not (asks or together.fit.unmet):
+        return together
+    separate = msgspec.structs.replace(recipe, ports=tuple(map(_named_apart, recipe.ports)))
+    separate = msgspec.structs.replace(separate, fit=_fit(separate, walk))
+    return min(together, separate, key=lambda one: (one.fit.unmet, sum(one.fit.least.values())))
+
+
+def _fit(recipe: Recipe, walk: Walk) -> Fit:
+    given, ports = recipe.fixed, recipe.ports
+    names = [name for name in open_dimensions(ports) if name not in given]
+    numbers = {port.name: _number(port, recipe) for port in ports}
+
+    def inputs(sizes: Mapping[str, int]) -> dict[str, Known]:
+        all_sizes = completed(ports, sizes, given)
+        return {port.name: _on_trial(port, recipe, all_sizes, numbers[port.name]) for port in ports}
+
+    def starts(least: dict[str, int]) -> tuple[dict[str, int], ...]:
+        chosen = (sizes_of(ports, FIRST.sizes, given, draw=draw) for draw in range(DRAWS))
+        return tuple(beginning(ports, one, least, draw) for draw, one in enumerate(chosen))
+
+    totals = completed(ports, dict.fromkeys(names, 1), given)
+    free = [name for name in names if totals[name] == 1]  # others follow from these
+    return fit(Search(walk, inputs, free), free, starts)
+
+
+def _on_trial(port: Port, recipe: Recipe, sizes: Mapping[str, int], number: Numbers | None) -> Known:
+    try:
+        declared = _shaped(port, recipe.settings.get(port.name), sizes).type
+    except ValueError:  # told when the inputs are made
+        return NOTHING
+    known = declared.kind == "tensor" and declared.shape is not None and None not in declared.shape
+    return Known(declared.shape, number) if known else NOTHING  # type: ignore[arg-type]
+
+
+def _number(port: Port, recipe: Recipe) -> Numbers | None:
+    """Return the number that a scalar input has in all attempts, such as a sample rate; None without one."""
+    if port.type.kind != "tensor" or math.prod(one or 0 for one in port.type.shape or (0,)) != 1:
+        return None
+    try:
+        content = content_of(port, recipe.settings.get(port.name), recipe.domains.get(port.name), {})
+        if not isinstance(content, Constant | Pattern):
+            return None
+        value = generate(recipe.of, port, recipe.seed, content)
+    except ValueError:
+        return None
+    return value.array if isinstance(value, Tensor) and value.array.dtype.kind in "biuf" else None
+
+
+def _named_apart(port: Port) -> Port:
+    symbols = tuple(
+        f"{port.name} {axis_name(axis)}" if name == "" else name
+        for axis, name in enumerate(port.type.symbols)
+    )
+    return Port(name=port.name, type=msgspec.structs.replace(port.type, symbols=symbols))
 
 
 def inputs_of(path: Path, recipe: Recipe) -> DataSet:
@@ -87,6 +170,8 @@ def inputs_of(path: Path, recipe: Recipe) -> DataSet:
         large = max(shaped, key=_elements)
         what = f"its inputs would be too large; {large.name!r} is {list(large.type.shape or ())}"
         raise InputError(path, f"{what}: {REMEDY}")
+    draw = recipe.attempt.draw
+    source = f"{recipe.of} {draw}" if draw else recipe.of
     inputs = []
     for port in shaped:
         with _blame_input(path, port, recipe.settings):
@@ -94,7 +179,7 @@ def inputs_of(path: Path, recipe: Recipe) -> DataSet:
             plain = port.type.kind == "tensor"
             domain = recipe.domains.get(port.name)
             content = content_of(port, settings, domain, recipe.sizes, values) if plain else None
-            inputs.append((port.name, generate(recipe.model, port, recipe.seed, content)))
+            inputs.append((port.name, generate(source, port, recipe.seed, content)))
     return DataSet(name=GENERATED, inputs=tuple(inputs))
 
 

@@ -7,6 +7,7 @@ wrong axis still gives the right answer.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from harness.corpus.fitting.fit import NO_FIT, Fit
 from harness.corpus.port import Port, ValueType
 from harness.corpus.symbols import computed, free_symbols
 
@@ -21,7 +22,8 @@ further names take them in turn, so that tensors stay small."""
 
 Pattern = int | str
 """``"distinct"``: the batch is 2, the others take ``_PRIMES``. ``"single"``: the same with a batch of 1.
-An integer, or ``"image:N"``: every size is that number; with ``"image:N"`` the batch is 1."""
+An integer, or ``"image:N"``: every size is that number; with ``"image:N"`` the batch is 1.
+In another draw the primes are the next ones, and a number is twice or three times as much."""
 
 _TOTAL = re.compile(r"total|(?:full|kv|all)_?(?:seq|len)", re.IGNORECASE)
 _PAST = re.compile(r"past|cache", re.IGNORECASE)
@@ -41,21 +43,36 @@ def open_dimensions(ports: Iterable[Port]) -> tuple[str, ...]:
     return free_symbols(name for port in ports for name in _open(port.type))
 
 
-def sizes_of(ports: Sequence[Port], pattern: Pattern, given: Mapping[str, int]) -> dict[str, int]:
-    """Return a size for each dimension of ``open_dimensions``; ``given`` sizes override the pattern."""
+def sizes_of(
+    ports: Sequence[Port], pattern: Pattern, given: Mapping[str, int], fit: Fit = NO_FIT, draw: int = 0
+) -> dict[str, int]:
+    """Return a size for each dimension of ``open_dimensions``.
+
+    ``given`` sizes override what the graph needs by ``fit``, and that overrides the pattern.
+    """
     names = open_dimensions(ports)
     batch = _batch(names, ports)
     if isinstance(pattern, int):
-        chosen = dict.fromkeys(names, pattern)
+        chosen = dict.fromkeys(names, pattern * (1 + draw))
     elif pattern.startswith("image:"):
-        size = int(pattern.removeprefix("image:"))
+        size = int(pattern.removeprefix("image:")) * (1 + draw)
         chosen = {name: 1 if name in batch else size for name in names}
     else:
         others = [name for name in names if name not in batch]
-        chosen = dict.fromkeys(batch, _BATCH_SIZE if pattern == "distinct" else 1)
-        chosen |= {name: _PRIMES[number % len(_PRIMES)] for number, name in enumerate(others)}
-    chosen |= given
-    return chosen | _totals(names, chosen, given)
+        primes = {name: _PRIMES[(number + draw) % len(_PRIMES)] for number, name in enumerate(others)}
+        chosen = primes | (fit.draws[draw] if fit.draws else {})
+        if pattern == "single" or not fit.draws:
+            chosen |= dict.fromkeys(batch, _BATCH_SIZE + draw if pattern == "distinct" else 1)
+    chosen |= {name: max(chosen[name], size) for name, size in fit.least.items()}
+    return completed(ports, chosen, given)
+
+
+def completed(
+    ports: Sequence[Port], sizes: Mapping[str, int], given: Mapping[str, int]
+) -> dict[str, int]:
+    """Return sizes with the given ones, and with those that follow from both."""
+    chosen = {**sizes, **given}
+    return chosen | _totals(open_dimensions(ports), chosen, given)
 
 
 def size_of(name: str, sizes: Mapping[str, int]) -> int | None:

@@ -9,8 +9,9 @@ from harness.core.errors import UsageError, one_line
 from harness.core.lru_cache import LruCache, Room
 from harness.core.precision import AS_IS
 from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case, at_draw, load_case
 from harness.corpus.errors import ChangedError, DamagedError, ModelError, RefusedError, SettingsError
+from harness.corpus.fitting.starts import DRAWS
 from harness.corpus.generation import Generation, generation_of
 from harness.corpus.model_check import broken_rule
 from harness.corpus.noisy import noisy_case
@@ -59,6 +60,7 @@ class _Form(NamedTuple):
     form: str = Kind.ANSWER
     noise_at: str = ""
     others: bool = False
+    draw: int = 0
 
 
 OTHER_FORMS: dict[str, Callable[[Case, _Form], Found]] = {
@@ -136,11 +138,12 @@ class Cases:
         plain = _Form(question.suite, question.model, question.precision, question.scenario)
         for form in (Kind.ANSWER, *OTHER_FORMS):
             for others in (False, True):
-                self._kept.drop(plain._replace(form=form, others=others))
+                for draw in range(DRAWS):
+                    self._kept.drop(plain._replace(form=form, others=others, draw=draw))
 
     def is_made(self, question: Question) -> bool:
         """Return whether a model has been converted to the precision of a question, or never can be."""
-        made = _Form(question.suite, question.model, question.precision)
+        made = _Form(question.suite, question.model, question.precision, draw=question.draw)
         if question.precision == AS_IS or self._find(made) is not NOT_MADE:
             return True
         self._kept.drop(made)
@@ -203,6 +206,9 @@ class Cases:
     def _load(self, wanted: _Form) -> Found:
         """Make one form of a simpler one."""
         suite, model, precision, scenario, form, *_ = wanted
+        if wanted.draw and (form, scenario, precision, wanted.others) == (Kind.ANSWER, PLAIN, AS_IS, False):
+            case = self._find(wanted._replace(draw=0))
+            return at_draw(case, wanted.draw) if isinstance(case, Case) else case
         if form == FIRST:
             return self.files.load(suite, model)
         if form != Kind.ANSWER:
@@ -283,7 +289,7 @@ class Cases:
 def _form(question: Question) -> _Form:
     """Return the form of a model that a question is about."""
     if question.kind is Kind.MADE:
-        return _Form(question.suite, question.model)
+        return _Form(question.suite, question.model, draw=question.draw)
     played = SCENARIOS[question.scenario]
     return _Form(
         question.suite,
@@ -293,6 +299,7 @@ def _form(question: Question) -> _Form:
         question.kind if question.kind in OTHER_FORMS else Kind.ANSWER,
         question.noise_at,
         question.others,
+        question.draw,
     )
 
 

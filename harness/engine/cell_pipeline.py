@@ -23,7 +23,7 @@ from harness.core.verdict import Cause, Family, Verdict
 from harness.corpus.case import Case
 from harness.corpus.errors import MendedError
 from harness.corpus.generation import Generation
-from harness.engine import elsewhere
+from harness.engine import draws, elsewhere
 from harness.engine.answer import NOT_REQUESTED, golden_of, keep_answer
 from harness.engine.cases import Found, NoCase, NoInput, why_not
 from harness.engine.early_end import ended, without_case
@@ -126,7 +126,7 @@ class CellPipeline:
         match task:
             case CellTask(first=Finished() as first):
                 self.open -= 1
-                self.announce(elsewhere.told(first))
+                self.announce(_told(first))
             case CellTask():
                 if (baseline := self.effects.serves(task.cell)) is not None:
                     self._settle(baseline, None)
@@ -280,7 +280,11 @@ class CellPipeline:
     def _finish(self, task: CellTask, facts: Facts, outcome: Outcome | None) -> None:
         """Decide a cell; announce its record, or put it into its queue once more."""
         # A cell that did not run needs no policy, nor its model read for that.
-        decision = decide(facts, self._policy(task) if facts.ended is None else Policy())
+        policy = self._policy(task) if facts.ended is None else Policy()
+        decision = decide(facts, policy)
+        if decision.verdict.family is Family.FAILED and (beyond := self._beyond(task, facts)):
+            facts = msgspec.structs.replace(facts, beyond=beyond)
+            decision = decide(facts, policy)
         if decision.verdict.family not in _UNTRIED:
             fails = decision.verdict.family not in _RIGHT
             changed = self.next_step.cases.look(task.about, fails=fails)
@@ -313,21 +317,43 @@ class CellPipeline:
         else:
             # The first verdict stands: a retry shows a flake, and never turns a failure into a pass.
             first = task.first.record
-            if is_check:
+            if task.draw:
+                retried = draws.with_draw(first, record)
+            elif is_check:
                 retried = elsewhere.with_try(task, first, record)
             else:
                 tried = () if record.family in _UNTRIED else (record.verdict,)
                 retried = msgspec.structs.replace(first, retries=(*first.retries, *tried))
             finished = msgspec.structs.replace(task.first, record=retried, case=case)
-        if record.family not in _UNTRIED and (
-            (not is_check and self._needs_retry(finished.record)) or elsewhere.send_on(task, finished.record)
+        # Without model and inputs: many such cells may wait for long.
+        first_result = msgspec.structs.replace(finished, case=None)
+        if (
+            record.family not in _UNTRIED
+            and not task.draw
+            and (
+                (not is_check and self._needs_retry(finished.record))
+                or elsewhere.send_on(task, finished.record)
+            )
         ):
-            # Without model and inputs: many such cells may wait for long.
-            task.first, task.attempt, task.losses = msgspec.structs.replace(finished, case=None), 1, 0
+            task.first, task.attempt, task.losses = first_result, 1, 0
             self.put(task)
             return
+        if draw := draws.next_draw(task, finished.record, case):
+            self.put(CellTask(cell=task.cell, first=first_result, draw=draw, expected_ms=task.expected_ms))
+            return
         self.open -= 1
-        self.announce(elsewhere.told(finished))
+        if task.draw:
+            given_case = self._shown(CellTask(cell=task.cell))
+            finished = msgspec.structs.replace(finished, case=given_case)
+        self.announce(_told(finished))
+
+    def _beyond(self, task: CellTask, facts: Facts) -> str:
+        """Return which windows are larger than the generated data of a cell; empty if none is."""
+        if facts.ended is not None and facts.ended.how != "raised":
+            return ""
+        case = self.case(task)
+        recipe = case.recipe if isinstance(case, Case) else None
+        return "" if recipe is None else one_line("; ".join(recipe.fit.beyond), 150)
 
     def _needs_retry(self, record: Record) -> bool:
         """Return whether an unexpected failure is tried again; one difference shows a flake."""
@@ -382,3 +408,8 @@ class CellPipeline:
                 self._finish(waiting.task, facts, waiting.outcome)
             except Exception as error:  # noqa: BLE001 - it costs this cell alone
                 self.lose(waiting.task, error)
+
+
+def _told(finished: Finished) -> Finished:
+    """Return a result whose reason begins with what further tries of it show."""
+    return elsewhere.told(draws.told(finished))

@@ -77,6 +77,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         noise_at: For the kind ``NOISE`` what the noise is of, see ``harness.corpus.noisy.with_allowed``; else
             empty.
         others: Whether the model gets other inputs: those of ``harness.agent.other_inputs``.
+        draw: Which generated inputs it gets; see ``harness.corpus.attempts``.
     """
 
     suite: str
@@ -87,6 +88,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     kind: Kind = Kind.ANSWER
     noise_at: str = ""
     others: bool = False
+    draw: int = 0
 
     @property
     def session(self) -> str:
@@ -112,6 +114,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
             scenario=self.scenario if SCENARIOS[self.scenario].other_data else PLAIN,
             precision=self.precision if precision is None else precision,
             others=self.others,
+            draw=self.draw,
         )
 
     def axes(self) -> dict[str, str]:
@@ -162,6 +165,7 @@ class _Handed(msgspec.Struct, kw_only=True, dict=True):
 
 class _OfCell(_Handed):
     cell: Cell
+    draw: int = 0
 
     @cached_property
     def about(self) -> Question:
@@ -172,11 +176,15 @@ class _OfCell(_Handed):
             model=self.cell.model,
             scenario=axes.get("scenario", PLAIN),
             precision=made_for(axes.get("precision", AS_IS)),
+            draw=self.draw,
         )
 
 
 class CellTask(_OfCell):
-    """A cell; ``first`` is the result of its first attempt, if this is a further one."""
+    """A cell; ``first`` is the result of its first attempt, if this is a further one.
+
+    ``draw`` counts the generated inputs of further ones; see ``harness.engine.draws``.
+    """
 
     first: Finished | None = None
 

@@ -26,13 +26,17 @@ def result_of(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
     An operator without a rule gives what its inputs are broadcast to, or as much as the largest of them that
     is no weight.
     """
+    found = by_rule(node, given)
+    return broadcast(given) if found is None else found
+
+
+def by_rule(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size | None:
+    """Return the size of a node's first result; None without a rule, or with too little known for it."""
     rule = _RULES.get(node.op_type)
-    if rule is not None:
-        try:
-            return rule(node, given)
-        except NOT_KNOWN:
-            pass
-    return broadcast(given)
+    try:
+        return None if rule is None else rule(node, given)
+    except NOT_KNOWN:
+        return None
 
 
 def _window(node: "onnx.NodeProto", given: Sequence[Size | None], kernel: Dims, channels: int) -> Size:
@@ -50,7 +54,11 @@ def _window(node: "onnx.NodeProto", given: Sequence[Size | None], kernel: Dims, 
             extents.append(-(-extent // strides[axis]))
         else:
             padded = extent if auto == "VALID" else extent + pads[axis] + pads[axis + rank]
-            extents.append(max(0, padded - reach) // strides[axis] + 1)
+            rest = max(0, padded - reach)
+            up = attribute(node, "ceil_mode", 0) and (rest // strides[axis] + 1) * strides[axis] < (
+                extent + pads[axis]
+            )
+            extents.append((-(-rest // strides[axis]) if up else rest // strides[axis]) + 1)
     return of_dims((first[0], channels, *extents))
 
 
@@ -68,9 +76,32 @@ def _pool(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
 
 def _transposed_convolution(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
     first, weight = known_dims(given[0]), known_dims(given[1])
-    strides = attribute(node, "strides", (1,) * len(first[2:]))
-    spatial = (extent * stride for extent, stride in zip(first[2:], strides, strict=True))
-    return of_dims((first[0], weight[1] * attribute(node, "group", 1), *spatial))
+    channels = weight[1] * attribute(node, "group", 1)
+    rank = len(first[2:])
+    ones, zeros = (1,) * rank, (0,) * (2 * rank)
+    strides, dilations = attribute(node, "strides", ones), attribute(node, "dilations", ones)
+    if wanted := attribute(node, "output_shape", ()):
+        return of_dims((first[0], channels, *wanted[-rank:]))
+    if attribute(node, "auto_pad", "NOTSET").startswith("SAME"):
+        return of_dims(
+            (first[0], channels, *(one * step for one, step in zip(first[2:], strides, strict=True)))
+        )
+    pads, more = attribute(node, "pads", zeros), attribute(node, "output_padding", zeros[:rank])
+    return of_dims(
+        (
+            first[0],
+            channels,
+            *(
+                (extent - 1) * strides[axis]
+                + (weight[2 + axis] - 1) * dilations[axis]
+                + 1
+                + more[axis]
+                - pads[axis]
+                - pads[axis + rank]
+                for axis, extent in enumerate(first[2:])
+            ),
+        )
+    )
 
 
 def _matrix_product(right: int) -> "Rule":
@@ -225,13 +256,18 @@ def _resize(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
 def _pad(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
     first = known_dims(given[0])
     pads = attribute(node, "pads", ()) or numbers_of(given[1])
-    return of_dims([size + pads[axis] + pads[axis + len(first)] for axis, size in enumerate(first)])
+    axes = numbers_of(given[3]) if _has_values(given, 3) else tuple(range(len(first)))
+    dims = list(first)
+    for at, axis in enumerate(axes):
+        dims[axis] += pads[at] + pads[at + len(axes)]
+    return of_dims(dims, counted(given).nbytes)
 
 
 def _split(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
     dims = list(known_dims(given[0]))
     axis, parts = attribute(node, "axis", 0), max(1, len(node.output))
-    dims[axis] = -(-dims[axis] // parts)
+    lengths = attribute(node, "split", ()) or (numbers_of(given[1]) if _has_values(given, 1) else ())
+    dims[axis] = lengths[0] if lengths else -(-dims[axis] // parts)
     return of_dims(dims, counted(given).nbytes)
 
 
@@ -240,8 +276,9 @@ def _recurrence(_node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
     return of_dims((sequence, recurrent[0], batch, recurrent[-1]))
 
 
-def _shape(_node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
+def _shape(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
     dims = known_dims(given[0])
+    dims = dims[attribute(node, "start", 0) : attribute(node, "end", len(dims))]
     return Size(float(len(dims)), (len(dims),), 8.0, fixed=True, values=tuple(map(float, dims)))
 
 

@@ -1,0 +1,276 @@
+"""What operators need of the extents of their inputs: one function for each kind of operator.
+
+A new demand is an entry of ``_DEMANDS``. Extents that are not known demand nothing.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from harness.corpus.fitting.known import (
+    BROADCASTING,
+    Known,
+    dims_of,
+    reshaped,
+    sliced,
+    split_lengths,
+)
+from harness.corpus.nodes import domain_of
+from harness.corpus.work.size import NOT_KNOWN, Dims, attribute
+
+if TYPE_CHECKING:
+    import onnx
+
+
+class Demand(NamedTuple):
+    """A number that has to be zero, or at least zero, or a multiple.
+
+    Attributes:
+        value: What is measured: 0 is enough.
+        exact: Whether more than 0 is too much.
+        multiple: What the value has to be a multiple of; 1 for any.
+        window: For a window that has to lie within its data: both, in words; else empty.
+    """
+
+    value: int
+    exact: bool = False
+    multiple: int = 1
+    window: str = ""
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the operator gets what it needs."""
+        return (self.value == 0 if self.exact else self.value >= 0) and self.value % self.multiple == 0
+
+
+_Demands = Iterator[tuple[str, Demand]]
+_Given = Sequence[Known | None]
+
+
+def demands_of(node: "onnx.NodeProto", given: _Given) -> list[tuple[str, Demand]]:
+    """Return the demands of a node, each with a name that stays the same for other sizes."""
+    rule = _DEMANDS.get(node.op_type)
+    if rule is None or domain_of(node) not in _DOMAINS:
+        return []
+    found: list[tuple[str, Demand]] = []
+    try:
+        found.extend(rule(node, given))
+    except NOT_KNOWN:  # what is known demands nevertheless
+        pass
+    return found
+
+
+def _windows(node: "onnx.NodeProto", dims: Dims, kernel: Dims) -> _Demands:
+    spatial = dims[2:]
+    rank = len(spatial)
+    dilations, pads = attribute(node, "dilations", (1,) * rank), attribute(node, "pads", (0,) * (2 * rank))
+    auto = attribute(node, "auto_pad", "NOTSET")
+    if auto.startswith("SAME"):
+        return
+    for axis, extent in enumerate(spatial):
+        reach = (kernel[axis] - 1) * dilations[axis] + 1
+        around = 0 if auto == "VALID" else pads[axis] + pads[axis + rank]
+        padding = f" with {around} of padding" if around else ""
+        window = f"{node.op_type} {node.name!r} has a window of {reach} over {extent}{padding}"
+        yield f"window {axis}", Demand(extent + around - reach, window=window)
+
+
+def _convolution(weight: int) -> "_Rule":
+    def rule(node: "onnx.NodeProto", given: _Given) -> _Demands:
+        dims, kernel = dims_of(given[0]), dims_of(given[weight])
+        yield "channels", Demand(dims[1] - kernel[1] * attribute(node, "group", 1), exact=True)
+        yield from _windows(node, dims, kernel[2:])
+
+    return rule
+
+
+def _transposed_convolution(_node: "onnx.NodeProto", given: _Given) -> _Demands:
+    yield "channels", Demand(dims_of(given[0])[1] - dims_of(given[1])[0], exact=True)
+
+
+def _pool(node: "onnx.NodeProto", given: _Given) -> _Demands:
+    return _windows(node, dims_of(given[0]), attribute(node, "kernel_shape", ()))
+
+
+def _stft(node: "onnx.NodeProto", given: _Given) -> _Demands:
+    length = given[3] if len(given) > 3 else None
+    if length is not None and length.numbers is not None:
+        frame = int(length.numbers.reshape(-1)[0])
+    else:
+        frame = dims_of(given[2])[0]
+    extent = dims_of(given[0])[1]
+    yield "frame", Demand(extent - frame, window=f"STFT {node.name!r} has frames of {frame} over {extent}")
+
+
+def _product(_node: "onnx.NodeProto", given: _Given) -> _Demands:
+    one, other = dims_of(given[0]), dims_of(given[1])
+    yield "terms", Demand(one[-1] - other[max(-2, -len(other))], exact=True)
+    yield from _alike([one[:-2], other[:-2]])
+
+
+def _gemm(node: "onnx.NodeProto", given: _Given) -> _Demands:
+    one, other = dims_of(given[0]), dims_of(given[1])
+    terms = one[0 if attribute(node, "transA", 0) else 1]
+    yield "terms", Demand(terms - other[1 if attribute(node, "transB", 0) else 0], exact=True)
+
+
+def _recurrence(node: "onnx.NodeProto", given: _Given) -> _Demands:
+    if attribute(node, "layout", 0):
+        return
+    _, batch, width = dims_of(given[0])
+    yield "width", Demand(width - dims_of(given[1])[2], exact=True)
+    for index in (5, 6):
+        if index < len(given) and given[index] is not None:
+            state = dims_of(given[index])
+            yield f"batch {index}", Demand(state[1] - batch, exact=True)
+            yield f"state {index}", Demand(state[2] - dims_of(given[2])[2], exact=True)
+
+
+def _channels(_node: "onnx.NodeProto", given: _Given) -> _Demands:
+    yield "channels", Demand(dims_of(given[0])[1] - dims_of(given[1])[0], exact=True)
+
+
+def _broadcast(_node: "onnx.NodeProto", given: _Given) -> _Demands:
+    return _alike([dims_of(one) for one in given if one is not None])
+
+
+def _alike(shapes: Sequence[Dims]) -> _Demands:
+    """Demand that extents are the same, or 1, counted from the last axis."""
+    for axis in range(1, max(map(len, shapes), default=0) + 1):
+        extents = [(at, dims[-axis]) for at, dims in enumerate(shapes) if len(dims) >= axis and dims[-axis] != 1]
+        for at, extent in extents[1:]:
+            yield f"axis {-axis} of {at}", Demand(extent - extents[0][1], exact=True)
+
+
+def _concatenation(node: "onnx.NodeProto", given: _Given) -> _Demands:
+    first, *others = (dims_of(one) for one in given)
+    axis = attribute(node, "axis", 0) % len(first)
+    for at, dims in enumerate(others):
+        for other, (one, extent) in enumerate(zip(first, dims, strict=False)):
+            if other != axis:
+                yield f"axis {other} of {at}", Demand(extent - one, exact=True)
+
+
+def _reshape(node: "onnx.NodeProto", given: _Given) -> _Demands:
+    total, wanted = math.prod(dims_of(given[0])), reshaped(node, given)
+    if wanted is None:
+        return
+    rest = math.prod(extent for extent in wanted if extent >= 0)
+    if -1 in wanted:
+        yield "elements", Demand(total, multiple=max(1, rest))
+    else:
+        yield "elements", Demand(total - rest, exact=True)
+
+
+def _expand(_node: "onnx.NodeProto", given: _Given) -> _Demands:
+    wanted = given[1].numbers if given[1] is not None else None
+    if wanted is not None:
+        yield from _alike([dims_of(given[0]), tuple(map(int, wanted.reshape(-1)))])
+
+
+def _squeeze(node: "onnx.NodeProto", given: _Given) -> _Demands:
+    dims = dims_of(given[0])
+    second = given[1].numbers if len(given) > 1 and given[1] is not None else None
+    axes = attribute(node, "axes", ()) or (() if second is None else second.reshape(-1).tolist())
+    for axis in axes:
+        yield f"axis {axis}", Demand(dims[int(axis)] - 1, exact=True)
+
+
+def _slice(node: "onnx.NodeProto", given: _Given) -> _Demands:
+    dims = dims_of(given[0])
+    for axis, start, end, step in sliced(node, given) or ():
+        left = len(range(dims[axis])[start : None if step < 0 and end < -dims[axis] else end : step])
+        # Nothing left of something: the numbers count from another size.
+        yield f"axis {axis}", Demand(min(dims[axis], left) - 1 if dims[axis] else 0)
+
+
+def _gather(node: "onnx.NodeProto", given: _Given) -> _Demands:
+    indices = given[1]
+    if indices is not None and indices.numbers is not None and indices.numbers.size:
+        extent = dims_of(given[0])[attribute(node, "axis", 0)]
+        beyond = max(int(indices.numbers.max()) + 1, -int(indices.numbers.min()))
+        yield "index", Demand(extent - beyond)
+
+
+def _pad(node: "onnx.NodeProto", given: _Given) -> _Demands:
+    dims = dims_of(given[0])
+    second = given[1].numbers if len(given) > 1 and given[1] is not None else None
+    pads = attribute(node, "pads", ()) or (() if second is None else tuple(map(int, second.reshape(-1))))
+    if len(pads) != 2 * len(dims):
+        return
+    mirrors = attribute(node, "mode", "constant") == "reflect"
+    for axis, extent in enumerate(dims):
+        around = (pads[axis], pads[axis + len(dims)])
+        if mirrors and max(around) > 0:
+            window = f"Pad {node.name!r} mirrors {max(around)} of {extent}"
+            yield f"axis {axis}", Demand(extent - 1 - max(around), window=window)
+        elif min(around) < 0:
+            yield f"axis {axis}", Demand(extent + sum(around) - 1)
+
+
+def _top_k(node: "onnx.NodeProto", given: _Given) -> _Demands:
+    count = given[1].numbers if given[1] is not None else None
+    if count is not None:
+        extent = dims_of(given[0])[attribute(node, "axis", -1)]
+        yield "count", Demand(extent - int(count.reshape(-1)[0]))
+
+
+def _split(node: "onnx.NodeProto", given: _Given) -> _Demands:
+    dims = dims_of(given[0])
+    extent, lengths = dims[attribute(node, "axis", 0)], split_lengths(node, given)
+    if lengths is not None:
+        yield "parts", Demand(extent - sum(lengths), exact=True)
+    elif not attribute(node, "num_outputs", 0):
+        yield "parts", Demand(extent, multiple=len(node.output))
+
+
+def _to_depth(node: "onnx.NodeProto", given: _Given) -> _Demands:
+    for axis, extent in enumerate(dims_of(given[0])[2:]):
+        yield f"axis {axis}", Demand(extent, multiple=max(1, attribute(node, "blocksize", 1)))
+
+
+def _layer(_node: "onnx.NodeProto", given: _Given) -> _Demands:
+    scale = dims_of(given[1])
+    if len(scale) == 1:
+        yield "width", Demand(dims_of(given[0])[-1] - scale[0], exact=scale[0] != 1)
+
+
+def _trees(node: "onnx.NodeProto", given: _Given) -> _Demands:
+    features = attribute(node, "nodes_featureids", ()) or attribute(node, "nodes_featureids_as_tensor", ())
+    if features:
+        yield "features", Demand(dims_of(given[0])[-1] - 1 - max(features))
+
+
+_Rule = Callable[["onnx.NodeProto", _Given], _Demands]
+
+_DOMAINS = frozenset({"", "com.microsoft", "ai.onnx.ml"})
+
+_DEMANDS: Mapping[str, _Rule] = {
+    op: rule
+    for rule, ops in (
+        (_convolution(1), "Conv ConvInteger FusedConv"),
+        (_convolution(3), "QLinearConv"),
+        (_transposed_convolution, "ConvTranspose"),
+        (_pool, "AveragePool LpPool MaxPool QLinearAveragePool"),
+        (_stft, "STFT"),
+        (_product, "MatMul MatMulInteger"),
+        (_gemm, "Gemm"),
+        (_recurrence, "GRU LSTM RNN"),
+        (_channels, "BatchNormalization InstanceNormalization"),
+        (_layer, "LayerNormalization RMSNormalization"),
+        (_broadcast, " ".join(one for one in BROADCASTING if not one.startswith("QLinear"))),
+        (_concatenation, "Concat"),
+        (_reshape, "Reshape"),
+        (_expand, "Expand"),
+        (_squeeze, "Squeeze"),
+        (_slice, "Slice"),
+        (_gather, "Gather"),
+        (_pad, "Pad"),
+        (_top_k, "TopK"),
+        (_split, "Split"),
+        (_to_depth, "SpaceToDepth"),
+        (_trees, "TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor"),
+    )
+    for op in ops.split()
+}
+"""Operator -> its demands."""

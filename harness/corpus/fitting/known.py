@@ -1,0 +1,315 @@
+"""What is known of tensors while sizes are on trial: extents, and the numbers of small ones.
+
+Only what is certain is known. ``harness.corpus.work`` guesses where this gives up.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from harness.corpus.fitting.numbers import MOST, Numbers, numbers_of
+from harness.corpus.nodes import domain_of, operators
+from harness.corpus.protos import tensor_value
+from harness.corpus.work.size import NOT_KNOWN, Dims, Size, attribute, of_dims
+from harness.corpus.work.sizes import by_rule
+
+if TYPE_CHECKING:
+    import onnx
+
+_MOST_EXTENT = 1 << 40
+"""A longer extent is a mistake of the model."""
+
+
+class Known(NamedTuple):
+    """A tensor.
+
+    Attributes:
+        dims: Extents; None if they are not known.
+        numbers: Its elements, if they are few and known.
+        fixed: Whether it is a weight or a constant.
+    """
+
+    dims: Dims | None = None
+    numbers: Numbers | None = None
+    fixed: bool = False
+
+    @property
+    def size(self) -> Size:
+        """The tensor as the rules of ``harness.corpus.work`` take it."""
+        if self.dims is None:
+            return Size(1.0)
+        values = None
+        if self.numbers is not None and np.issubdtype(self.numbers.dtype, np.number):
+            values = tuple(map(float, self.numbers.reshape(-1).tolist()))
+        return of_dims(self.dims)._replace(fixed=self.fixed, values=values)
+
+
+NOTHING = Known()
+
+_LIKE_FIRST = operators("""
+    BatchNormalization Cast CastLike Clip CumSum DequantizeLinear Dropout Elu Gelu GroupNormalization HardSigmoid
+    HardSwish Hardmax Identity InstanceNormalization LRN LayerNormalization LeakyRelu LogSoftmax
+    LpNormalization MeanVarianceNormalization Mish PRelu QuantizeLinear RMSNormalization Relu Selu Softmax
+    ReverseSequence ScatterElements ScatterND SkipLayerNormalization ThresholdedRelu Trilu FastGelu QuickGelu
+    BiasGelu DynamicQuantizeLinear
+    Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Ceil Celu Cos Cosh Erf Exp Floor IsInf IsNaN Log Neg Not
+    Reciprocal Round Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Swish Tan Tanh
+""")
+"""Operators whose first result has the shape of their first input."""
+
+BROADCASTING = operators("""
+    Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean
+    Min Mod Mul Or Pow Sub Sum Where Xor QLinearAdd QLinearMul
+""")
+"""Operators whose inputs are broadcast to each other."""
+
+_OWN_DOMAINS = frozenset({"", "com.microsoft"})
+
+
+def results_of(node: "onnx.NodeProto", given: Sequence[Known | None]) -> list[Known]:
+    """Return what is known of a node's results; ``given`` has None for absent inputs."""
+    nothing = [NOTHING] * len(node.output)
+    if given and given[0] is not None and given[0].dims is None and node.op_type != "GatherElements":
+        return nothing
+    if domain_of(node) not in _OWN_DOMAINS or not node.output:
+        return nothing
+    if node.op_type == "Constant":
+        return [_constant(node), *nothing[1:]]
+    numbers = numbers_of(node, [None if one is None else one.numbers for one in given])
+    if numbers is not None and len(node.output) == 1:
+        return [Known(numbers.shape, numbers, all(one is None or one.fixed for one in given))]
+    special = _OF_SEVERAL.get(node.op_type)
+    try:
+        if special is not None:
+            return [*special(node, given), *nothing][: len(nothing)]
+        dims = _first_dims(node, given)
+    except NOT_KNOWN:
+        return nothing
+    if dims is None or any(not 0 <= extent < _MOST_EXTENT for extent in dims):
+        return nothing
+    return [Known(dims, _numbers_of_shape(node, given)), *nothing[1:]]
+
+
+def weight(proto: "onnx.TensorProto") -> Known:
+    """Return what is known of a weight or a constant."""
+    dims = tuple(proto.dims)
+    if math.prod(dims) > MOST or proto.data_location == proto.EXTERNAL:
+        return Known(dims, None, fixed=True)
+    try:
+        numbers: Numbers | None = tensor_value(proto).array
+    except (ValueError, TypeError, KeyError):  # texts, or a damaged tensor
+        numbers = None
+    if numbers is not None and numbers.dtype.kind not in "biuf":
+        numbers = None
+    return Known(dims, numbers, fixed=True)
+
+
+def dims_of(one: Known | None) -> Dims:
+    """Return the extents of a tensor.
+
+    Raises:
+        TypeError: They are not known.
+    """
+    if one is None or one.dims is None:
+        raise TypeError
+    return one.dims
+
+
+def broadcast(given: Sequence[Known | None]) -> Dims:
+    """Return the shape that tensors are broadcast to.
+
+    Raises:
+        TypeError: One is not known.
+        ValueError: They do not fit.
+    """
+    return np.broadcast_shapes(*(dims_of(one) for one in given if one is not None))
+
+
+def _constant(node: "onnx.NodeProto") -> Known:
+    for one in node.attribute:
+        if one.type == one.TENSOR:
+            return weight(one.t)
+        listed = [*one.ints, *one.floats]
+        if listed or one.name in {"value_ints", "value_floats"}:
+            kind = np.float32 if one.name == "value_floats" else np.int64
+            numbers = np.array(listed, kind)
+            return Known(numbers.shape, numbers if numbers.size <= MOST else None, fixed=True)
+        if one.name in {"value_int", "value_float"}:
+            scalar = np.array(one.i, np.int64) if one.type == one.INT else np.array(one.f, np.float32)
+            return Known((), scalar, fixed=True)
+    return NOTHING
+
+
+def _first_dims(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None:
+    op = node.op_type
+    if op == "Size":
+        return ()
+    if op in _LIKE_FIRST:
+        return dims_of(given[0])
+    if op in BROADCASTING:
+        quantized = op.startswith("QLinear")
+        return broadcast((given[0], given[3]) if quantized else given)
+    if op == "Slice":
+        return _slice(node, given)
+    if op == "Reshape":
+        return _reshape(node, given)
+    if op == "Expand":
+        numbers = given[1].numbers if given[1] is not None else None
+        if numbers is None:
+            return None
+        return np.broadcast_shapes(dims_of(given[0]), tuple(map(int, numbers.reshape(-1))))
+    if op == "Gemm":
+        one, other = dims_of(given[0]), dims_of(given[1])
+        return one[1 if attribute(node, "transA", 0) else 0], other[0 if attribute(node, "transB", 0) else 1]
+    if op == "MatMul":
+        return _product(dims_of(given[0]), dims_of(given[1]))
+    if op in {"SpaceToDepth", "DepthToSpace"}:
+        batch, channels, *spatial = dims_of(given[0])
+        step = attribute(node, "blocksize", 1)
+        if op == "SpaceToDepth":
+            return batch, channels * step * step, *(extent // step for extent in spatial)
+        return batch, channels // (step * step), *(extent * step for extent in spatial)
+    if op in {"ArgMax", "ArgMin"}:
+        dims, axis = list(dims_of(given[0])), attribute(node, "axis", 0)
+        dims[axis : axis + 1 or None] = [1] if attribute(node, "keepdims", 1) else []
+        return tuple(dims)
+    if op in _GUESSED or any(_is_unknown(one) for one in _parameters(op, given)):
+        return None
+    if given and given[0] is not None and given[0].dims is None:
+        return None
+    found = by_rule(node, [None if one is None else one.size for one in given])
+    return None if found is None else found.dims
+
+
+_GUESSED = frozenset({"GatherND"})
+"""Operators for which ``harness.corpus.work`` has an estimate only."""
+
+_PARAMETERS = {"Pad": (1, 3), "Squeeze": (1,), "Tile": (1,), "Unsqueeze": (1,), "Resize": (2, 3), "Upsample": (1,)}
+"""Operator -> inputs whose numbers decide the shape of its result, if they are there."""
+
+
+def _parameters(op: str, given: Sequence[Known | None]) -> list[Known | None]:
+    indices = (1,) if op.startswith("Reduce") else _PARAMETERS.get(op, ())
+    return [given[index] for index in indices if index < len(given)]
+
+
+def _is_unknown(one: Known | None) -> bool:
+    return one is not None and one.numbers is None
+
+
+def _product(one: Dims, other: Dims) -> Dims:
+    batch = np.broadcast_shapes(one[:-2], other[:-2])
+    return *batch, *one[-2:-1], *(other[-1:] if len(other) > 1 else ())
+
+
+def _numbers_of_shape(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Numbers | None:
+    if node.op_type == "Shape":
+        end = attribute(node, "end", None)
+        return np.array(dims_of(given[0])[attribute(node, "start", 0) : end], np.int64)
+    if node.op_type == "Size":
+        return np.array(math.prod(dims_of(given[0])), np.int64)
+    return None
+
+
+def reshaped(node: "onnx.NodeProto", given: Sequence[Known | None]) -> list[int] | None:
+    """Return the shape that a ``Reshape`` asks for, -1 still in it; None if it is not known."""
+    wanted = attribute(node, "shape", ())
+    if not wanted:
+        target = given[1].numbers if len(given) > 1 and given[1] is not None else None
+        if target is None:
+            return None
+        wanted = tuple(map(int, target.reshape(-1).tolist()))
+    first = dims_of(given[0])
+    keeps = not attribute(node, "allowzero", 0)
+    return [first[axis] if not extent and keeps else extent for axis, extent in enumerate(wanted)]
+
+
+def _reshape(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None:
+    wanted = reshaped(node, given)
+    if wanted is None:
+        return None
+    total = math.prod(dims_of(given[0]))
+    rest = math.prod(extent for extent in wanted if extent >= 0)
+    if -1 in wanted and (not rest or total % rest):
+        return None
+    dims = tuple(total // rest if extent < 0 else extent for extent in wanted)
+    return dims if math.prod(dims) == total else None
+
+
+def sliced(
+    node: "onnx.NodeProto", given: Sequence[Known | None]
+) -> list[tuple[int, int, int, int]] | None:
+    """Return axis, start, end and step of what a ``Slice`` cuts; None if they are not known."""
+    parts: list[list[int]] = []
+    if attribute(node, "starts", ()):
+        parts = [list(attribute(node, name, ())) for name in ("starts", "ends", "axes", "steps")]
+    else:
+        for one in given[1:]:
+            if one is not None and one.numbers is None:
+                return None
+            parts.append([] if one is None or one.numbers is None else one.numbers.reshape(-1).tolist())
+    starts, ends, axes, steps = (*parts, [], [], [], [])[:4]
+    axes, steps = axes or [*range(len(starts))], steps or [1] * len(starts)
+    return [*zip(map(int, axes), map(int, starts), map(int, ends), map(int, steps), strict=True)]
+
+
+def _slice(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None:
+    dims, cuts = list(dims_of(given[0])), sliced(node, given)
+    if cuts is None:
+        return None
+    for axis, start, end, step in cuts:
+        extent = dims[axis]
+        if step < 0 and end < -extent:
+            dims[axis] = len(range(extent)[start::step])
+        else:
+            dims[axis] = len(range(extent)[start:end:step])
+    return tuple(dims)
+
+
+def _split(node: "onnx.NodeProto", given: Sequence[Known | None]) -> list[Known]:
+    dims = dims_of(given[0])
+    axis, count = attribute(node, "axis", 0) % len(dims), len(node.output)
+    lengths = split_lengths(node, given)
+    if lengths is None:
+        step = -(-dims[axis] // count)
+        lengths = [min(step, max(0, dims[axis] - at * step)) for at in range(count)]
+    return [Known((*dims[:axis], length, *dims[axis + 1 :])) for length in lengths]
+
+
+def split_lengths(node: "onnx.NodeProto", given: Sequence[Known | None]) -> list[int] | None:
+    """Return the lengths that a ``Split`` asks for; None if it makes equal parts."""
+    listed = attribute(node, "split", ())
+    second = given[1] if len(given) > 1 else None
+    if not listed and second is not None:
+        if second.numbers is None:
+            raise TypeError
+        listed = second.numbers.reshape(-1).tolist()
+    return [int(one) for one in listed] or None
+
+
+def _recurrence(node: "onnx.NodeProto", given: Sequence[Known | None]) -> list[Known]:
+    if attribute(node, "layout", 0):
+        return []
+    (sequence, batch, _), recurrent = dims_of(given[0]), dims_of(given[2])
+    state = Known((recurrent[0], batch, recurrent[-1]))
+    return [Known((sequence, recurrent[0], batch, recurrent[-1])), state, state]
+
+
+def _top_k(node: "onnx.NodeProto", given: Sequence[Known | None]) -> list[Known]:
+    dims, count = list(dims_of(given[0])), given[1]
+    if count is None or count.numbers is None:
+        return []
+    dims[attribute(node, "axis", -1)] = int(count.numbers.reshape(-1)[0])
+    return [Known(tuple(dims))] * 2
+
+
+_OF_SEVERAL = {
+    "GRU": _recurrence,
+    "LSTM": _recurrence,
+    "RNN": _recurrence,
+    "Split": _split,
+    "TopK": _top_k,
+}
+"""Operators of several results -> what is known of them, from the first on."""

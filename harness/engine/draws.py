@@ -1,0 +1,57 @@
+"""Whether a failure depends on the generated inputs: a failed cell runs again with two others.
+
+The first verdict stands. The others show whether the provider computes wrongly, or whether these sizes or
+these numbers are at fault.
+"""
+
+import msgspec
+
+from harness.core.errors import one_line
+from harness.core.record import OtherDraw, Record
+from harness.core.scenario import SCENARIOS
+from harness.core.verdict import Family, Phase, Verdict
+from harness.corpus.case import Case
+from harness.corpus.fitting.starts import DRAWS
+from harness.engine.events import Finished
+from harness.engine.task import CellTask
+
+_SAYS_NOTHING = frozenset({Family.SKIPPED, Family.EXCLUDED, Family.MISSING})
+_BY_DATA = frozenset({Phase.RUN, Phase.COMPARE})
+
+
+def next_draw(task: CellTask, record: Record, case: Case | None) -> int:
+    """Return which generated inputs a cell runs with next; 0 if it has been tried with enough of them.
+
+    Args:
+        record: Its first one.
+        case: Its model as it was tried last.
+    """
+    if record.family is not Family.FAILED or record.expected or record.verdict is Verdict.HANG:
+        return 0
+    if case is None or case.recipe is None or not case.ports or record.phase not in _BY_DATA:
+        return 0
+    if SCENARIOS[task.about.scenario].other_data or record.flaky or record.fails_here_alone:
+        return 0
+    return (task.draw + 1) % DRAWS
+
+
+def with_draw(first: Record, record: Record) -> Record:
+    """Return the first record of a cell, with what other inputs gave; nothing if they say nothing."""
+    if record.family in _SAYS_NOTHING:
+        return first
+    generated = record.content.generated if record.content is not None else None
+    tried = OtherDraw(verdict=record.verdict, dimensions=generated.dimensions if generated else {})
+    return msgspec.structs.replace(first, other_draws=(*first.other_draws, tried))
+
+
+def told(finished: Finished) -> Finished:
+    """Return a result whose reason begins with what other inputs say about its failure."""
+    record = finished.record
+    if not record.fails_with_these_alone:
+        return finished
+    others = {", ".join(f"{name} = {size}" for name, size in one.dimensions.items()) for one in record.other_draws}
+    at = f" (with {' and with '.join(sorted(others))})" if any(others) else ""
+    what = "at this size" if any(others) else "with these numbers"
+    words = f"fails only {what}, and not with {len(record.other_draws)} other generated inputs{at}"
+    record = msgspec.structs.replace(record, reason=one_line(f"{words}; {record.reason}"))
+    return msgspec.structs.replace(finished, record=record)
