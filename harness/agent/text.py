@@ -11,12 +11,18 @@ _PLAIN = frozenset({bool, int, float, bytes})
 
 
 def clean(text: object, limit: int = 4000) -> str:
-    """Return an object's text, encodable and of bounded length, even if its ``__str__`` fails."""
+    """Return an object's text, encodable and of bounded length, even if its ``__str__`` fails.
+
+    Of a longer one head and tail stay: the cause of nested errors comes last.
+    """
     try:
         shown = str(text)
     except Exception as error:  # noqa: BLE001 - such as an exception whose message is not UTF-8
         shown = "%s without a readable text (%s)" % (type(text).__name__, type(error).__name__)
-    return shown[:limit].encode("utf-8", "replace").decode("utf-8")
+    if len(shown) > limit:
+        tail = limit // 2
+        shown = shown[: limit - tail] + shown[len(shown) - tail :]
+    return shown.encode("utf-8", "replace").decode("utf-8")
 
 
 def sendable(value: Any) -> Any:

@@ -39,7 +39,9 @@ export function textOf(error, limit = LIMIT) {
   } catch {
     text = 'an error without a readable text';
   }
-  return sendable(text.slice(0, limit));
+  if (text.length <= limit) return sendable(text);
+  const tail = Math.floor(limit / 2);
+  return sendable(text.slice(0, limit - tail) + text.slice(text.length - tail));
 }
 
 /** Return the name of the class of anything that was thrown. */

@@ -37,6 +37,8 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         out_of_memory: Whether the error or the printed text reports that memory ran out.
         refused: Whether the error reports that something is not supported.
         note: A remark; may be empty.
+        lacks: The feature that the device lacks, by what was raised or printed: a name in
+            ``harness.core.lacking``; empty if none is named.
     """
 
     how: How
@@ -45,6 +47,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     out_of_memory: bool = False
     refused: bool = False
     note: str = ""
+    lacks: str = ""
 
 
 class OwnCpu(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -61,9 +61,15 @@ class UncontainedError(BaseException):
 
 
 def one_line(text: object, limit: int = 300) -> str:
-    """Fold any text into one line of at most ``limit`` characters; ``…`` marks a cut."""
+    """Fold any text into one line of at most ``limit`` characters; ``…`` marks a cut.
+
+    Head and tail stay: the cause of nested errors comes last.
+    """
     line = " ".join(str(text).split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    if len(line) <= limit:
+        return line
+    tail = (limit - 1) // 2
+    return f"{line[: limit - 1 - tail]}…{line[len(line) - tail :]}"
 
 
 def valid_names(got: str, valid: Iterable[str], limit: int = 8) -> str:

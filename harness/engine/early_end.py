@@ -5,11 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.agent.native_stack.block import without_stacks
+from harness.core.cause import PRINTED, innermost, plain_cause, says_little
 from harness.core.decide import decide
 from harness.core.ended import Ended, How
 from harness.core.errors import one_line
 from harness.core.facts import Facts
+from harness.core.lacking import OUT_OF_MEMORY, lacking
 from harness.core.policy import Policy
+from harness.core.text import visible
 from harness.core.verdict import Cause, Phase
 from harness.corpus.case import Case
 from harness.corpus.errors import BoundError, ChangedError, InputError, MisnamedError, RefusedError
@@ -30,6 +33,9 @@ from harness.engine.outcome import (
 LIMIT = 8192
 """Characters of a message that are read: twice what an agent sends; 300 of the result are shown."""
 
+_PRINTED_CHARS = 200
+"""Characters that are shown of what was printed."""
+
 LONG = 1.1
 """Times its limit that a phase took, from which on a reason has both."""
 
@@ -40,6 +46,16 @@ DEVICE_LOST = "DeviceLost"
 """The kind of an error by which an agent reports that the device of its EP is lost."""
 
 _WORD = re.compile(r"\S+")
+_FILE_AND_LINE = re.compile(r"\S*\.(?:cc|cpp|cxx|c|cu|cuh|h|hpp|inl|mm|rs):\d+:?")
+_FUNCTION = re.compile(r"-(?=\s)|(?:\w+::)*(?:operator\(\)|[A-Z][a-z0-9]*(?:[A-Z][a-z0-9]*)+)(?=\s)")
+"""After a file and a line: ``ov_compute.h:311 - ...``, ``shader_helper.cc:416 GenerateSourceCode ...``."""
+
+_ERROR_LINE = re.compile(
+    r"\[[EF]:onnxruntime:[^\]\n]{0,500}\] (?P<words>[^\n]{1,2000})"
+    r"|^\[?(?:ERROR|FATAL)\b\]?:? (?P<other>[^\n]{1,2000})",
+    re.MULTILINE,
+)
+"""A line that onnxruntime's logger, or an EP by itself, prints as an error."""
 _SOURCES = re.compile(r"/(?:onnxruntime_src|onnxruntime/(?:core|python))/")
 _LINE = re.compile(r":\d+")
 _STATUS = re.compile(
@@ -48,12 +64,6 @@ _STATUS = re.compile(
     r"|(?:Can't create a session|failed to call OrtRun\(\))\. ERROR_CODE: \d+, ERROR_MESSAGE: "
 )
 _AFTER_PARAMETERS = re.compile(r"::<lambda\([^)]*\)>|\s*\bconst\b|\s*\[with [^]]*\]")
-_OUT_OF_MEMORY = re.compile(
-    r"\bMemoryError\b|bad_alloc|bad allocation|out of memory|Failed to allocate memory|MemoryAllocation\b"
-    # wasm: JavaScript's engine, and emscripten.
-    r"|Array buffer allocation failed|Aborted\(OOM\)|WebAssembly\.Memory\(\): could not allocate",
-    re.IGNORECASE,
-)
 _NO_LOCALE = re.compile(r"Failed to construct locale|locale name not valid")
 _FUSED = re.compile(r"\b(?:\w*ExecutionProvider_)?(\w*ExecutionProvider)_\d{6,20}_(\d{1,9})(?:_\d{1,9})?\b")
 """The name of a node that an EP has compiled, with a hash of where the model lies."""
@@ -94,12 +104,14 @@ def ended(outcome: Outcome, case: Case | None = None) -> Facts:
             phase, how, reason = Phase.RUN, "unfeedable", one_line(outcome.message)
         case Ran():
             raise TypeError("a cell that ran did not end early")
-    memory = isinstance(outcome, Died) and tells_no_memory(without_stacks(outcome.printed))
+    printed = without_stacks(outcome.printed) if isinstance(outcome, Died) else ""
+    cause = getattr(outcome, "cause", "")
+    lacks = lacking(f"{cause} {printed}") if isinstance(outcome, Died) else ""
     return Facts(
         phase=phase,
-        cause=getattr(outcome, "cause", ""),
+        cause=cause,
         scenario=getattr(outcome, "scenario", {}),
-        ended=Ended(how=how, message=reason, out_of_memory=memory),
+        ended=Ended(how=how, message=reason, out_of_memory=tells_no_memory(printed), lacks=lacks),
     )
 
 
@@ -121,7 +133,7 @@ def problem_of(verdict: Unavailable | Rejected) -> str:
 
 def tells_no_memory(text: str) -> bool:
     """Return whether a text reports that memory ran out."""
-    return _OUT_OF_MEMORY.search(text) is not None
+    return OUT_OF_MEMORY.search(text) is not None
 
 
 def at_data_set(case: Case, number: int | None) -> str:
@@ -134,6 +146,10 @@ def at_data_set(case: Case, number: int | None) -> str:
 def _raised(outcome: Raised, case: Case | None) -> Facts:
     text = f"{outcome.kind}: {outcome.message}"
     message = clean_error(text, case.model_path if case else None)
+    lacks = lacking(text)
+    if says_little(message) and (printed := _printed_cause(outcome.printed, message)):
+        lacks = lacks or lacking(printed)
+        message = f"{message.rstrip('.: ')}; {PRINTED}{printed}"
     if case is not None:
         message = one_line(at_data_set(case, outcome.data_set) + message)
     if _NO_LOCALE.search(text):
@@ -142,9 +158,9 @@ def _raised(outcome: Raised, case: Case | None) -> Facts:
         return Facts(phase=outcome.phase, cause=Cause.LIBRARY_MISSING, ended=ended)
     note = ""
     if outcome.sick:
-        sick = one_line(clean_error(outcome.sick), 100)
-        if message.startswith(sick.rstrip("…")):  # to say it twice would leave less room for it
-            sick = "another model fails alike"
+        sick = clean_error(outcome.sick)
+        alike = plain_cause(sick) == plain_cause(message)  # to say it twice would leave less room for it
+        sick = "another model fails alike" if alike else one_line(sick, 100)
         note = f"; the process was replaced: {sick}"
         message = one_line(message, 300 - len(note))
     elif _INLINED.search(text):
@@ -157,32 +173,63 @@ def _raised(outcome: Raised, case: Case | None) -> Facts:
         out_of_memory=tells_no_memory(text),
         refused=_REFUSAL.search(text) is not None,
         note=note,
+        lacks=lacks,
     )
     cause = "device_lost" if outcome.kind == DEVICE_LOST else ""
     return Facts(phase=outcome.phase, cause=cause, ended=how, scenario=outcome.scenario)
 
 
+def _printed_cause(printed: str, message: str) -> str:
+    """Return the first error that was printed; empty if the exception repeats it."""
+    text = visible(without_stacks(printed))
+    for line in _ERROR_LINE.finditer(text):
+        words = one_line(clean_error(line["words"] or line["other"]), _PRINTED_CHARS)
+        return "" if words in message or innermost(message) in words else words
+    return ""
+
+
 def clean_error(message: str, model: Path | None = None) -> str:
-    """Return an error message in one line, without status codes, source paths, C++ signatures and folders.
+    """Return an error message in one line, without status codes, places in sources, signatures and folders.
 
     onnxruntime puts ``file:line signature`` before the message; the signature alone can be longer than a
-    line. The file's name and the line stay.
+    line. Nested exceptions of OpenVINO have a file and a line each.
     """
     text = _FUSED.sub(r"\1_\2", _STATUS.sub("", message[:LIMIT]))
     if model is not None:
         text = text.replace(str(model), model.name)
     parts = []
     position = 0
-    for start, end, place in _places(text):
+    for start, end in _places(text):
         if start < position:
             continue
-        parts += [text[position:start], place, ": "]
+        parts.append(text[position:start])
         position = _after_signature(text, end)
-    return one_line("".join([*parts, text[position:]]))
+    return one_line(_without_places("".join([*parts, text[position:]])))
 
 
-def _places(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield where ``path/of/onnxruntime/file:line`` and a blank begin and end, and ``file:line``.
+def _without_places(text: str) -> str:
+    """Return a text without ``Exception from file:line:``, ``at file:line`` and ``file:line Function``."""
+    parts, position = [], 0
+    for word in _WORD.finditer(text):
+        if word.start() < position or not _FILE_AND_LINE.fullmatch(word[0]):
+            continue
+        before = text[position : word.start()].rstrip()
+        end = word.end()
+        if before.endswith(" failed at"):
+            parts += [before.removesuffix(" at"), ":"]
+        else:
+            parts.append(before.removesuffix("Exception from"))
+            while text[end : end + 1].isspace():
+                end += 1
+            function = _FUNCTION.match(text, end)
+            end = function.end() if function is not None else end
+            parts.append(" ")
+        position = end
+    return "".join([*parts, text[position:]])
+
+
+def _places(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where ``path/of/onnxruntime/file:line`` and a blank begin and end.
 
     Word by word: one pattern would try every part of a hostile path as its beginning.
     """
@@ -196,7 +243,7 @@ def _places(text: str) -> Iterator[tuple[int, int, str]]:
         while file > sources.end() and (word[0][file - 1] in "._" or word[0][file - 1].isalnum()):
             file -= 1
         if file < colon:
-            yield word.start() + _path_to(word[0], sources.start()), word.end() + 1, word[0][file:]
+            yield word.start() + _path_to(word[0], sources.start()), word.end() + 1
 
 
 def _path_to(word: str, start: int) -> int:

@@ -6,10 +6,10 @@ from collections import Counter
 
 import msgspec
 
+from harness.core.cause import plain_cause
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.corpus.variants.source import original_of
-from harness.triage.signature import plain_message
 
 ENOUGH = 4
 """Cells of a target with one choice of operator, opset and types after which a new one must be lucky."""
@@ -107,7 +107,7 @@ class Coverage:
 
     def _adds_line(self, target: str, printed: str) -> bool:
         """Remember printed lines without names, numbers and paths; return whether one is new."""
-        lines = {(target, plain_message(one, ())) for one in printed.splitlines()[:_LINES_OF_CELL]}
+        lines = {(target, plain_cause(one)) for one in printed.splitlines()[:_LINES_OF_CELL]}
         fresh = {one for one in lines if one[1]} - self._lines
         if len(self._lines) >= MOST_LINES:
             return False

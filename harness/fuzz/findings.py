@@ -4,12 +4,13 @@ from collections import Counter
 
 import msgspec
 
+from harness.core.cause import plain_cause
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.corpus.fuzz import is_graph, number_of
 from harness.fuzz.coverage import choice_in, operator_in
 from harness.triage.groups import COMPARED
-from harness.triage.signature import named_operator, plain_message
+from harness.triage.signature import named_operator
 
 KEPT_CELLS = 12
 """Cells of one group that are kept: triage takes the smallest, and a reader sees the pattern."""
@@ -43,7 +44,7 @@ def signature(record: Record) -> Signature:
         target=record.target,
         operator=operator_in(record.model),
         verdict=record.verdict,
-        message=plain_message(message, ()),
+        message=plain_cause(message),
     )
 
 

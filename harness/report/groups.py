@@ -5,9 +5,9 @@ from collections.abc import Iterable
 
 import msgspec
 
+from harness.core.cause import plain_cause
 from harness.core.verdict import Verdict
 from harness.report.cell import FaultLink, ReportCell, command_of
-from harness.report.signature import plain_reason
 
 SHOWN_CELLS = 60
 """How many cells of one group are listed."""
@@ -60,7 +60,7 @@ def grouped(cells: Iterable[ReportCell], matrix_path: str) -> Groups:
     found: dict[tuple[str, str, str], list[ReportCell]] = {}
     for cell in cells:
         record = cell.record
-        key = (record.verdict.value, record.cause, plain_reason(record.reason))
+        key = (record.verdict.value, record.cause, plain_cause(record.reason))
         found.setdefault(key, []).append(cell)
     by_size = sorted(found.values(), key=len, reverse=True)
     return Groups(

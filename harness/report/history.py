@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import msgspec
 
+from harness.core.cause import plain_cause
 from harness.core.errors import UsageError, one_line
 from harness.core.reading import MOST_RECORDS, open_regular
 from harness.core.record import Record
@@ -20,7 +21,6 @@ from harness.report.history_rows import run_row, trend_rows
 from harness.report.measure import policy_json
 from harness.report.merge import MergedRun
 from harness.report.read import run_folders
-from harness.report.signature import plain_reason
 from harness.report.worst import least_bits, most_headroom
 
 HISTORY_SCHEMA = 1
@@ -303,7 +303,7 @@ def _measure(record: Record) -> tuple[str, str, str, str]:
 
 
 def _failure(record: Record) -> tuple[str, str, str]:
-    reason = one_line(plain_reason(record.reason), _REASON_CHARS)
+    reason = one_line(plain_cause(record.reason), _REASON_CHARS)
     return record.cause, record.phase.value if record.phase else "", reason
 
 

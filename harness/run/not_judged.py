@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+from harness.core.cause import plain_cause
 from harness.core.errors import one_line
 from harness.core.record import Record
 from harness.core.text import visible
@@ -24,10 +25,6 @@ _REASON_CHARS = 200
 
 _MENDABLE = (Verdict.TIMEOUT, Verdict.NO_INPUT, Verdict.INVALID_MODEL)
 """Verdicts whose reasons say what to mend; they come first."""
-
-_OWN = re.compile(r"'[^']*'|\"[^\"]*\"|[\w:.]+\(-?\d+\)|\S*/\S*|\S+\.(?:onnx|pb|npy|npz)\b|[\d.]+")
-"""Parts of a reason that are those of one model: names, operators, files, figures."""
-
 
 _KIND = re.compile(r"\b([A-Z]\w+): ")
 """The kind of an error, such as ``NotImplemented``."""
@@ -92,7 +89,7 @@ def _rank(verdict: Verdict) -> int:
 def _pattern(record: Record) -> str:
     """Return what reasons of one cause share: their words, of the CPU EP's errors their kind."""
     if record.verdict in _MENDABLE:
-        return _OWN.sub("", record.reason)
+        return plain_cause(record.reason)
     if record.verdict is Verdict.NO_GOLDEN:
         kinds = _KIND.findall(record.reason)
         return kinds[0] if kinds else ""

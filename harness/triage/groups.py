@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import msgspec
 
+from harness.core.cause import plain_cause
 from harness.core.cell import AXIS_DEFAULTS
 from harness.core.fault import Condition, Varied
 from harness.core.record import Record
@@ -12,7 +13,7 @@ from harness.core.structure import OPTION
 from harness.core.verdict import Family, Verdict
 from harness.corpus.variants.source import original_of
 from harness.plan.target import Target
-from harness.triage.signature import VALUES, plain_message
+from harness.triage.signature import VALUES
 
 NOT = "not "
 """Before the value of an option in a condition: any other value, or none."""
@@ -152,7 +153,7 @@ def _key(record: Record) -> tuple[object, ...]:
         operators = record.content.ops if record.content is not None else {}
         return (*how, tuple(sorted(operators)))
     message = "" if record.ended is None else record.ended.message
-    return (*how, plain_message(message, ()))
+    return (*how, plain_cause(message))
 
 
 def _cost(record: Record) -> tuple[int, bool, float, str]:

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Collection
 
+from harness.core.cause import plain_cause
 from harness.core.decide import decide
-from harness.core.errors import one_line
 from harness.core.facts import facts_of
 from harness.core.fault import Signature
 from harness.core.judging import WRONG_VALUES
@@ -20,22 +20,7 @@ FIRST_RUN, SECOND_RUN, OTHER_INPUTS = "first run", "second run", "other inputs"
 VALUES = frozenset({*WRONG_NUMBERS, Verdict.NAN_MISMATCH, Verdict.NONDETERMINISTIC})
 """Verdicts about values, which depend on a policy."""
 
-_WORD = re.compile(r"[^\s'\"`,;:()\[\]{}<>=]+")
-_NAMES = re.compile(
-    r"(?<=Name:')[^']*(?=')"  # running Conv node. Name:'c1'
-    r"|(?<=ode ')[^']*(?=')"  # Node 'c1' OpType:Conv
-    r"|(?<=name ')[^']*(?=')"  # Conv(11) node with name 'c1'
-    r"|(?<=ode \()[^()]*(?=\) Op)"  # Node (c1) Op (Conv)
-    r"|(?<=put: )\S+"  # for input: x
-    r"|(?<=hostname=)\S+"  # CUDA failure 700: ... ; GPU=0 ; hostname=box7 ; file=...
-)
-"""Where onnxruntime and its providers name a node, an input, an output or a machine.
-
-An optimizer makes up names of its own, which no model has.
-"""
-
 _OPERATOR = re.compile(r"(?:OpType:|\) Op \(|while running |implementation for )([A-Za-z_]\w*)")
-_VARYING = re.compile(r"0x[0-9a-fA-F]+|(?:[\w.+-]*/)+[\w.+-]*|[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?")
 
 
 def signature_of(record: Record, policy: Policy, names: Collection[str]) -> Signature:
@@ -50,7 +35,7 @@ def signature_of(record: Record, policy: Policy, names: Collection[str]) -> Sign
     ended = record.ended
     message = "" if ended is None or verdict in {Verdict.CRASH, Verdict.HANG} else ended.message
     return Signature(
-        verdict=verdict, phase=record.phase, cause=record.cause, message=plain_message(message, names)
+        verdict=verdict, phase=record.phase, cause=record.cause, message=plain_cause(message, names)
     )
 
 
@@ -62,13 +47,6 @@ def names_of(subject: Subject) -> frozenset[str]:
     for node in all_nodes(every):
         found.update((node.name, *node.input, *node.output))
     return frozenset(found - {""})
-
-
-def plain_message(message: str, names: Collection[str]) -> str:
-    """Return a message with one mark in place of each name, number and path."""
-    known = frozenset(names)
-    marked = _WORD.sub(lambda word: "#" if word[0] in known else word[0], _NAMES.sub("#", message))
-    return one_line(_VARYING.sub("#", marked))
 
 
 def named_operator(message: str) -> str:

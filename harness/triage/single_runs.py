@@ -9,7 +9,7 @@ from itertools import chain, pairwise
 
 import msgspec
 
-from harness.core.fault import Confirmation, Signature
+from harness.core.fault import Confirmation
 from harness.core.generated import Generated, where
 from harness.core.value import NamedValues
 from harness.core.ways import Play
@@ -18,7 +18,6 @@ from harness.corpus.generation import Generation
 from harness.triage.budget import Budget
 from harness.triage.confirm import ALWAYS_AFTER
 from harness.triage.failure import Failure
-from harness.triage.signature import plain_message
 from harness.triage.subject import Subject
 from harness.triage.usage import plain
 
@@ -53,12 +52,10 @@ def single_runs(failure: Failure, golden: Golden) -> Iterator[SingleRun]:
             return
         if subject.digest not in tried:
             tried.add(subject.digest)
-            signature = _without_way(failure.signature, generation)
             alone = msgspec.structs.replace(
                 failure,
                 subjects=(subject,),
                 axes=plain(failure.axes),
-                signature=signature,
                 generation=None,
             )
             yield SingleRun(words=words, failure=alone)
@@ -123,24 +120,11 @@ def _failing_plays(failure: Failure, generation: Generation) -> list[int]:
     """Return the numbers of the plays that fail; of an error the one it names; all if none is known."""
     bad = {way.way for way in _ways(failure) if _bad_positions(way)}
     names = [play.name for play in generation.plays]
-    message = failure.signature.message
-    bad = bad or {name for name in names if message.startswith(_prefix(name))}
+    message = failure.record.ended.message if failure.record.ended is not None else ""
+    bad = bad or {name for name in names if message.startswith(f"with {name}: ")}
     return [number for number, name in enumerate(names) if name in bad or not bad]
 
 
 def _ways(failure: Failure) -> Sequence[Generated]:
     generation = failure.record.generation
     return generation.ways if generation is not None else ()
-
-
-def _prefix(name: str) -> str:
-    """Return what the message of an error begins with if this way raised it, as signatures have it."""
-    return plain_message(f"with {name}: ", ()) + " "
-
-
-def _without_way(signature: Signature, generation: Generation) -> Signature:
-    """Return the signature of the same failure in a plain run, whose message names no way."""
-    message = signature.message
-    for play in generation.plays:
-        message = message.removeprefix(_prefix(play.name))
-    return msgspec.structs.replace(signature, message=message)

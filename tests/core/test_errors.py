@@ -31,7 +31,7 @@ def test_one_line_is_one_line_within_its_limit(text: str, limit: int) -> None:
 
 def test_one_line_marks_what_it_cut() -> None:
     assert one_line("a\n  b\tc") == "a b c"
-    assert one_line("abcdef", 4) == "abc…"
+    assert one_line("abcdef", 4) == "ab…f"
 
 
 def test_valid_names_puts_the_nearest_first() -> None:

@@ -1,16 +1,23 @@
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from harness.core.cause import PRINTED, plain_cause
 from harness.core.decide import decide
 from harness.core.policy import Policy
 from harness.core.verdict import Phase, Verdict
 from harness.corpus.errors import BoundError
 from harness.engine.early_end import clean_error, ended, without_case
-from harness.engine.outcome import Raised
+from harness.engine.outcome import Died, Outcome, Raised
 
 SOURCE = "/onnxruntime_src/onnxruntime/core"
+
+
+def raised(message: str) -> Raised:
+    """Return an error of a run."""
+    return Raised(phase=Phase.RUN, kind="Fail", message=message)
 
 
 def test_a_model_beyond_a_bound_says_nothing_about_the_provider() -> None:
@@ -29,31 +36,46 @@ def test_a_model_beyond_a_bound_says_nothing_about_the_provider() -> None:
                 f"{SOURCE}/graph/model.cc:256 onnxruntime::Model::Model(onnx::ModelProto&&, const Path&) "
                 "Unsupported model IR version: 14\n"
             ),
-            "Fail: Load model from model.onnx failed:model.cc:256: Unsupported model IR version: 14",
+            "Fail: Load model from model.onnx failed:Unsupported model IR version: 14",
         ),
         (
             f"{SOURCE}/string_normalizer.cc:235 Locale::Locale(const S&)::<lambda()> Failed to make",
-            "string_normalizer.cc:235: Failed to make",
+            "Failed to make",
         ),
         (
             f"{SOURCE}/rnn.h:48 RNN<T>::RNN(const OpKernelInfo&) [with T = float] layout_ == 0 (was false)",
-            "rnn.h:48: layout_ == 0 (was false)",
+            "layout_ == 0 (was false)",
         ),
         (
             f"{SOURCE}/conv_integer.cc:52 virtual S ConvInteger::Compute(Context*) const W was false.",
-            "conv_integer.cc:52: W was false.",
+            "W was false.",
         ),
         (
             (
                 "/root/build/onnxruntime/onnxruntime/python/onnxruntime_pybind_state.cc:1189 "
                 "std::shared_ptr<Factory> onnxruntime::python::Create(const Options&) create EP fail"
             ),
-            "onnxruntime_pybind_state.cc:1189: create EP fail",
+            "create EP fail",
         ),
         ("no kernel for Foo(13)", "no kernel for Foo(13)"),
-        (f"{SOURCE}/b.cc:1 cut off (in the", "b.cc:1: cut off (in the"),
-        (f"{SOURCE}/b.cc:1 no signature", "b.cc:1: no signature"),
+        (f"{SOURCE}/b.cc:1 cut off (in the", "cut off (in the"),
+        (f"{SOURCE}/b.cc:1 no signature", "no signature"),
         ("two\nlines", "two lines"),
+        (
+            (
+                "Exception from src/inference/src/cpp/core.cpp:117:\n"
+                "Exception from src/inference/src/dev/plugin.cpp:54:\n"
+                "Check '!shape.rank().is_dynamic()' failed at src/plugins/intel_cpu/src/node.cpp:108:\n"
+                "Unexpected: no ReduceSum with dynamic rank"
+            ),
+            "Check '!shape.rank().is_dynamic()' failed: Unexpected: no ReduceSum with dynamic rank",
+        ),
+        (
+            "[OpenVINO-EP] /opt/src/plugin/ov_compute.h:311 - Input names mismatch",
+            "[OpenVINO-EP] Input names mismatch",
+        ),
+        ("Message: shader_helper.cc:416 GenerateSourceCode Program Cast", "Message: Program Cast"),
+        ("model.cc:3 Failed to read a.onnx:4", "Failed to read a.onnx:4"),
     ],
 )
 def test_the_cause_is_what_stays(said: str, kept: str) -> None:
@@ -61,12 +83,65 @@ def test_the_cause_is_what_stays(said: str, kept: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["/a", "a.", "/onnxruntime_src/a", "/onnxruntime_src/a:1 (", f"{SOURCE}/" + "a" * 50, "[with T"]
+    "unit",
+    [
+        *("/a", "a.", "a.cc:1", "a.cc:1 ", "Exception from a.cc:1: ", "/onnxruntime_src/a"),
+        *("/onnxruntime_src/a:1 (", f"{SOURCE}/" + "a" * 50, "[with T"),
+    ],
 )
 def test_hostile_text_takes_no_time(unit: str) -> None:
     started = time.process_time()
     assert len(clean_error(unit * 10_000)) <= 300
     assert time.process_time() - started < 5  # one pattern for all took 75 s for an eighth of it
+
+
+def test_what_was_printed_is_the_cause_where_the_exception_names_none() -> None:
+    printed = (
+        "[0;93m2026-11-27 07:26:41.42 [W:onnxruntime:, qnn_ep.cc:933 QnnEp] no file mapping[m\n"
+        "[1;31m2026-11-27 07:26:41.43 [E:onnxruntime:, qnn_model.cc:710 operator()] "
+        "Failed to create tensor: y error code: 7004[m\n"
+    ).replace("[", "\x1b[", 1)
+    told_little = Raised(
+        phase=Phase.CREATE, kind="EPFail", message="Failed to compose Qnn graph.", printed=printed
+    )
+    reason = decide(ended(told_little), Policy()).reason
+    assert reason.startswith(
+        "EPFail: Failed to compose Qnn graph; it printed: Failed to create tensor: y error"
+    )
+    assert plain_cause(reason).startswith("Failed to create tensor: y error code: #")
+    why = "Status Message: the tile of the matrix unit has no room for this operand"
+    told = ended(msgspec.structs.replace(told_little, message=why))
+    assert told.ended is not None
+    assert told.ended.message == f"EPFail: {why}"
+    again = msgspec.structs.replace(told_little, message="Failed to create tensor: y error code: 7004")
+    assert PRINTED not in decide(ended(again), Policy()).reason
+
+
+def test_head_and_tail_of_a_long_error_stay() -> None:
+    said = "while running a node " * 40 + "Status Message: no tiles left"
+    message = clean_error(said)
+    assert len(message) == 300
+    assert message.startswith("while running")
+    assert plain_cause(message) == "no tiles left"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "feature"),
+    [
+        (raised("Program Cast requires f16 but the device does not support it."), "f16"),
+        (raised("error: 'subgroups' extension is not allowed in the current environment"), "subgroups"),
+        (raised("CUDA error: no kernel image is available for execution"), "an instruction set"),
+        (raised("std::bad_alloc"), "memory"),
+        (raised("the operator Cast does not support float16"), ""),
+        (Died(phase=Phase.RUN, cause="SIGILL"), "an instruction set"),
+        (Died(phase=Phase.RUN, cause="SIGSEGV"), ""),
+        (Died(phase=Phase.RUN, cause="SIGABRT", printed="what(): std::bad_alloc"), "memory"),
+    ],
+)
+def test_a_feature_that_the_device_lacks_is_named(outcome: Outcome, feature: str) -> None:
+    facts = ended(outcome)
+    assert facts.ended is not None
+    assert facts.ended.lacks == feature
 
 
 def test_a_lost_device_is_a_cause() -> None:

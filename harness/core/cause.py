@@ -1,0 +1,72 @@
+"""The innermost cause that an error names, in the words that all cells of one cause share.
+
+Providers put what happened around why: ``returned while running Conv node ... Status Message: ...``. Which
+node met the cause, with which shapes, is another thing in each cell.
+"""
+
+import re
+from collections.abc import Collection
+
+from harness.core.errors import one_line
+from harness.core.lacking import lacking
+
+PRINTED = "it printed: "
+"""Before what a provider printed, where its error does not say why."""
+
+_AROUND = re.compile(
+    rf"Status Message:|ERROR_MESSAGE:|{PRINTED.rstrip()}|\bfailed:|\bException during \w{{1,40}}:"
+)
+"""Ends of what onnxruntime, OpenVINO and this harness put before a cause."""
+
+_KIND = re.compile(r"(?:with [^:\n]{1,100}: (?=[A-Z]\w*: ))?[A-Z]\w*: ")
+"""The kind of an error, such as ``RuntimeException``, behind the name of a data set; records have both."""
+
+_LITTLE = 6
+"""Words up to which a cause names no reason: ``Failed to compose Qnn graph``."""
+
+_LETTERS = re.compile(r"[^\W\d_]{2,}")
+_WORD = re.compile(r"[^\s'\"`,;:()\[\]{}<>=]+")
+_NAMES = re.compile(
+    r"(?<=ode \()[^()]*(?=\) Op)"  # Node (c1) Op (Conv)
+    r"|(?<=put: )\S+"  # for input: x
+    r"|(?<=name: )[^\s,;]+"  # Operation name: y
+    r"|(?<=hostname=)\S+"  # CUDA failure 700: ... ; GPU=0 ; hostname=box7 ; file=...
+)
+"""Where providers name a node, an input, an output or a machine without quotes.
+
+An optimizer makes up names of its own, which no model has.
+"""
+
+_VARYING = re.compile(
+    r"(?!.[A-Z][A-Za-z]+['\"`])(?:'[^']{0,200}'|\"[^\"]{0,200}\"|`[^`]{0,200}`)"  # but of an operator: 'Relu'
+    r"|[(\[{]\s*-?\d[\d\s,x*-]*[)\]}]"  # a shape
+    r"|[\w.+-]+\.(?:onnx|ort|pb|npy|npz)\b|0x[0-9a-fA-F]+|(?:[\w.+-]*/)+[\w.+-]*|[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?%?"
+)
+"""Names in quotes, shapes, files, addresses, paths, figures."""
+
+
+def plain_cause(text: str, names: Collection[str] = ()) -> str:
+    """Return the cause in a message or a reason, with ``#`` for each name, shape, figure and path.
+
+    Texts with the same result tell of the same cause. A feature that a device lacks is one cause, whichever
+    operator needs it. ``names`` are those of the model's nodes and tensors.
+    """
+    if feature := lacking(text):
+        return f"the device lacks {feature}"
+    marked = _NAMES.sub("#", innermost(text))
+    if names:
+        known = frozenset(names)
+        marked = _WORD.sub(lambda word: "#" if word[0] in known else word[0], marked)
+    return one_line(_VARYING.sub("#", marked))
+
+
+def innermost(text: str) -> str:
+    """Return what stands behind everything that only tells where a cause was met."""
+    parts = [part for part in map(str.strip, _AROUND.split(text)) if part]
+    cause = parts[-1] if parts else ""
+    return _KIND.sub("", cause, count=1) if _KIND.match(cause) else cause
+
+
+def says_little(message: str) -> bool:
+    """Return whether an error gives no reason, so that what was printed may be the cause."""
+    return len(_LETTERS.findall(innermost(message))) <= _LITTLE
