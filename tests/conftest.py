@@ -86,8 +86,8 @@ def small_decoder() -> Callable[..., None]:
 WAITING = "slurm"
 """Folder whose tests wait, and hardly compute."""
 
-LONGEST = "test_local_matrix.py"
-"""File that takes a seventh of all."""
+LONGEST = "test_triage.py"
+"""File that takes longest, of those that compute: whole triages, one after the other."""
 
 FIRST = (
     "real_ep",

@@ -148,7 +148,7 @@ def _descendants(root: int) -> set[int]:
 
 @pytest.mark.parametrize(
     ("provider", "runtime"),
-    [(CPU, NODE), (CPU, BROWSER), (CPU, {**BROWSER, "threads": 2}), (WEBGPU, BROWSER), (JSEP, BROWSER)],
+    [(CPU, NODE), (CPU, {**BROWSER, "threads": 2}), (WEBGPU, BROWSER), (JSEP, BROWSER)],
 )
 def test_they_compute_and_the_log_tells_the_placement(
     built: Callable[..., Any],

@@ -128,9 +128,7 @@ def test_nodejs_plays_scenarios_or_says_why_not(
         assert reason in found[scenario, "whole"].reason
 
 
-@pytest.mark.parametrize(
-    "arguments", [("wasm", "--browser"), ("webgpu", "--browser", "--software-gpu"), ("cpu", "--node")]
-)
+@pytest.mark.parametrize("arguments", [("webgpu", "--browser", "--software-gpu"), ("cpu", "--node")])
 def test_a_provider_is_checked_without_a_matrix(
     built: Callable[..., Any], tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
