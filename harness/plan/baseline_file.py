@@ -98,7 +98,11 @@ def baseline_text(baselines: tuple[Baseline, ...]) -> str:
         lines += [f"{key} = {_toml(wanted)}" for key, wanted in conditions(one.where).items()]
         lines += ["", "[target.failures]"] if one.failures else []
         for verdict in sorted(one.failures):
-            lines += [f"{verdict.value} = [", *(f"    {_toml(cell)}," for cell in one.failures[verdict]), "]"]
+            lines += [
+                f"{verdict.value} = [",
+                *(f"    {_toml(cell)}," for cell in sorted(one.failures[verdict])),
+                "]",
+            ]
     return "\n".join(lines) + "\n"
 
 

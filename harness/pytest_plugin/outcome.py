@@ -3,6 +3,7 @@
 from typing import Literal
 
 import msgspec
+from msgspec import UNSET
 
 from harness.core.cell import Cell
 from harness.core.record import Placement, Record
@@ -48,7 +49,9 @@ def outcome_of(record: Record, cell: Cell, plan: Plan) -> Outcome:
 
 def _by_baselines(record: Record, plan: Plan) -> str:
     """Return why a failure is expected that no entry of the matrix expects."""
-    known = any(one.by_cell.get(record.cell) is record.verdict for one in plan.matrix.baselines or ())
+    if plan.matrix.baselines is UNSET:
+        return record.reason
+    known = any(one.by_cell.get(record.cell) is record.verdict for one in plan.matrix.baselines)
     return f"{'known by a baseline' if known else FIRST_RUN}; {record.reason}"
 
 

@@ -123,7 +123,10 @@ def _of_baseline(row: "TargetRow") -> Iterator[tuple[str, str]]:
     if mended := row.mended:
         shown = ", ".join(mended[:MOST_MENDED])
         rest = f" and {len(mended) - MOST_MENDED:,} more" if len(mended) > MOST_MENDED else ""
-        yield "mended", f"{_counted(len(mended))} of the baseline fail no longer: {shown}{rest}"
+        yield (
+            "mended",
+            f"{_counted(len(mended), 'known failure')} of {row.target} no longer there: {shown}{rest}",
+        )
 
 
 def _of_exits(row: "TargetRow") -> Iterator[tuple[str, str]]:
