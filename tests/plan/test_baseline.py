@@ -300,3 +300,11 @@ def test_the_schema_names_every_failure() -> None:
     assert baseline_schema()["$defs"]["BaselineTarget"]["properties"]["failures"]["propertyNames"] == {
         "enum": [one.value for one in FAILURES]
     }
+
+
+def test_a_folder_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.plan.baseline_file.MOST_FILES", 1)
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.toml").write_text("x", encoding="utf-8")
+    with pytest.raises(UsageError, match="more than 1 baselines"):
+        load_baselines(tmp_path)
