@@ -55,6 +55,7 @@ def check(
     out: Path | None,
     with_report: bool,
     native_stack: bool,
+    baseline: list[Path],
     **checked: Unpack[Checked],
 ) -> int:
     """Run a provider, or those that work here, over models. The run folder gets its matrix file.
@@ -87,7 +88,13 @@ def check(
     Selection(model=model).of(plan)  # refuses a glob that matches nothing, before anything is written
     write_new_matrix(file, content)
     code = run(
-        file, out=run_folder, resume=None, with_report=with_report, native_stack=native_stack, model=model
+        file,
+        out=run_folder,
+        resume=None,
+        with_report=with_report,
+        native_stack=native_stack,
+        baseline=baseline,
+        model=model,
     )
     left_s = THOROUGH_S - (time.monotonic() - began)
     if extent != THOROUGH or code in {EXIT_INCOMPLETE, EXIT_INTERRUPTED} or left_s <= 0:

@@ -167,12 +167,14 @@ def _conclusion(tally: Tally) -> str:
     counts = ((excluded, "excluded"), (late, "still at work at their limit"))
     unjudged = ", ".join(f"{count:,} {what}" for count, what in counts if count)
     unjudged = f"; not judged: {unjudged}, of {planned:,} cells" if unjudged else ""
-    failed = sum(row.families[Family.FAILED] for row in tally.rows())
+    failed = sum(row.known for row in tally.rows() if not row.is_first)
     known = f", {failed:,} known failures among them" if failed else ""
+    expected = f"as {'matrix and baselines expect' if tally.has_baselines else 'the matrix expects'}"
+    fresh = sum(row.known for row in tally.rows() if row.is_first)
+    rest = f"{expected}{known}{f'; {fresh:,} failures are compared with nothing' if fresh else ''}{unjudged}"
     if untried:
-        rest = f"the others are as the matrix expects{known}{unjudged}"
-        return f"not tried    {untried:,} of {planned:,} cells; {rest}"
-    return f"every verdict is as the matrix expects{known}{unjudged}"
+        return f"not tried    {untried:,} of {planned:,} cells; the others are {rest}"
+    return f"every verdict is {rest}"
 
 
 def _counts(row: TargetRow) -> str:

@@ -3,7 +3,9 @@
 import atexit
 import datetime as dt
 import gc
-from collections.abc import Mapping
+import glob
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -97,9 +99,28 @@ def run(
         _triage(plan.matrix, folder.path, triage_budget_s, shown)
     code = EXIT_INCOMPLETE if with_report and not _report(folder.path, shown) else code
     shown.say(f"records  {folder.path / 'records.jsonl'}")
+    for command in _proposals(tally, folder.path, chosen.baseline) if tally.complete else ():
+        shown.say(f"baseline {command}")
     if interrupted and told is None:
         shown.say(f"resume   {folder.resume_command(*chosen.arguments())}")
     return EXIT_INTERRUPTED if interrupted else code
+
+
+def _proposals(tally: Tally, run_folder: Path, given: Sequence[Path]) -> Iterator[str]:
+    """Yield the commands that write the baselines which are missing, or of which failures are mended.
+
+    An unexpected failure is no reason to renew a baseline, which would then know it.
+    """
+    files: dict[Path, list[str]] = {}
+    for row in tally.rows():
+        if row.is_first:
+            files.setdefault(given[0] if given[0].is_dir() else given[0].parent, []).append(row.target)
+        elif row.fit is not None and row.fit.baseline is not None and row.mended and not row.unexpected:
+            files.setdefault(Path(row.fit.baseline.file), [])
+    every = len(tally.rows())
+    for out, targets in files.items():
+        only = [word for name in targets if len(targets) < every for word in ("--target", glob.escape(name))]
+        yield shlex.join(["ep-harness", "baseline", "write", str(run_folder), *only, "--out", str(out)])
 
 
 def _reopened(

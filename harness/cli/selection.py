@@ -1,4 +1,4 @@
-"""The part of a plan that a command is about: its globs and its shard."""
+"""The part of a plan that a command is about: its globs, its shard, and its baselines."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -8,6 +8,7 @@ import msgspec
 
 from harness.core.errors import UsageError
 from harness.plan.auto_shard import auto_shard
+from harness.plan.baseline_file import with_baselines
 from harness.plan.plan import Plan
 from harness.plan.shard import parse_shard, shard
 from harness.report.read import read_run
@@ -24,21 +25,23 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
         model: Globs on ``suite/model``, or on the model alone.
         shard: ``I/N``: the I-th of N shares; ``auto``: as the variables of a scheduler or CI system say.
         durations: A run folder whose timings make the shares equally long; all shards need the same.
+        baseline: Files or folders of known failures that the verdicts are compared with.
     """
 
     target: Sequence[str] = ()
     model: Sequence[str] = ()
     shard: str | None = None
     durations: Path | None = None
+    baseline: Sequence[Path] = ()
 
     def of(self, plan: Plan) -> Plan:
-        """Return the selected part of a plan.
+        """Return the selected part of a plan, with its baselines.
 
         Raises:
             UsageError: A glob matches nothing, the shard is not ``I/N`` or is empty, or the run of
-                ``durations`` cannot be read.
+                ``durations`` or a baseline cannot be read.
         """
-        selected = plan.only(self.target, self.model)
+        selected = with_baselines(plan.only(self.target, self.model), self.baseline)
         if self.shard is None:
             if self.durations is not None:
                 raise UsageError.at("--durations", "has no effect without --shard", "add --shard I/N")
@@ -55,6 +58,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
             yield from ("--shard", "/".join(map(str, self._share(self.shard))))
         if self.durations is not None:
             yield from ("--durations", str(self.durations))
+        yield from (word for path in self.baseline for word in ("--baseline", str(path)))
 
     @staticmethod
     def _share(text: str) -> tuple[int, int]:

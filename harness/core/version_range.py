@@ -41,10 +41,10 @@ class VersionRange(msgspec.Struct, frozen=True):
         The first number with dots counts, so that ``NVRM version: 550.54.15`` can be compared. What follows
         the numbers does not count: 1.32.0rc1 and 1.32.0+cu12 are 1.32.0. Missing numbers are zeros.
         """
-        found = next(filter(None, (numbers.search(version) for numbers in _NUMBERS)), None)
-        if found is None:
+        found = _version_in(version)
+        if not found:
             return None
-        numbers = _numbers(found[0])
+        numbers = _numbers(found)
         return all(_holds(clause, numbers) for clause in self.clauses)
 
 
@@ -56,6 +56,17 @@ def version_range(text: str) -> VersionRange | None:
     return VersionRange(
         tuple(_Clause(found[1], _numbers(found[2]), bool(found[3])) for found in clauses if found is not None)
     )
+
+
+def exactly(version: str) -> str:
+    """Return the range of one version, such as ``==1.32.0``; empty if the text has no number."""
+    found = _version_in(version)
+    return found and f"=={found}"
+
+
+def _version_in(text: str) -> str:
+    found = next(filter(None, (numbers.search(text) for numbers in _NUMBERS)), None)
+    return found[0] if found else ""
 
 
 def _holds(clause: _Clause, numbers: tuple[int, ...]) -> bool:

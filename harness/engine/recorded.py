@@ -48,8 +48,8 @@ def record_of(
     verdict, reason = decision.verdict, decision.reason
     expected = is_expected(expectation, verdict)
     if expectation is not None and not expected:
-        wanted = " or ".join(expectation.verdicts)
-        reason = one_line(f"expected {wanted} ({expectation.reason}); got: {reason or verdict.family}")
+        why = f"expected {expectation.wanted} ({expectation.reason})"
+        reason = one_line(f"{why}; got: {reason or verdict.family}")
     fields: dict[str, Any] = {name: getattr(facts, name) for name in Facts.__struct_fields__}
     fields |= {
         "provider": plan.target(cell.target).provider[0],

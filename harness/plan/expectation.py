@@ -54,6 +54,19 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it is about the ends of a target's processes, and not about cells."""
         return Verdict.UNCLEAN_EXIT in self.verdicts
 
+    @property
+    def wanted(self) -> str:
+        """The expected verdicts in words."""
+        return " or ".join(self.verdicts)
+
+    def allows(self, verdict: Verdict) -> bool:
+        """Return whether a verdict is as expected."""
+        return verdict in self.verdicts
+
+    def why(self, verdict: Verdict) -> str:  # noqa: ARG002 - others have a reason for each verdict
+        """Return why an expected verdict is expected."""
+        return self.reason
+
 
 def expectation_from(entry: dict[str, Any]) -> Expectation:
     """Return a checked entry in its normal form."""
@@ -134,5 +147,5 @@ def is_expected(expectation: Expectation | None, verdict: Verdict) -> bool:
     if verdict.family is Family.SKIPPED and verdict is not Verdict.TIMEOUT:
         return True
     if expectation is not None:
-        return verdict in expectation.verdicts
+        return expectation.allows(verdict)
     return verdict.family not in (Family.FAILED, Family.MISSING)

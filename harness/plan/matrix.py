@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from harness.core.errors import UsageError, valid_names
 from harness.core.globs import Globs
@@ -12,6 +13,7 @@ from harness.core.model_settings import ModelSettings
 from harness.core.reading import MOST_SETTINGS, read_regular
 from harness.core.structure import Place, deviations
 from harness.core.toml_text import toml_table
+from harness.plan.baseline import Baseline
 from harness.plan.consistency import contradictions
 from harness.plan.expectation import Expectation, expectation_from
 from harness.plan.file_format import MatrixFile
@@ -52,6 +54,7 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
         path: The file as the caller named it.
         axes: Axis -> values, for every target.
         targets: In the order of the file; at least one, names unique.
+        baselines: What the run was told to compare with; not part of the file.
     """
 
     path: str
@@ -66,6 +69,7 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     expect: tuple[Expectation, ...] = ()
     latency: tuple[RunsRequest[LatencySettings], ...] = ()
     repeat: tuple[RunsRequest[RepeatSettings], ...] = ()
+    baselines: tuple[Baseline, ...] | UnsetType = UNSET
 
     @property
     def folder_paths(self) -> tuple[Path, ...]:

@@ -16,6 +16,7 @@ from harness.core.model_settings import ModelSettings
 from harness.core.output_metrics import OutputMetrics
 from harness.core.run_info import ShardInfo
 from harness.core.verdict import Verdict
+from harness.plan.baseline import Fit, fitting, with_baseline
 from harness.plan.expectation import Expectation, applying
 from harness.plan.matrix import Matrix
 from harness.plan.runs_entry import (
@@ -85,7 +86,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
     def expectation_at(
         self, cell: Cell, environment: Mapping[str, Any], outputs: Sequence[OutputMetrics]
     ) -> tuple[Expectation | None, tuple[str, ...]]:
-        """Return the expect entry that applies to a cell, or None, and the open conditions of others.
+        """Return what is expected of a cell, None if it is no failure, and the open conditions of others.
+
+        That is what the expect entry says that applies, and, in a run with baselines, what these know.
 
         Args:
             cell: The cell.
@@ -94,11 +97,24 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
         """
         entries = self.expectations(cell)
         first = next(entries, None)
-        if first is None or first.where is UNSET:
-            return first, ()
-        target = self.target(cell.target)
-        seen = surroundings_of(environment, target.provider, target.device)
-        return applying((first, *entries), seen, delivered_precision(outputs))
+        found, unknown = first, tuple[str, ...]()
+        if first is not None and first.where is not UNSET:
+            target = self.target(cell.target)
+            seen = surroundings_of(environment, target.provider, target.device)
+            found, unknown = applying((first, *entries), seen, delivered_precision(outputs))
+        fit = self.fit(cell.target, environment)
+        return (found if fit is None else with_baseline(found, cell.id, fit)), unknown
+
+    def fit(self, target: str, environment: Mapping[str, Any]) -> Fit | None:
+        """Return which baseline fits a target in an environment; None in a run without baselines."""
+        if self.matrix.baselines is UNSET:
+            return None
+        if (known := self._fits.get(target)) is None or known[0] != environment:
+            one = self.target(target)
+            seen = surroundings_of(environment, one.provider, one.device)
+            known = environment, fitting(self.matrix.baselines, target, one.provider[0], seen)
+            self._fits[target] = known
+        return known[1]
 
     def exit_verdicts(self, target: str, environment: Mapping[str, Any]) -> tuple[Verdict, ...]:
         """Return the verdicts that the matrix expects of the ends of a target's processes; none if nothing.
@@ -109,7 +125,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
         entries = self._exit_expectations.all(Cell(suite="", model="", target=target, axes=()))
         seen = surroundings_of(environment, one.provider, one.device)
         found, _ = applying(entries, seen, "")
-        return () if found is None else found.verdicts
+        if found is None:
+            return ()
+        # Where a list travels, a machine on which all is well does not fail the run.
+        also = () if self.matrix.baselines is UNSET else (Verdict.PASS,)
+        return (*found.verdicts, *also)
 
     def latency(self, cell: Cell) -> LatencySettings | None:
         """Return how a cell's latency is measured, by the last latency entry that matches, or None."""
@@ -167,6 +187,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
     def _nothing(self, key: str, glob: str) -> Problem:
         hint = nearest_names(key, (glob,), self.cells, self.matrix.first_providers)
         return Problem(where=f"--{key}", what=f"no {key} of the plan matches {glob!r}", hint=hint)
+
+    @cached_property
+    def _fits(self) -> dict[str, tuple[Mapping[str, Any], Fit]]:
+        """Target -> the environment that was asked about last, and the answer."""
+        return {}
 
     @cached_property
     def _targets(self) -> dict[str, Target]:

@@ -44,6 +44,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
         simulator: Whether a program stands for the accelerator.
         simulated_by: The name of this program as far as it is known; empty without one.
         device: The name of the first device that matches; its vendor and type where it has none.
+        accelerated: Whether a device that is not the processor computes, and no program in its place.
     """
 
     onnxruntime: str = ""
@@ -56,6 +57,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     simulator: bool | None = None
     simulated_by: str = ""
     device: str = ""
+    accelerated: bool = False
 
 
 def surroundings_of(
@@ -73,6 +75,7 @@ def surroundings_of(
     features = processor.get("features")
     simulated_by = _simulated_by(chain, devices, facts, str(processor.get("model", "")))
     own_processor = [str(processor.get("model", ""))] if chain[0] == CPU_PROVIDER else []
+    types = {each.get("type", "").upper() for each in facts}
     return Surroundings(
         onnxruntime=str(fingerprint.get("onnxruntime", "")),
         ep_version=_ep_version(fingerprint, devices),
@@ -84,6 +87,7 @@ def surroundings_of(
         simulator=None if simulated_by is None else bool(simulated_by),
         simulated_by=simulated_by or "",
         device=_name(facts[0], str(processor.get("model", ""))) if facts else " ".join(own_processor),
+        accelerated=bool(types) and types != {"CPU"} and not simulated_by and not own_processor,
     )
 
 

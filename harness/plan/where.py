@@ -15,14 +15,15 @@ from harness.core.version_range import EXAMPLE, version_range
 from harness.plan.selector import OneOrMore, Text, one_or_more
 from harness.plan.surroundings import SYSTEMS, Surroundings
 
-FEATURES = (
+_X86 = (
     *("amx_tile", "amx_bf16", "amx_fp16", "amx_int8", "avx512_bf16", "avx512_fp16", "avx512_vnni", "avx512f"),
     *("avx_vnni", "avx2", "fma", "f16c"),
-    *("asimd", "asimdhp", "asimddp", "bf16", "i8mm", "sve", "sve2", "svebf16", "sme"),
 )
+_ARM = ("asimd", "asimdhp", "asimddp", "bf16", "i8mm", "sve", "sve2", "svebf16", "sme")
+FEATURES = (*_X86, *_ARM)
 """Features of processors that an agent reports: those that change numerics, as Linux names them."""
 
-_NOT = "!"
+NOT = "!"
 _VERSIONS = ("onnxruntime", "ep_version")
 _DRIVER = re.compile(r"(?:([A-Za-z_][\w-]*)\s*)?(.*)", re.DOTALL)
 
@@ -104,7 +105,7 @@ def where_problems(table: object, place: Place) -> Iterator[Problem]:
     choices = {"os": tuple(dict.fromkeys(SYSTEMS.values())), "delivers": DELIVERED, "processor": FEATURES}
     for key, valid in choices.items():
         for here, value in _words(table.get(key), place.key(key)):
-            word = value.removeprefix(_NOT) if key == "processor" else value
+            word = value.removeprefix(NOT) if key == "processor" else value
             if word not in valid:
                 yield here.problem(f"got {value!r}", valid_names(word, valid, limit=len(valid)))
 
@@ -114,14 +115,25 @@ def holds(where: Where, seen: Surroundings, delivered: str) -> tuple[bool, tuple
 
     What is not known does not hold. A cell that shows no delivered precision simply has none.
     """
-    found: dict[str, bool | None] = {}
-    for key in Where.__struct_fields__:
-        wanted = getattr(where, key)
-        if wanted not in ("", (), None):
-            found[key] = _delivers(wanted, delivered) if key == "delivers" else _CHECKS[key](wanted, seen)
+    found: dict[str, bool | None] = {
+        key: _delivers(wanted, delivered) if key == "delivers" else _CHECKS[key](wanted, seen)
+        for key, wanted in conditions(where).items()
+    }
     unknown = tuple(key for key, answer in found.items() if answer is None)
     # One that certainly does not hold makes it of no interest what the others are.
     return all(found.values()), () if False in found.values() else unknown
+
+
+def conditions(where: Where) -> dict[str, Any]:
+    """Return the conditions that there are, by key."""
+    values = {key: getattr(where, key) for key in Where.__struct_fields__}
+    return {key: wanted for key, wanted in values.items() if wanted not in ("", (), None)}
+
+
+def features_of(architecture: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the features that a processor may have; all of them if its architecture is another one."""
+    families = (("x86_64", _X86), ("aarch64", _ARM))
+    return next((features for name, features in families if name in architecture), FEATURES)
 
 
 def _words(value: object, place: Place) -> Iterator[tuple[Place, str]]:
@@ -162,7 +174,7 @@ def _features(wanted: tuple[str, ...], seen: Surroundings) -> bool | None:
     if seen.features is None:
         return None
     has = seen.features
-    return all((word.removeprefix(_NOT) in has) is not word.startswith(_NOT) for word in wanted)
+    return all((word.removeprefix(NOT) in has) is not word.startswith(NOT) for word in wanted)
 
 
 def _delivers(wanted: tuple[str, ...], delivered: str) -> bool:

@@ -45,10 +45,19 @@ def mark_ended_early(report: pytest.TestReport) -> None:
 
 
 class _MatrixRun:
-    """The run of one matrix. ``benchmark`` gets each record with a latency; ``whole``: it has all cells."""
+    """The run of one matrix, ``compared`` with baselines.
+
+    ``benchmark`` gets each record with a latency; ``whole``: it has all cells.
+    """
 
     def __init__(
-        self, plan: Plan, out: Path | None, benchmark: Callable[[Record], None], *, whole: bool
+        self,
+        plan: Plan,
+        out: Path | None,
+        benchmark: Callable[[Record], None],
+        compared: list[str],
+        *,
+        whole: bool,
     ) -> None:
         self.tally = Tally(plan)
         self.durations = Durations(Path(plan.matrix.path))
@@ -57,6 +66,7 @@ class _MatrixRun:
         """Items that failed before their cells had a record; the table has those that came later."""
         self.timed = sum(plan.latency(cell) is not None for cell in plan.cells)
         self._benchmark = benchmark
+        self._compared = compared
         self._whole = whole
         self._awaited = {cell.id for cell in plan.cells}
 
@@ -72,7 +82,9 @@ class _MatrixRun:
     @property
     def resume_command(self) -> str:
         # Empty if the command cannot select the missing cells.
-        return self.folder.resume_command() if self.folder and self.missing and self._whole else ""
+        if not (self.folder and self.missing and self._whole):
+            return ""
+        return self.folder.resume_command(*(word for path in self._compared for word in ("--baseline", path)))
 
     def add(self, news: News) -> None:
         """Add records. A second one for a cell, from a plugin that repeats tests, is ignored."""
@@ -214,6 +226,7 @@ class Ledger:
                     narrowed,
                     None if out is None else Path(out),
                     functools.partial(add_benchmark, self._config, head),
+                    self._config.getoption("ep_baseline"),
                     whole=len(narrowed.cells) == len(plan.cells),
                 )
             except UsageError as error:

@@ -3,11 +3,13 @@
 from typing import Literal
 
 import msgspec
+from msgspec import UNSET
 
 from harness.core.cell import Cell
 from harness.core.record import Placement, Record
 from harness.core.text import visible
 from harness.core.verdict import Family
+from harness.plan.baseline import FIRST_RUN
 from harness.plan.plan import Plan
 from harness.report.cell import command_of
 
@@ -40,9 +42,17 @@ def outcome_of(record: Record, cell: Cell, plan: Plan) -> Outcome:
         # That of conditions that hold is among them: else the failure were not expected.
         entries = (entry for entry in plan.expectations(cell) if record.verdict in entry.verdicts)
         expectation = next(entries, None)
-        why = record.reason if expectation is None else expectation.reason
+        why = _by_baselines(record, plan) if expectation is None else expectation.reason
         return Outcome("xfailed", visible(f"{record.verdict}, expected: {why}"))
     return Outcome("skipped", summary(record))
+
+
+def _by_baselines(record: Record, plan: Plan) -> str:
+    """Return why a failure is expected that no entry of the matrix expects."""
+    if plan.matrix.baselines is UNSET:
+        return record.reason
+    known = any(one.by_cell.get(record.cell) is record.verdict for one in plan.matrix.baselines)
+    return f"{'known by a baseline' if known else FIRST_RUN}; {record.reason}"
 
 
 def summary(record: Record) -> str:

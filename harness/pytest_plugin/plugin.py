@@ -20,10 +20,17 @@ _MARKER = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--ep-out`` and ``--ep-triage``."""
+    """Add ``--ep-out``, ``--ep-baseline`` and ``--ep-triage``."""
     group = parser.getgroup("ep-harness", "execution provider harness (pytest MATRIX.toml)")
     group.addoption(
         "--ep-out", metavar="DIR", help="write run.json, records.jsonl and artifacts of the matrix into DIR"
+    )
+    group.addoption(
+        "--ep-baseline",
+        metavar="FILE-OR-FOLDER",
+        action="append",
+        default=[],
+        help="compare with the baseline that fits this machine; may be repeated",
     )
     group.addoption(
         "--ep-triage",
@@ -42,10 +49,14 @@ def pytest_configure(config: pytest.Config) -> None:
         if len(matrices) != 1:
             got = f"{len(matrices)} are named" if matrices else "none is named"
             raise pytest.UsageError(f"--ep-out takes the run of one matrix, and {got}: pytest MATRIX.toml")
-        # xdist's workers get the options, but may have another working directory.
-        config.option.ep_out = os.path.abspath(config.invocation_params.dir / out)  # noqa: PTH100 - as pytest does
+        config.option.ep_out = _absolute(config, out)
     elif config.getoption("ep_triage"):
         raise pytest.UsageError("--ep-triage keeps faults in the run folder: add --ep-out DIR")
+    compared = config.getoption("ep_baseline")
+    if compared and not matrices:
+        raise pytest.UsageError("--ep-baseline is about a matrix, and none is named: pytest MATRIX.toml")
+    if not hasattr(config, "workerinput"):
+        config.option.ep_baseline = [_absolute(config, path) for path in compared]
     if matrices:
         shared = hasattr(config, "workerinput") or getattr(config.option, "dist", "no") != "no"
         if not (shared or config.option.collectonly):  # a worker of xdist may get no cells
@@ -56,6 +67,11 @@ def pytest_configure(config: pytest.Config) -> None:
         from harness.pytest_plugin.conductor import register
 
         register(config, matrices)
+
+
+def _absolute(config: pytest.Config, path: str) -> str:
+    """Return a path that means the same to xdist's workers, which may have another working directory."""
+    return os.path.abspath(config.invocation_params.dir / path)  # noqa: PTH100 - as pytest does
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "MatrixFile | None":

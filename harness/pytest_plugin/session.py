@@ -18,6 +18,7 @@ from harness.engine.admission import processors
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, NotRun, PlaceChanged, ProcessEnded, TargetReady, Warned
 from harness.engine.prepare import prepare
+from harness.plan.baseline_file import with_baselines
 from harness.plan.plan import Plan
 from harness.pytest_plugin.benchmarks import why_not_measured
 from harness.pytest_plugin.named import MATRICES
@@ -192,10 +193,14 @@ class Matrices:
             UsageError: The matrix is wrong.
         """
         if path not in self._prepared:
-            # The relative path keeps messages short, and home folders out of run.json.
-            named = path.relative_to(self._here) if path.is_relative_to(self._here) else path
-            self._prepared[path] = prepare(named)
+            plan, suites = prepare(self._named(path))
+            compared = map(self._named, map(Path, self._config.getoption("ep_baseline")))
+            self._prepared[path] = with_baselines(plan, [*compared]), suites
         return self._prepared[path]
+
+    def _named(self, path: Path) -> Path:
+        """Return the relative path, which keeps messages short, and home folders out of run.json."""
+        return path.relative_to(self._here) if path.is_relative_to(self._here) else path
 
     def for_items(self, path: Path) -> EngineRun:
         """Return the engine for items; it keeps only what a report shows of a result."""

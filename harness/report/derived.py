@@ -138,7 +138,7 @@ class Derived:
         expectation, _ = self._plan.expectation_at(cell, environment, record.outputs)
         expected = is_expected(expectation, record.verdict)
         if expectation is not None and expected and record.verdict.family is Family.FAILED:
-            self.known[record.cell] = expectation.reason
+            self.known[record.cell] = expectation.why(record.verdict)
         return expected
 
     def _with_verdict(self, record: Record, cell: Cell, plan: Plan) -> Record:

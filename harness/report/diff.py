@@ -9,6 +9,7 @@ import msgspec
 
 from harness.core.agreement import changed_agreement
 from harness.core.errors import one_line
+from harness.core.ranks import rank, why_gone, why_new
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict, is_result
 from harness.report.figures import brief
@@ -18,7 +19,6 @@ from harness.report.likeness import Likeness, Unlike
 from harness.report.manners import new_leaks, new_manners
 from harness.report.measure import PARTS, MeasureChange, Part, measure_change
 from harness.report.merge import MergedRun, merge
-from harness.report.ranks import rank, why_gone, why_new
 from harness.report.read import read_run, run_folders
 from harness.report.ways import generation_changes
 from harness.report.worst import HEADROOM_WARNING, least_bits, most_headroom

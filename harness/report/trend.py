@@ -14,11 +14,11 @@ from harness.core.errors import UsageError, one_line, valid_names
 from harness.core.globs import glob_matcher
 from harness.core.later_words import unknown_word
 from harness.core.policy_terms import PolicyTerm
+from harness.core.ranks import why_gone, why_new
 from harness.core.verdict import Family, Verdict, is_result
 from harness.report.diff import Kind, kind_between
 from harness.report.likeness import UNAVAILABLE, differences
 from harness.report.measure import Measure, MeasureChange, between
-from harness.report.ranks import why_gone, why_new
 from harness.report.trend_points import (
     CellPoint,
     Failing,

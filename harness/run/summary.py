@@ -20,6 +20,9 @@ MOST_PLACES = 8
 MOST_LEAKS = 3
 """Cells of a target that leak and are named."""
 
+MOST_MENDED = 3
+"""Cells of a target that fail no longer and are named."""
+
 MOST_SILENT = 3
 """Targets without a judged cell that are named."""
 
@@ -103,9 +106,27 @@ def _of_targets(rows: "Sequence[TargetRow]") -> Iterator[tuple[str, str]]:
     if simulated := [f"{row.target} ({one_line(row.simulated, 60)})" for row in rows if row.simulated]:
         yield "simulated", f"{', '.join(simulated)}: no accelerator"
     for row in rows:
-        yield from (*_of_exits(row), *_of_marks(row))
+        yield from (*_of_baseline(row), *_of_exits(row), *_of_marks(row))
     for row in rows:
         yield from _of_places(row)
+
+
+def _of_baseline(row: "TargetRow") -> Iterator[tuple[str, str]]:
+    """Yield which baseline fits a target and why, and what it says of the cells."""
+    if row.fit is None:
+        return
+    if row.is_first:
+        fails = f"; {_counted(row.known)} failed" if row.known else ""
+        yield "first run", f"{row.target}: {row.fit.why}{fails}"
+        return
+    yield "baseline", f"{row.target}: {row.fit.why}; {_counted(row.known, 'known failure')}"
+    if mended := row.mended:
+        shown = ", ".join(mended[:MOST_MENDED])
+        rest = f" and {len(mended) - MOST_MENDED:,} more" if len(mended) > MOST_MENDED else ""
+        yield (
+            "mended",
+            f"{_counted(len(mended), 'known failure')} of {row.target} no longer there: {shown}{rest}",
+        )
 
 
 def _of_exits(row: "TargetRow") -> Iterator[tuple[str, str]]:

@@ -5,15 +5,18 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from harness.catalog.option_points import OptionPoints
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.facts import CPU_PROVIDER
 from harness.core.leak import Lives, cell_leaks
+from harness.core.ranks import rank
 from harness.core.record import Record
 from harness.core.run_info import RunInfo, TargetExit
 from harness.core.verdict import Family, Verdict, is_result, says_nothing
 from harness.engine.events import ProcessEnded
+from harness.plan.baseline import Fit
 from harness.plan.plan import Plan
 from harness.plan.surroundings import surroundings_of
 from harness.run.exits import with_end
@@ -33,6 +36,7 @@ class TargetRow(msgspec.Struct, kw_only=True):
 
     Attributes:
         unexpected: With a verdict that the matrix does not expect.
+        known: Failed as matrix or baseline expect, or with nothing to compare with.
         weak: Of the family passed, by verdict, with a golden that most wrong answers would match, too.
         approximate: Passed by what the EP documents, with more than the rounding of the model.
         unconfirmed: Failed by values, which float64 has not confirmed.
@@ -52,12 +56,15 @@ class TargetRow(msgspec.Struct, kw_only=True):
         not_judged: Cells that were tried and say nothing, by cause.
         exits: How its processes ended that were asked to.
         simulated: The program that stands for its accelerator; empty without one, or if it is not known.
+        fit: Which baseline fits; None without baselines, or if no process of the target has started.
+        results: Cell -> its verdict, of those that any baseline knows to fail, if it has a result.
     """
 
     target: str
     planned: int
     verdicts: Counter[Verdict] = msgspec.field(default_factory=Counter)
     unexpected: int = 0
+    known: int = 0
     weak: Counter[Verdict] = msgspec.field(default_factory=Counter)
     approximate: int = 0
     unconfirmed: int = 0
@@ -77,6 +84,22 @@ class TargetRow(msgspec.Struct, kw_only=True):
     not_judged: dict[Cause, Group] = {}
     exits: TargetExit = TargetExit()
     simulated: str = ""
+    fit: Fit | None = None
+    results: dict[str, Verdict] = {}
+
+    @property
+    def is_first(self) -> bool:
+        """Whether it ran on a kind of machine that no baseline knows."""
+        return self.fit is not None and self.fit.baseline is None
+
+    @property
+    def mended(self) -> tuple[str, ...]:
+        """Cells with a better result than the failure that the baseline knows, sorted."""
+        known = {} if self.fit is None or self.fit.baseline is None else self.fit.baseline.by_cell
+        found = (
+            cell for cell, now in self.results.items() if cell in known and rank(now) > rank(known[cell])
+        )
+        return tuple(sorted(found))
 
     @property
     def families(self) -> Counter[Family]:
@@ -100,6 +123,7 @@ class TargetRow(msgspec.Struct, kw_only=True):
         """Count a record."""
         self.verdicts[record.verdict] += 1
         self.unexpected += not record.expected
+        self.known += record.expected and record.verdict.family is Family.FAILED
         self.weak[record.verdict] += record.rests_on_weak_golden
         self.approximate += bool(record.approximate)
         self.unconfirmed += bool(record.unconfirmed)
@@ -143,11 +167,15 @@ class Tally:
         self._named = named
         planned = Counter(cell.target for cell in plan.cells)
         self._rows = {target: TargetRow(target=target, planned=count) for target, count in planned.items()}
+        self._known = {cell for one in plan.matrix.baselines or () for cell in one.by_cell}
 
     def add(self, *records: Record) -> None:
         """Count records."""
         for record in records:
-            self._rows[record.target].add(record)
+            row = self._rows[record.target]
+            row.add(record)
+            if record.cell in self._known and is_result(record.verdict):
+                row.results[record.cell] = record.verdict
 
     def resume(self, before: RunInfo) -> None:
         """Begin with what the part of the run before has found about the targets."""
@@ -157,8 +185,9 @@ class Tally:
             self.ready(target, environment)
 
     def ready(self, target: str, environment: Mapping[str, Any]) -> None:
-        """Note what the environment of a target tells about its device."""
+        """Note what the environment of a target tells about its device, and which baseline fits it."""
         one = self._plan.target(target)
+        self._rows[target].fit = self._plan.fit(target, environment)
         self._rows[target].simulated = surroundings_of(environment, one.provider, one.device).simulated_by
 
     def ended(self, event: ProcessEnded) -> None:
@@ -174,6 +203,11 @@ class Tally:
     def matrix_path(self) -> str:
         """The matrix file, as the run was given it."""
         return self._plan.matrix.path
+
+    @property
+    def has_baselines(self) -> bool:
+        """Whether the run is compared with baselines, even if there is none yet."""
+        return self._plan.matrix.baselines is not UNSET
 
     @property
     def recorded(self) -> int:

@@ -2,6 +2,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from harness.core.output_metrics import OutputMetrics
 from harness.core.record import Placement, Record
 from harness.core.verdict import Family, Phase, Verdict
+from harness.plan.baseline import FIRST_RUN, Baseline
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
@@ -166,3 +168,18 @@ def test_a_table_fits_80_columns(count: int, name: str) -> None:
     head, line = table((row,))
     assert len(head) <= 80
     assert len(line) <= 80
+
+
+@pytest.mark.parametrize(
+    ("known", "text"),
+    [
+        ((), f"mismatch, expected: {FIRST_RUN}; 3 of 5"),
+        (("m/a.onnx[ep]",), "mismatch, expected: known by a baseline; 3 of 5"),
+    ],
+)
+def test_what_baselines_expect_is_told(known: tuple[str, ...], text: str) -> None:
+    its = Baseline(file="b", target="ep", provider="CPUExecutionProvider", failures={Verdict.MISMATCH: known})
+    bare = plan()
+    compared = msgspec.structs.replace(bare, matrix=msgspec.structs.replace(bare.matrix, baselines=(its,)))
+    outcome = outcome_for(record(Verdict.MISMATCH, reason="3 of 5"), compared)
+    assert (outcome.kind, outcome.text) == ("xfailed", text)

@@ -16,9 +16,11 @@ from harness.core.record import SCHEMA, Record
 from harness.core.run_info import ShardInfo
 from harness.core.verdict import Family, Verdict
 from harness.core.work import Unchecked
+from harness.plan.baseline import Baseline
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
+from harness.plan.where import Where
 from harness.run.summary import WIDTH, remarks, table
 from harness.run.tally import Tally, TargetRow
 
@@ -207,3 +209,37 @@ def test_a_long_reason_is_wrapped_on_a_terminal_only(tally: Tally) -> None:
         f"             {'x' * 60},\n"
         "             is not installed there\n"
     )
+
+
+def test_what_baselines_know_is_counted_and_what_is_mended_is_told(plan: Plan) -> None:
+    """On ``cpu`` a baseline knows two failures, one of which is gone; ``npu`` has none."""
+    failures = {Verdict.MISMATCH: ("m/a.onnx[cpu]", "m/b.onnx[cpu]"), Verdict.CRASH: ("m/gone.onnx[cpu]",)}
+    known = Baseline(
+        file="b.toml",
+        target="cpu",
+        provider="CPUExecutionProvider",
+        where=Where(os=("linux",)),
+        failures=failures,
+    )
+    compared = msgspec.structs.replace(plan, matrix=msgspec.structs.replace(plan.matrix, baselines=(known,)))
+    tally = Tally(compared)
+    for target in ("cpu", "npu"):
+        tally.ready(target, {"platform": "Linux-6"})
+    for cell in compared.cells:
+        fails = cell.model != "b.onnx"
+        known_here = cell.model == "a.onnx" or cell.target == "npu"
+        verdict = Verdict.MISMATCH if fails else Verdict.PASS
+        tally.add(record(cell, verdict, expected=not fails or known_here))
+    assert [*remarks(tally.rows())] == [
+        ("baseline", "cpu: b.toml fits: linux; 1 known failure"),
+        ("mended", "1 known failure of cpu no longer there: m/b.onnx[cpu]"),
+        ("first run", "npu: first run on this kind of machine: nothing to compare; 2 cells failed"),
+    ]
+    assert (tally.unexpected, tally.exit_code()) == (1, EXIT_UNEXPECTED)
+    # A cell that was not judged is neither mended nor known.
+    again = Tally(compared)
+    again.ready("cpu", {"platform": "Linux-6"})
+    for cell in compared.cells:
+        again.add(record(cell, Verdict.UNAVAILABLE, expected=True, cause="no_device"))
+    assert [(row.known, row.mended) for row in again.rows()] == [(0, ()), (0, ())]
+    assert again.exit_code() == EXIT_INCOMPLETE

@@ -140,6 +140,17 @@ def selection(command: argparse.ArgumentParser) -> None:
     path(command, "--durations", "RUN", "with --shard: an earlier run, to make shares equally long")
 
 
+def baselines(command: argparse.ArgumentParser) -> None:
+    """Declare ``--baseline``, as a list ``baseline``."""
+    repeated(
+        command,
+        "--baseline",
+        "FILE-OR-FOLDER",
+        "compare with the baseline that fits this machine; may be repeated",
+        type=Path,
+    )
+
+
 def no_report(command: argparse.ArgumentParser) -> None:
     """Declare ``--no-report``, as ``with_report``."""
     command.add_argument("--no-report", action="store_false", dest="with_report", help="write no HTML report")

@@ -82,6 +82,7 @@ def _add_check(commands: declare.Commands) -> None:
         )
     declare.models(check)
     declare.path(check, "--out", "DIR", "run folder; default: runs/check-<provider>-<time>")
+    declare.baselines(check)
     declare.no_report(check)
     declare.native_stack(check)
 

@@ -9,7 +9,7 @@ from harness.cli.arguments.caches import add_golden, add_runtime
 from harness.cli.arguments.conformance import add_conform, add_profiles, add_publication, add_verify
 from harness.cli.arguments.first_steps import add_first_steps
 from harness.cli.arguments.fuzz import add_fuzz
-from harness.cli.arguments.results import add_history, add_query, add_results
+from harness.cli.arguments.results import add_baseline, add_history, add_query, add_results
 from harness.cli.arguments.runs import add_runs
 from harness.cli.arguments.studies import add_studies
 from harness.cli.arguments.triage import add_triage
@@ -33,6 +33,9 @@ def parser() -> argparse.ArgumentParser:
     add_first_steps(commands)
     add_runs(commands)
     add_results(commands)
+    add_baseline(
+        declare.group(commands, "baseline", "write which failures a kind of machine is known to have")
+    )
     add_triage(commands)
     add_fuzz(commands)
     add_history(declare.group(commands, "history", "keep runs in a database; show trends and failing cells"))

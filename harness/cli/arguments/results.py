@@ -113,6 +113,26 @@ def _add_operators(commands: declare.Commands) -> None:
     declare.json(operators, declare.ONE_OBJECT)
 
 
+def add_baseline(commands: declare.Commands) -> None:
+    """Declare the commands of `baseline`."""
+    write = declare.command(
+        commands,
+        "write",
+        "write the failures of a run, and its kind of machine, into a file",
+        "baseline.write",
+        {
+            0: "it is written",
+            2: "an argument or the run is wrong",
+            3: "it is written, but the run is incomplete",
+        },
+    )
+    declare.path(write, "run", "RUN", declare.RUN)
+    declare.path(
+        write, "--out", "FILE-OR-FOLDER", "in a folder the file gets a name by its class; default: baselines"
+    )
+    declare.targets(write)
+
+
 def add_query(commands: declare.Commands) -> None:
     """Declare `query`."""
     query = declare.command(

@@ -47,5 +47,6 @@ def add_runs(commands: declare.Commands) -> None:
     declare.path(folder, "--out", "DIR", "run folder; default: runs/<matrix>-<time>")
     declare.path(folder, "--resume", "DIR", "continue an interrupted run")
     declare.selection(run)
+    declare.baselines(run)
     declare.no_report(run)
     declare.native_stack(run)

@@ -1,0 +1,135 @@
+"""Baselines: known failures of targets on a class of machines, beside the entries of a matrix."""
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from harness.core.verdict import Family, Verdict
+from harness.plan.device_class import class_differences, class_words
+from harness.plan.expectation import Expectation, is_expected
+from harness.plan.selector import Selector
+from harness.plan.surroundings import Surroundings
+from harness.plan.where import Where, conditions, holds
+
+FIRST_RUN = "first run on this kind of machine: nothing to compare"
+
+_ALWAYS_COUNT = (Verdict.CRASH, Verdict.HANG, Verdict.UNCLEAN_EXIT)
+"""Failures that are unexpected on any machine, until a baseline or the matrix knows them."""
+
+_UNKNOWN = tuple(
+    verdict for verdict in Verdict if verdict.family is Family.FAILED and verdict not in _ALWAYS_COUNT
+)
+"""Failures that say nothing where there is nothing to compare with."""
+
+
+class Baseline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
+    """What is known of one target on one class of machines; ``dict`` is for the cached index.
+
+    Attributes:
+        file: Where it was read, for messages.
+        target: Its name in the matrix.
+        provider: The first provider of its chain.
+        where: The class.
+        failures: Verdict -> ids of the cells that fail with it, sorted. All others do not fail there.
+    """
+
+    file: str
+    target: str
+    provider: str
+    where: Where = Where()
+    failures: dict[Verdict, tuple[str, ...]] = {}
+
+    @cached_property
+    def by_cell(self) -> dict[str, Verdict]:
+        """Id of a cell -> how it fails."""
+        return {cell: verdict for verdict, cells in self.failures.items() for cell in cells}
+
+
+class Fit(msgspec.Struct, frozen=True, kw_only=True):
+    """Which baseline fits a target where it ran.
+
+    Attributes:
+        baseline: The one that fits; None on the first run on a kind of machine.
+        why: Why it fits; or that there is none, and what tells the nearest one from this machine. One line.
+    """
+
+    baseline: Baseline | None
+    why: str
+
+
+class Known(Expectation, frozen=True, kw_only=True):
+    """What a matrix and baselines expect of a cell: these failures, or none at all.
+
+    Attributes:
+        entry: The ``[[expect]]`` entry that counts as well, with a reason of its own; or None.
+        words: What is expected, in words.
+    """
+
+    entry: Expectation | None
+    words: str
+
+    @property
+    def wanted(self) -> str:
+        """What is expected, in words."""
+        return self.words
+
+    def allows(self, verdict: Verdict) -> bool:
+        """Return whether a verdict is as expected. What is mended is told, and fails no run."""
+        return verdict in self.verdicts or is_expected(None, verdict)
+
+    def why(self, verdict: Verdict) -> str:
+        """Return why an expected failure is expected."""
+        from_matrix = self.entry is not None and verdict in self.entry.verdicts
+        return self.entry.reason if self.entry is not None and from_matrix else self.reason
+
+
+def fitting(baselines: Iterable[Baseline], target: str, provider: str, seen: Surroundings) -> Fit:
+    """Return which baseline of a target fits a machine: of several the one with the most conditions."""
+    its = [one for one in baselines if one.target == target and one.provider == provider]
+    fit = [one for one in its if holds(one.where, seen, "")[0]]
+    if fit:
+        chosen = max(fit, key=lambda one: len(conditions(one.where)))  # of equal ones the first
+        return Fit(baseline=chosen, why=f"{chosen.file} fits: {class_words(chosen.where)}")
+    if not its:
+        return Fit(baseline=None, why=FIRST_RUN)
+    differ = {id(one): class_differences(one.where, seen) for one in its}
+    nearest = min(its, key=lambda one: len(differ[id(one)]))
+    other = f"{nearest.file} is of another kind: {'; '.join(differ[id(nearest)])}"
+    return Fit(baseline=None, why=f"{FIRST_RUN}; {other}")
+
+
+def with_baseline(entry: Expectation | None, cell: str, fit: Fit) -> Known:
+    """Return what is expected of a cell where a baseline fits, or where none does.
+
+    Args:
+        entry: The ``[[expect]]`` entry that applies there. Where a baseline fits, it counts only if it allows
+            what the baseline knows: of other machines it may say something else.
+        cell: Its id.
+        fit: The baseline that fits.
+    """
+    of_entry = () if entry is None else entry.verdicts
+    if fit.baseline is None:
+        verdicts, words, reason = (*_UNKNOWN, *of_entry), "no crash and no hang", FIRST_RUN
+    else:
+        known = fit.baseline.by_cell.get(cell)
+        agrees = entry is not None and any(
+            one is known if known else one.family is not Family.FAILED for one in of_entry
+        )
+        own = () if known is None else (known,)
+        verdicts = (*own, *of_entry) if agrees else own
+        words = " or ".join(one for one in verdicts if one.family is Family.FAILED) or "no failure"
+        reason = f"{'as' if verdicts else 'it is not among the failures that'} {fit.baseline.file} knows"
+    return Known(
+        selector=Selector(),
+        verdicts=tuple(dict.fromkeys(verdicts)),
+        reason=reason,
+        entry=entry,
+        words=words,
+    )
+
+
+def of_targets(baselines: Iterable[Baseline], providers: Mapping[str, Any]) -> tuple[Baseline, ...]:
+    """Return the baselines of a matrix's targets; ``providers`` are the first ones of their chains."""
+    return tuple(one for one in baselines if providers.get(one.target) == one.provider)

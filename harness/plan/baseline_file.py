@@ -1,0 +1,185 @@
+"""The file of a baseline, TOML: the failures that targets are known to have on one class of machines."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from harness.core.cell import parse_cell_id
+from harness.core.errors import Problem, UsageError, valid_names
+from harness.core.structure import Place, deviations
+from harness.core.verdict import Family, Verdict
+from harness.plan.baseline import Baseline, of_targets
+from harness.plan.matrix import read_toml
+from harness.plan.plan import Plan
+from harness.plan.selector import Text
+from harness.plan.where import WhereTable, conditions, where_from, where_problems
+
+MOST_FILES = 1000
+"""Baselines in one folder: a file for each class of machines."""
+
+FAILURES = tuple(one for one in Verdict if one.family is Family.FAILED and one is not Verdict.UNCLEAN_EXIT)
+"""Verdicts that a baseline may know of a cell."""
+
+Ids = Annotated[list[Text], Meta(description="Ids of cells.")]
+
+
+class BaselineTarget(msgspec.Struct, kw_only=True):
+    """One target, where it ran."""
+
+    name: Annotated[Text, Meta(description="As in the matrix.")]
+    provider: Annotated[Text, Meta(description="The first provider of its chain.")]
+    where: Annotated[
+        WhereTable, Meta(description="The class of machines; all conditions must hold. As in `[[expect]]`.")
+    ]
+    failures: Annotated[
+        dict[Text, Ids],
+        Meta(description=f"Verdict -> cells that have it there. Verdicts: {', '.join(FAILURES)}."),
+    ] = {}
+
+
+class BaselineFile(msgspec.Struct, kw_only=True):
+    """Known failures of a class of machines, by `ep-harness baseline write`."""
+
+    schema: Annotated[Literal[1], Meta(description="Version of the file format.")]
+    target: Annotated[list[BaselineTarget], Meta(min_length=1, description="What is known of each target.")]
+
+
+def load_baselines(path: Path) -> tuple[Baseline, ...]:
+    """Read a baseline, or all ``*.toml`` files of a folder, sorted by name; an empty folder has none.
+
+    Raises:
+        UsageError: There is no such file or folder, or a file is no baseline; the error has its problems.
+    """
+    if not path.is_dir():
+        return tuple(_baselines_of(path))
+    files = sorted(path.glob("*.toml"))
+    if len(files) > MOST_FILES:
+        raise UsageError.at(path, f"more than {MOST_FILES:,} baselines", "name those that are meant")
+    return tuple(one for file in files for one in _baselines_of(file))
+
+
+def with_baselines(plan: Plan, paths: Sequence[Path]) -> Plan:
+    """Return a plan whose verdicts are compared with baselines: files, or folders of them.
+
+    Raises:
+        UsageError: One is wrong, or a file knows no target of the plan.
+    """
+    if not paths:
+        return plan
+    providers = plan.matrix.first_providers
+    found: dict[str, tuple[Baseline, ...]] = {}
+    for path in paths:
+        its = load_baselines(path)
+        found[str(path.absolute())] = known = of_targets(its, providers)
+        if its and not known and not path.is_dir():
+            names = ", ".join(f"{one.target!r} ({one.provider})" for one in its[:_SHOWN])
+            raise UsageError.at(
+                path, f"knows no target of the matrix, but {names}", "choose another baseline"
+            )
+    baselines = tuple(one for its in found.values() for one in its)
+    return msgspec.structs.replace(plan, matrix=msgspec.structs.replace(plan.matrix, baselines=baselines))
+
+
+def baseline_text(baselines: tuple[Baseline, ...]) -> str:
+    """Return the file of some baselines: sorted, one line for each cell."""
+    lines = [
+        "# Failures that targets are known to have on one class of machines, as ep-harness baseline write",
+        "# found them. Reasons are in the matrix, as [[expect]].",
+        "schema = 1",
+    ]
+    for one in sorted(baselines, key=lambda one: one.target):
+        lines += ["", "[[target]]", f"name = {_toml(one.target)}", f"provider = {_toml(one.provider)}"]
+        lines += ["", "[target.where]"]
+        lines += [f"{key} = {_toml(wanted)}" for key, wanted in conditions(one.where).items()]
+        lines += ["", "[target.failures]"] if one.failures else []
+        for verdict in sorted(one.failures):
+            lines += [
+                f"{verdict.value} = [",
+                *(f"    {_toml(cell)}," for cell in sorted(one.failures[verdict])),
+                "]",
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def baseline_schema() -> dict[str, Any]:
+    """Return the file as JSON Schema (2020-12), for editors; unknown keys are refused everywhere."""
+    (root,), tables = msgspec.json.schema_components([BaselineFile], ref_template="#/$defs/{name}")
+    for table in tables.values():
+        table["additionalProperties"] = False
+        table.pop("title")
+    tables["BaselineTarget"]["properties"]["failures"]["propertyNames"] = {"enum": [*FAILURES]}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "ort-ep-harness baseline",
+        **root,
+        "$defs": tables,
+    }
+
+
+def _baselines_of(path: Path) -> Iterator[Baseline]:
+    table = read_toml(path)
+    place = Place(str(path))
+    problems = [*deviations(table, msgspec.inspect.type_info(BaselineFile), place)]
+    if not problems:
+        problems = [*_contradictions(table, place)]
+    if problems:
+        rest = len(problems) - _SHOWN
+        more = [place.problem(f"and {rest:,} more problems")] if rest > 0 else []
+        raise UsageError(*problems[:_SHOWN], *more)
+    for entry in table["target"]:
+        yield Baseline(
+            file=str(path),
+            target=entry["name"],
+            provider=entry["provider"],
+            where=where_from(entry["where"]),
+            failures={
+                Verdict(verdict): tuple(sorted(cells)) for verdict, cells in entry.get("failures", {}).items()
+            },
+        )
+
+
+_SHOWN = 5
+"""Problems of one file that are told."""
+
+
+def _contradictions(table: Mapping[str, Any], place: Place) -> Iterator[Problem]:
+    """Yield what the types of a file do not show."""
+    for index, entry in enumerate(table["target"]):
+        here = place.key("target").item(index)
+        yield from where_problems(entry["where"], here.key("where"))
+        if "delivers" in entry["where"]:
+            what = "the precision of single cells is no class of machines"
+            yield here.key("where").key("delivers").problem(what, "remove it")
+        seen: dict[str, str] = {}
+        for verdict, cells in entry.get("failures", {}).items():
+            below = here.key("failures").key(verdict)
+            if verdict not in FAILURES:
+                yield below.problem("not a failure of a cell", valid_names(verdict, FAILURES, len(FAILURES)))
+            for at, cell in enumerate(cells):
+                if problem := _about(cell, entry["name"]):
+                    yield below.item(at).problem(problem)
+                elif seen.setdefault(cell, verdict) != verdict:
+                    yield below.item(at).problem(f"{cell!r} is {seen[cell]} as well", "leave one of them")
+
+
+def _about(cell: str, target: str) -> str:
+    """Return what is wrong with the id of a cell; empty if nothing is."""
+    try:
+        its = parse_cell_id(cell)[2]
+    except ValueError:
+        return f"not a cell id: {cell[:60]!r}; it reads suite/model[target,axis=value]"
+    return "" if its == target else f"a cell of the target {its!r}, in the table of {target!r}"
+
+
+def _toml(value: Any) -> str:
+    """Return a text, a truth value or a list of texts in TOML, for which JSON's spelling is right, too."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+if __name__ == "__main__":  # python -m harness.plan.baseline_file > docs/reference/baseline.schema.json
+    sys.stdout.write(json.dumps(baseline_schema(), indent=2) + "\n")
