@@ -35,6 +35,9 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             no second provider besides the CPU EP.
         chain_ops: Provider -> operator type -> count, of those providers but the CPU EP.
         shape_ops: Those of ``cpu_ops`` that only work on shapes here: they stay on the CPU EP by design.
+        ep_share: Part of the compute on the EP, from 0 to 1, without ``shape_ops``; null where all of it is
+            on one side, or nothing is known.
+        share_of: What was counted: ``work`` (multiply-adds, and bytes that are moved) or ``nodes``.
     """
 
     ep_nodes: int
@@ -46,6 +49,8 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     providers: dict[str, int] = {}
     chain_ops: dict[str, dict[str, int]] = {}
     shape_ops: tuple[str, ...] = ()
+    ep_share: float | None = None
+    share_of: str = ""
 
     @property
     def is_unknown(self) -> bool:
@@ -163,7 +168,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         axes: Every axis of the cell with its value.
         expected: Whether the matrix expects the verdict (an ``expect`` entry, or else no failure).
         phase: The phase in which the cell ended.
-        cause: For ``unavailable`` a ``Cause``; for ``crash`` the signal or exit code, such as ``SIGSEGV``.
+        cause: For ``unavailable`` a ``Cause``; for ``crash`` the signal or exit code, such as ``SIGSEGV``;
+            for ``fallback`` ``too_little`` where the EP computed less than a tenth of the work.
         reason: One line for people.
         other: As ``outputs``, of a run with other inputs between two of the first data set; those whose bits
             differ from the golden.

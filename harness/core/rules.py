@@ -26,10 +26,11 @@ _FORM = frozenset({Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH})
 
 
 class Found(NamedTuple):
-    """A verdict and its reason, which may be empty."""
+    """A verdict, its reason, which may be empty, and the cause of a verdict on a cell that ran."""
 
     verdict: Verdict
     reason: str
+    cause: str = ""
 
 
 Rule = Callable[[Judging], Found | None]
@@ -255,14 +256,14 @@ def right(judging: Judging) -> Found | None:
     placement = judging.facts.placement
     if placement is None:
         return Found(Verdict.HARNESS_ERROR, "the record has neither how the cell ended nor where it ran")
-    verdict, reason = verdict_by_placement(placement, converted=judging.facts.converted)
+    verdict, reason, cause = verdict_by_placement(placement, converted=judging.facts.converted)
     resolved = "" if judging.resolution is None else judging.resolution.reason
     if resolved and judging.dispute:
         resolved += f"; the golden is disputed: {judging.dispute}"
     remarks = [wording.remark(one.row) for one in judging.outputs if one.fault is None]
     delivered = sorted({one.delivered for one in judging.outputs if one.delivered})
     defaults = [f"the EP delivers {precision} by its own default" for precision in delivered]
-    return Found(verdict, "; ".join(filter(None, (reason, resolved, *defaults, *remarks))))
+    return Found(verdict, "; ".join(filter(None, (reason, resolved, *defaults, *remarks))), cause)
 
 
 _OF_VALUES: tuple[Rule, ...] = (disputed_golden, undefined_input, not_by_the_ep, wrong_values)

@@ -38,6 +38,7 @@ from harness.corpus.side_file import read_side_file
 from harness.corpus.suites import Suite
 from harness.corpus.tolerance_file import TOLERANCE_FILE, ExpectedTolerance, read_tolerance
 from harness.corpus.work.estimate import work_of
+from harness.corpus.work.share import NodeWork
 
 if TYPE_CHECKING:
     import onnx
@@ -48,7 +49,7 @@ __all__ = ["Case", "DataSet", "at_attempt", "load_case"]
 SEED = 0
 """The default seed of generated inputs."""
 
-_FORMAT = 3
+_FORMAT = 4
 """Rises when other facts of a case are kept."""
 
 
@@ -68,6 +69,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
             the model, its external data, all data sets, and the tolerance of expected outputs.
         work: Of one run with the first data set that was read; an estimate, which data of other sizes and
             other forms of the model keep.
+        node_work: That of each node, likewise.
         recipe: What its inputs are generated from; None if it has test data.
         frozen: How it is judged, and its noise, if it is a case of a profile. Its golden is what its data
             sets expect.
@@ -86,6 +88,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     state: str = ""
     facts: ModelFacts
     work: Work = Work()
+    node_work: NodeWork = NodeWork()
     recipe: Recipe | None = None
     frozen: Frozen | None = None
     tasks: dict[str, str] = {}
@@ -249,7 +252,7 @@ def _read(
         hash_data_set(digest, data_set)
     digest.update(repr(tolerance).encode())
     with blame(path):
-        work = work_of(proto, data_sets[0].inputs)
+        work, node_work = work_of(proto, data_sets[0].inputs)
     case = Case(
         model_path=path,
         external=files,
@@ -263,6 +266,7 @@ def _read(
         state=external.text if external else "missing",
         facts=facts,
         work=work,
+        node_work=node_work,
         recipe=recipe,
         tasks=settings.tasks,
     )
@@ -296,6 +300,7 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
     state: str
     facts: ModelFacts
     work: Work
+    node_work: NodeWork
     recipe: Recipe | None = None
     tasks: dict[str, str] = {}
 

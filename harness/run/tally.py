@@ -9,6 +9,7 @@ import msgspec
 from harness.catalog.option_points import OptionPoints
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.facts import CPU_PROVIDER
+from harness.core.lacking import lack_of
 from harness.core.leak import Lives, cell_leaks
 from harness.core.record import Record
 from harness.core.run_info import RunInfo, TargetExit
@@ -52,6 +53,7 @@ class TargetRow(msgspec.Struct, kw_only=True):
         not_judged: Cells that were tried and say nothing, by cause.
         exits: How its processes ended that were asked to.
         simulated: The program that stands for its accelerator; empty without one, or if it is not known.
+        lacks: Feature that its device lacks -> cells that fail, or are refused, for want of it.
     """
 
     target: str
@@ -77,6 +79,7 @@ class TargetRow(msgspec.Struct, kw_only=True):
     not_judged: dict[Cause, Group] = {}
     exits: TargetExit = TargetExit()
     simulated: str = ""
+    lacks: Counter[str] = msgspec.field(default_factory=Counter)
 
     @property
     def families(self) -> Counter[Family]:
@@ -118,6 +121,8 @@ class TargetRow(msgspec.Struct, kw_only=True):
         )
         self.without_noise += bool(record.no_spread)
         self.unchecked += bool(record.unchecked)
+        if feature := lack_of(record):
+            self.lacks[feature] += 1
         self.options.add(record)
         self.lives.add(record.process)
         if leaks := cell_leaks(record):
