@@ -58,7 +58,7 @@ def share_words(placement: Placement) -> str:
         return ""
     nodes = placement.ep_nodes + placement.cpu_nodes
     percent = 100 * placement.ep_share
-    shown = f"{percent:.2g}%" if placement.ep_share < LEAST_SHARE else f"{percent:.0f}%"
+    shown = f"{percent:.0f}%" if percent >= 1 else "less than 1%"
     of_work = f"{shown} of the work, " if placement.share_of == "work" else ""
     return f"{of_work}{placement.ep_nodes:,} of {nodes:,} nodes"
 

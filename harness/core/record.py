@@ -6,6 +6,7 @@ import msgspec
 
 from harness.core.agreement import Agreement
 from harness.core.ended import Ended, OwnCpu
+from harness.core.fixed_sizes import FixedSizes
 from harness.core.generated import Generation
 from harness.core.latency import Latency
 from harness.core.manner import Manner
@@ -204,6 +205,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         repeats: How often the first data set was run, and what that gave; null if nothing ran, or if the
             scenario has runs of its own.
         unchecked: Checks that were left out, with the reason: work, a limit of the matrix, the agent.
+        fixed: The placement with fixed sizes, where a symbolic dimension keeps nodes off the EP; null where
+            none does, or that was not tried.
         weak_golden: Why the golden cannot tell a right answer from a wrong one; empty if it can.
         ended: How the cell ended; null if it ran to its end.
         own_cpu: The result of the CPU EP of the target's own runtime; null if it was not asked.
@@ -286,6 +289,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     unconfirmed: str = ""
     agreement: tuple[Agreement, ...] = ()
     unchecked: tuple[Unchecked, ...] = ()
+    fixed: FixedSizes | None = None
 
     @property
     def manners(self) -> tuple[Manner, ...]:

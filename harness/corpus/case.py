@@ -71,6 +71,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
             other forms of the model keep.
         node_work: That of each node, likewise.
         recipe: What its inputs are generated from; None if it has test data.
+        fixed: Symbolic dimension -> the size by which sessions fix it, as the matrix asks.
         frozen: How it is judged, and its noise, if it is a case of a profile. Its golden is what its data
             sets expect.
         tasks: Output -> task whose answers are compared beside the values; see ``harness.core.agree_key``.
@@ -90,6 +91,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     work: Work = Work()
     node_work: NodeWork = NodeWork()
     recipe: Recipe | None = None
+    fixed: dict[str, int] = {}
     frozen: Frozen | None = None
     tasks: dict[str, str] = {}
 
@@ -268,6 +270,7 @@ def _read(
         work=work,
         node_work=node_work,
         recipe=recipe,
+        fixed=settings.dimensions if settings.fixed is True else {},
         tasks=settings.tasks,
     )
     return case, external
@@ -302,6 +305,7 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
     work: Work
     node_work: NodeWork
     recipe: Recipe | None = None
+    fixed: dict[str, int] = {}
     tasks: dict[str, str] = {}
 
 
