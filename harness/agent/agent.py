@@ -39,7 +39,7 @@ from harness.agent.text import clean, finite, sendable
 FIELDS = {
     *("model", "data_sets", "graph_optimization", "execution_mode", "scenario", "scenario_settings", "other"),
     "generate",
-    *("repeat", "latency", "intra_op_threads", "entries", "make", "evaluate", "form"),
+    *("repeat", "latency", "intra_op_threads", "entries", "make", "evaluate", "form", "fixed"),
     *("folder", "trouble"),  # the inbox adds these
 }
 """What a job may have."""

@@ -10,6 +10,9 @@ from harness.agent.run import Runner
 from harness.agent.target import CPU
 from harness.agent.wire import to_feed
 
+MOST_NAMED = 20000
+"""Nodes of a model up to which they are named, if some are on the provider and some on the CPU."""
+
 
 def placement(job_run: JobRun) -> dict[str, Any]:
     """Count the nodes on the chain's providers and on the CPU.
@@ -19,10 +22,10 @@ def placement(job_run: JobRun) -> dict[str, Any]:
     another session of the same model.
     """
     target = job_run.target
-    groups: list[tuple[str, list[str]]] = []
+    groups: list[tuple[str, list[tuple[str, str]]]] = []
     if target.records_assignment():
         groups = [
-            (subgraph.ep_name, [node.op_type for node in subgraph.get_nodes()])
+            (subgraph.ep_name, [(node.name, node.op_type) for node in subgraph.get_nodes()])
             for subgraph in job_run.session.get_provider_graph_assignment_info()
         ]
     source = "assignment"
@@ -31,12 +34,14 @@ def placement(job_run: JobRun) -> dict[str, Any]:
     others = [name for name in target.chain if name != CPU]
     own = {name.lower() for name in others} or {CPU.lower()}
     count: dict[bool, dict[str, int]] = {True: {}, False: {}}
+    named: dict[bool, list[tuple[str, str]]] = {True: [], False: []}
     each: dict[str, dict[str, int]] = {name: {} for name in others}
     spelled = {name.lower(): name for name in others}
-    for provider, op_types in groups:
+    for provider, nodes in groups:
+        named[provider.lower() in own] += nodes
         of_provider = each.get(spelled.get(provider.lower(), ""), {})
         for ops in (count[provider.lower() in own], of_provider):
-            for op_type in op_types:
+            for _, op_type in nodes:
                 ops[op_type] = ops.get(op_type, 0) + 1
     placed: dict[str, Any] = {
         "ep_nodes": sum(count[True].values()),
@@ -46,6 +51,8 @@ def placement(job_run: JobRun) -> dict[str, Any]:
         "partitions": sum(provider.lower() in own for provider, _ in groups),
         "source": source,
     }
+    if named[True] and named[False] and len(named[True]) + len(named[False]) <= MOST_NAMED:
+        placed["ep_named"], placed["cpu_named"] = named[True], named[False]
     if len(others) > 1:
         placed["chain_ops"] = each
         placed["providers"] = {name: sum(ops.values()) for name, ops in each.items()}

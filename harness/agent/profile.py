@@ -21,8 +21,8 @@ class Profile:
     """The nodes that a session ran, as onnxruntime's profile lists them; one profile at a time."""
 
     def __init__(self) -> None:
-        self.nodes: list[tuple[str, list[str]]] = []
-        """``(provider, [operator type])`` of each node, once the profile has ended."""
+        self.nodes: list[tuple[str, list[tuple[str, str]]]] = []
+        """``(provider, [(name, operator type)])`` of each node, once the profile has ended."""
 
     def begin(self, settings: Any) -> None:
         """Have a session with these options write a profile."""
@@ -33,14 +33,16 @@ class Profile:
         """Stop the session's profile and read it."""
         with open(session.end_profiling(), encoding="utf-8", errors="replace") as file:
             events = json.load(file)
-        executed: dict[str, tuple[str, list[str]]] = {}
+        executed: dict[str, tuple[str, list[tuple[str, str]]]] = {}
         for event in events:
             arguments = event.get("args") or {}
             # A node in a loop runs many times, hence the dict; copies between devices are no nodes.
             if event.get("cat") == "Node" and arguments.get("provider"):
                 op_type = arguments.get("op_name", "")
                 if not op_type.startswith("Memcpy"):
-                    executed[event["name"]] = (arguments["provider"], [op_type])
+                    name = event["name"]
+                    node = (name.rpartition("_kernel_time")[0] or name, op_type)
+                    executed[name] = (arguments["provider"], [node])
         self.nodes = list(executed.values())
 
     def discard(self) -> None:

@@ -213,6 +213,8 @@ class Target:
             settings.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
         for key, value in {**self.entries, **job.get("entries", {})}.items():
             settings.add_session_config_entry(key, value)
+        for name, size in job.get("fixed", {}).items():
+            settings.add_free_dimension_override_by_name(name, size)
         return settings
 
     def records_assignment(self) -> bool:

@@ -32,7 +32,7 @@ const DECLINED = [
 // Every other key of a job is one that this agent knows: what it does not know changes the question.
 const KNOWN = new Set([
   'model', 'data_sets', 'graph_optimization', 'execution_mode', 'scenario', 'scenario_settings', 'other', 'repeat',
-  'intra_op_threads', 'entries',
+  'intra_op_threads', 'entries', 'fixed',
 ]);
 
 /** One job in progress; `result` receives the findings, one by one. */

@@ -142,6 +142,7 @@ export class Target {
       intraOpNumThreads: job.intra_op_threads ?? 1,
       interOpNumThreads: 1,
       logSeverityLevel: 0, // verbose: the log has the placement
+      ...(job.fixed && { freeDimensionOverrides: job.fixed }),
       extra: nested({ ...this.entries, ...job.entries }),
     };
   }

@@ -25,6 +25,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """The verdict of a cell.
 
     Attributes:
+        cause: One word for why, where the verdict alone does not tell; as in ``harness.core.record.Record``.
         reason: One line for people; may be empty for a pass.
         outputs: The facts' outputs under the policy.
         again: The same of the second run.
@@ -36,6 +37,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     verdict: Verdict
+    cause: str = ""
     reason: str = ""
     outputs: tuple[OutputMetrics, ...] = ()
     again: tuple[OutputMetrics, ...] = ()
@@ -49,13 +51,14 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 def decide(facts: Facts, policy: Policy) -> Decision:
     """Decide one cell."""
     judging = judging_of(facts, policy)
-    verdict, reason = _first(judging)
+    verdict, reason, cause = _first(judging)
     wrong = verdict in WRONG_VALUES or verdict is Verdict.REFERENCE_DISPUTED
     weighed = facts.reference_check if wrong or judging.resolution is not None else None
     adjudication = () if weighed is None else weighed.adjudication
     rows = tuple(one.row for one in judging.outputs)
     return Decision(
         verdict=verdict,
+        cause=cause if facts.ended is None else facts.cause,
         reason=_with_effect(one_line("; ".join(filter(None, (reason, facts.teardown)))), facts.effect),
         outputs=rows,
         again=tuple(one.row for one in judging.again),
@@ -80,6 +83,7 @@ def judged_again(record: Record, policy: Policy) -> Record:
         record,
         verdict=verdict,
         family=verdict.family,
+        cause=decision.cause,
         reason=record.reason if verdict is record.verdict else decision.reason,
         outputs=decision.outputs,
         again=decision.again,

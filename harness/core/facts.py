@@ -4,6 +4,7 @@ import msgspec
 
 from harness.core.agreement import Agreement
 from harness.core.ended import Ended, OwnCpu
+from harness.core.fixed_sizes import FixedSizes
 from harness.core.generated import Generation
 from harness.core.latency import Latency
 from harness.core.other_check import OtherCheck
@@ -59,6 +60,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     weak_golden: str = ""
     agreement: tuple[Agreement, ...] = ()
     unchecked: tuple[Unchecked, ...] = ()
+    fixed: FixedSizes | None = None
 
     @property
     def is_cpu(self) -> bool:

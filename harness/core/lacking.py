@@ -47,7 +47,7 @@ _FEATURES: Mapping[str, _Feature] = {
         rf"{OUT_OF_MEMORY.pattern}"
         # WebGPU's limits of a device; QNN's memory beside the processor.
         r"|exceeds the max(?:imum)? (?:\w{1,20} ){0,4}size|maxBufferSize|maxStorageBufferBindingSize"
-        r"|(?:insufficient|exceeds?\b.{0,40}) VTCM",
+        r"|MEM_ALLOC\b|(?:insufficient|exceeds?\b.{0,40}) VTCM",
         "use a device with more memory, a smaller batch, or a higher memory_limit_mb of the target",
     ),
     "an instruction set": _feature(

@@ -45,6 +45,13 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     dimensions: Annotated[
         dict[Name, Size], Meta(description="Symbolic dimension -> its length, in generated inputs.")
     ] = {}
+    fixed: Annotated[
+        bool | UnsetType,
+        Meta(
+            description="Whether sessions get these lengths as fixed ones, as an application gives them with "
+            "add_free_dimension_override_by_name."
+        ),
+    ] = UNSET
     inputs: Annotated[dict[Name, InputSettings], Meta(description="Input -> what is generated for it.")] = {}
     agree: Annotated[
         Name | dict[Name, Name] | UnsetType,
@@ -64,6 +71,7 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
         tasks = self.tasks if isinstance(self.agree, str) else others.tasks | self.tasks
         return ModelSettings(
             dimensions=others.dimensions | self.dimensions,
+            fixed=others.fixed if self.fixed is UNSET else self.fixed,
             inputs=others.inputs | self.inputs,
             agree=tasks or UNSET,
         )

@@ -6,6 +6,7 @@ import msgspec
 
 from harness.core.agreement import Agreement
 from harness.core.ended import Ended, OwnCpu
+from harness.core.fixed_sizes import FixedSizes
 from harness.core.generated import Generation
 from harness.core.latency import Latency
 from harness.core.manner import Manner
@@ -35,6 +36,9 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             no second provider besides the CPU EP.
         chain_ops: Provider -> operator type -> count, of those providers but the CPU EP.
         shape_ops: Those of ``cpu_ops`` that only work on shapes here: they stay on the CPU EP by design.
+        ep_share: Part of the compute on the EP, from 0 to 1, without ``shape_ops``; null where all of it is
+            on one side, or nothing is known.
+        share_of: What was counted: ``work`` (multiply-adds, and bytes that are moved) or ``nodes``.
     """
 
     ep_nodes: int
@@ -46,6 +50,8 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     providers: dict[str, int] = {}
     chain_ops: dict[str, dict[str, int]] = {}
     shape_ops: tuple[str, ...] = ()
+    ep_share: float | None = None
+    share_of: str = ""
 
     @property
     def is_unknown(self) -> bool:
@@ -175,7 +181,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         axes: Every axis of the cell with its value.
         expected: Whether the matrix expects the verdict (an ``expect`` entry, or else no failure).
         phase: The phase in which the cell ended.
-        cause: For ``unavailable`` a ``Cause``; for ``crash`` the signal or exit code, such as ``SIGSEGV``.
+        cause: For ``unavailable`` a ``Cause``; for ``crash`` the signal or exit code, such as ``SIGSEGV``;
+            for ``fallback`` ``too_little`` where the EP computed less than a tenth of the work.
         reason: One line for people.
         other: As ``outputs``, of a run with other inputs between two of the first data set; those whose bits
             differ from the golden.
@@ -214,6 +221,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         repeats: How often the first data set was run, and what that gave; null if nothing ran, or if the
             scenario has runs of its own.
         unchecked: Checks that were left out, with the reason: work, a limit of the matrix, the agent.
+        fixed: The placement with fixed sizes, where a symbolic dimension keeps nodes off the EP; null where
+            none does, or that was not tried.
         weak_golden: Why the golden cannot tell a right answer from a wrong one; empty if it can.
         ended: How the cell ended; null if it ran to its end.
         own_cpu: The result of the CPU EP of the target's own runtime; null if it was not asked.
@@ -298,6 +307,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     unconfirmed: str = ""
     agreement: tuple[Agreement, ...] = ()
     unchecked: tuple[Unchecked, ...] = ()
+    fixed: FixedSizes | None = None
 
     @property
     def manners(self) -> tuple[Manner, ...]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from harness.core import wording
 from harness.core.ended import Ended
 from harness.core.facts import Facts, facts_for_other_inputs
+from harness.core.fixed_sizes import fixed_words
 from harness.core.generated import disagreeing, where
 from harness.core.judged import wrong_for_other_inputs
 from harness.core.judgement import Judged
@@ -26,10 +27,11 @@ _FORM = frozenset({Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH})
 
 
 class Found(NamedTuple):
-    """A verdict and its reason, which may be empty."""
+    """A verdict, its reason, which may be empty, and the cause of a verdict on a cell that ran."""
 
     verdict: Verdict
     reason: str
+    cause: str = ""
 
 
 Rule = Callable[[Judging], Found | None]
@@ -136,7 +138,8 @@ def refused(judging: Judging) -> Found | None:
     """The EP refuses the model cleanly while the session is created, or has no such scenario."""
     ended = judging.facts.ended
     if ended is not None and ended.how == "raised" and _is_refusal(judging.facts, ended):
-        return Found(Verdict.UNSUPPORTED, ended.message + ended.note)
+        told = filter(None, (ended.message + ended.note, fixed_words(judging.facts.fixed)))
+        return Found(Verdict.UNSUPPORTED, "; ".join(told))
     return _ended(judging, "unsupported", Verdict.UNSUPPORTED)
 
 
@@ -265,14 +268,15 @@ def right(judging: Judging) -> Found | None:
     placement = judging.facts.placement
     if placement is None:
         return Found(Verdict.HARNESS_ERROR, "the record has neither how the cell ended nor where it ran")
-    verdict, reason = verdict_by_placement(placement, converted=judging.facts.converted)
+    verdict, reason, cause = verdict_by_placement(placement, converted=judging.facts.converted)
     resolved = "" if judging.resolution is None else judging.resolution.reason
     if resolved and judging.dispute:
         resolved += f"; the golden is disputed: {judging.dispute}"
     remarks = [wording.remark(one.row) for one in judging.outputs if one.fault is None]
     delivered = sorted({one.delivered for one in judging.outputs if one.delivered})
     defaults = [f"the EP delivers {precision} by its own default" for precision in delivered]
-    return Found(verdict, "; ".join(filter(None, (reason, resolved, *defaults, *remarks))))
+    told = (reason, resolved, *defaults, *remarks, fixed_words(judging.facts.fixed))
+    return Found(verdict, "; ".join(filter(None, told)), cause)
 
 
 _OF_VALUES: tuple[Rule, ...] = (disputed_golden, undefined_input, not_by_the_ep, wrong_values)

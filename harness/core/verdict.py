@@ -90,7 +90,11 @@ class Verdict(StrEnum):
         "of a target, never of a cell: a process that was asked to end died, or did not end",
     )
     UNSUPPORTED = "unsupported", Family.UNSUPPORTED, "the EP refuses the model cleanly"
-    FALLBACK = "fallback", Family.UNTESTED, "right answer, but no node ran on the EP"
+    FALLBACK = (
+        "fallback",
+        Family.UNTESTED,
+        "right answer, but no node ran on the EP, or less than a tenth of the work",
+    )
     FOLDED = "folded", Family.UNTESTED, "right answer, but nothing was left to run after constant folding"
     PASS_PARTIAL = "pass_partial", Family.PASSED, "right answer, some compute nodes fell back to the CPU"
     PASS = "pass", Family.PASSED, "right answer, computed by the EP"

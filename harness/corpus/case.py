@@ -38,6 +38,7 @@ from harness.corpus.side_file import read_side_file
 from harness.corpus.suites import Suite
 from harness.corpus.tolerance_file import TOLERANCE_FILE, ExpectedTolerance, read_tolerance
 from harness.corpus.work.estimate import work_of
+from harness.corpus.work.share import NodeWork
 
 if TYPE_CHECKING:
     import onnx
@@ -68,7 +69,9 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
             the model, its external data, all data sets, and the tolerance of expected outputs.
         work: Of one run with the first data set that was read; an estimate, which data of other sizes and
             other forms of the model keep.
+        node_work: That of each node, likewise.
         recipe: What its inputs are generated from; None if it has test data.
+        fixed: Symbolic dimension -> the size by which sessions fix it, as the matrix asks.
         frozen: How it is judged, and its noise, if it is a case of a profile. Its golden is what its data
             sets expect.
         tasks: Output -> task whose answers are compared beside the values; see ``harness.core.agree_key``.
@@ -86,7 +89,9 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     state: str = ""
     facts: ModelFacts
     work: Work = Work()
+    node_work: NodeWork = NodeWork()
     recipe: Recipe | None = None
+    fixed: dict[str, int] = {}
     frozen: Frozen | None = None
     tasks: dict[str, str] = {}
 
@@ -268,7 +273,7 @@ def _read(
         hash_data_set(digest, data_set)
     digest.update(repr(tolerance).encode())
     with blame(path):
-        work = work_of(proto, data_sets[0].inputs)
+        work, node_work = work_of(proto, data_sets[0].inputs)
     case = Case(
         model_path=path,
         external=files,
@@ -282,7 +287,9 @@ def _read(
         state=external.text if external else "missing",
         facts=facts,
         work=work,
+        node_work=node_work,
         recipe=recipe,
+        fixed=settings.dimensions if settings.fixed is True else {},
         tasks=settings.tasks,
     )
     return case, external
@@ -315,7 +322,9 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
     state: str
     facts: ModelFacts
     work: Work
+    node_work: NodeWork
     recipe: Recipe | None = None
+    fixed: dict[str, int] = {}
     tasks: dict[str, str] = {}
 
 

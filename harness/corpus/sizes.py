@@ -51,7 +51,7 @@ def sizes_of(
     ``given`` sizes override what the graph needs by ``fit``, and that overrides the pattern.
     """
     names = open_dimensions(ports)
-    batch = _batch(names, ports)
+    batch = batch_dimensions(names, ports)
     if isinstance(pattern, int):
         chosen = dict.fromkeys(names, pattern * (1 + draw))
     elif pattern.startswith("image:"):
@@ -89,15 +89,16 @@ def _open(declared: ValueType | None) -> Iterable[str]:
         declared = declared.item
 
 
-def _batch(names: Sequence[str], ports: Sequence[Port]) -> tuple[str, ...]:
+def batch_dimensions(names: Sequence[str], ports: Sequence[Port]) -> tuple[str, ...]:
     """Return the batch dimensions: by their names, or else the first axis of the first input."""
     named = tuple(name for name in names if BATCH_NAME.search(name))
     if named:
         return named
     for port in ports:
-        if port.type.shape and port.type.shape[0] is None:
+        if port.type.axes and port.type.axes[0] is not None:
             first = port.type.axes[0] or axis_name(0)
-            return (first,) if first in names else ()
+            if first in names:
+                return (first,)
     return ()
 
 

@@ -18,8 +18,9 @@ from harness.core.facts import Facts
 from harness.core.own_error import OwnError, lost_record, own_error
 from harness.core.policy import Policy
 from harness.core.record import Record
-from harness.core.scenario import GENERATE, SCENARIOS
+from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
 from harness.core.verdict import Cause, Family, Verdict
+from harness.core.work import runs_of
 from harness.corpus.case import Case
 from harness.corpus.errors import MendedError
 from harness.corpus.generation import Generation
@@ -38,13 +39,14 @@ from harness.engine.effects import (
 )
 from harness.engine.environments import Environments
 from harness.engine.events import Answered, Event, Finished, NotRun, Warned
+from harness.engine.fixed import may_be_fixed, sizes_to_fix, with_fixed, without_fixed
 from harness.engine.function_step import FunctionStep
 from harness.engine.measure import with_shapes
 from harness.engine.next_step import Judged, NextStep
 from harness.engine.open_questions import OpenQuestions
 from harness.engine.outcome import Ending, Made, Outcome, Ran, Rejected, Unavailable
 from harness.engine.recorded import Attempt, record_of
-from harness.engine.task import BaselineTask, CellTask, Kind, Question, QuestionTask, Task
+from harness.engine.task import BaselineTask, CellTask, FixedTask, Kind, Question, QuestionTask, Task
 
 _MOST_REPEATS = 3
 """Times that a cell or a question is repeated because the cache has lost its files."""
@@ -134,6 +136,8 @@ class CellPipeline:
                 self.announce(NotRun(cell=task.cell.id, reason=reason))
             case BaselineTask():
                 self._compare(task.cell, None)
+            case FixedTask():
+                self._conclude_fixed(task, None)
             case QuestionTask():
                 self.conclude(task, Unavailable(cause=Cause.NO_DEVICE, reason=reason))
 
@@ -163,6 +167,8 @@ class CellPipeline:
                     self.conclude(cell_task, outcome)
             case BaselineTask():
                 self._compare(task.cell, None)
+            case FixedTask():
+                self._conclude_fixed(task, None)
             case CellTask():
                 baseline = self.effects.serves(task.cell)
                 if baseline is not None and self.effects.is_coming(baseline):
@@ -194,6 +200,8 @@ class CellPipeline:
                 self._answer_caller(task, outcome)
             case BaselineTask():
                 self._compare(task.cell, outcome)
+            case FixedTask():
+                self._conclude_fixed(task, outcome)
             case CellTask():
                 self._conclude_cell(task, outcome)
 
@@ -277,7 +285,29 @@ class CellPipeline:
         case = self.case(task)
         return self.next_step.rule(task.cell, case).policy if isinstance(case, Case) else Policy()
 
+    def _conclude_fixed(self, task: FixedTask, outcome: Outcome | NoCase | None) -> None:
+        self.open -= 1
+        facts = with_fixed(task.facts, outcome, task.sizes)
+        try:
+            self._decide(task.cell_task, facts, task.outcome)
+        except Exception as error:  # noqa: BLE001 - it costs this cell alone
+            self.lose(task.cell_task, error)
+
     def _finish(self, task: CellTask, facts: Facts, outcome: Outcome | None) -> None:
+        """Decide a cell; first try it with fixed sizes, if a symbolic dimension may keep nodes off the EP."""
+        case = self.case(task) if outcome is not None and may_be_fixed(facts) else None
+        if not isinstance(case, Case) or outcome is None or task.first is not None:
+            self._decide(task, facts, outcome)
+            return
+        limit = self.next_step.plan.target(task.cell.target).work_limit
+        sizes = sizes_to_fix(case) if task.about.scenario == PLAIN else {}
+        if sizes and runs_of(case.work, limit) > 1:
+            self.open += 1
+            self.put(FixedTask(cell=task.cell, cell_task=task, facts=facts, outcome=outcome, sizes=sizes))
+            return
+        self._decide(task, without_fixed(facts, case, limit) if sizes else facts, outcome)
+
+    def _decide(self, task: CellTask, facts: Facts, outcome: Outcome | None) -> None:
         """Decide a cell; announce its record, or put it into its queue once more."""
         # A cell that did not run needs no policy, nor its model read for that.
         policy = self._policy(task) if facts.ended is None else Policy()

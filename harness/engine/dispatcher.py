@@ -19,7 +19,7 @@ from harness.engine.job import OTHER, PATHS, REPEAT, TENSOR_FOLDERS, Demands, bu
 from harness.engine.outcome import Asked, Rejected, Unavailable, Unfeedable, Unsupported
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import Queues, TaskQueue
-from harness.engine.task import CellTask, Kind, QuestionTask, Task
+from harness.engine.task import CellTask, FixedTask, Kind, QuestionTask, Task
 from harness.engine.tensor_files import Tensors
 from harness.engine.worker import Worker
 from harness.plan.plan import Plan
@@ -154,6 +154,8 @@ class Dispatcher(msgspec.Struct, frozen=True, eq=False):
         if not isinstance(case, Case):
             self.pipeline.conclude(task, case)
             return False
+        if isinstance(task, FixedTask):
+            case = msgspec.structs.replace(case, data_sets=())
         self.pipeline.questions.foresee(task)
         declines = worker.declines
         tensors = Tensors() if TENSOR_FOLDERS in declines else worker.tensors
@@ -196,6 +198,8 @@ class Dispatcher(msgspec.Struct, frozen=True, eq=False):
         return True
 
     def _demands(self, task: Task, case: Case) -> Demands:
+        if isinstance(task, FixedTask):
+            return Demands(other=False, fixed=task.sizes)
         if isinstance(task, QuestionTask):
             further = further_of_question(self.plan, task.about, case)
         else:
@@ -206,6 +210,7 @@ class Dispatcher(msgspec.Struct, frozen=True, eq=False):
             repeat=further.repeat,
             other=further.other,
             generation=self.pipeline.generation(task, case),
+            fixed={} if isinstance(task, QuestionTask) else case.fixed,
         )
 
 

@@ -53,6 +53,7 @@ class Demands(msgspec.Struct, frozen=True, kw_only=True):
         repeat: How often it is run; None for once.
         other: Whether it is run with other inputs, too, where it can have some.
         generation: What the scenario ``generate`` plays; None in any other.
+        fixed: Symbolic dimension -> the size by which the session fixes it.
     """
 
     scenario: Mapping[str, Any] = {}
@@ -60,6 +61,7 @@ class Demands(msgspec.Struct, frozen=True, kw_only=True):
     repeat: RepeatSettings | None = None
     other: bool = True
     generation: Generation | None = None
+    fixed: Mapping[str, int] = {}
 
 
 NO_DEMANDS = Demands()
@@ -116,6 +118,7 @@ def job(
             **({"form": axes[FORM]} if FORM in axes else {}),
             **({THREADS: int(axes[THREADS])} if THREADS in axes else {}),
             **({"entries": entries} if entries else {}),
+            **({"fixed": dict(demands.fixed)} if demands.fixed else {}),
         }
     except BaseException:
         tensors.discard()

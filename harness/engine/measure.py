@@ -24,6 +24,7 @@ from harness.core.verdict import Phase
 from harness.core.weak_golden import why_weak
 from harness.core.work import OTHER_INPUTS, SECOND_RUN, Unchecked, short_of
 from harness.corpus.case import Case
+from harness.corpus.work.share import share_on_ep
 from harness.engine.compare_sets import by_name, compare_sets, flat
 from harness.engine.early_end import ended, tells_no_memory
 from harness.engine.evidence import Evidence, Rule
@@ -166,7 +167,7 @@ def _converted(outcome: Ran, case: Case, full: Golden, own: Golden, evidence: Ev
 def _common(outcome: Ran, case: Case) -> Facts:
     return Facts(
         phase=Phase.COMPARE,
-        placement=_with_shape_ops(outcome.placement, case),
+        placement=placement_of(outcome, case),
         providers_changed=outcome.providers_changed,
         teardown=outcome.teardown,
         timings_ms=outcome.timings_ms,
@@ -287,7 +288,24 @@ def _unchecked(outcome: Ran, evidence: Evidence, rule: Rule) -> tuple[Unchecked,
     return tuple(found)
 
 
-def _with_shape_ops(placement: Placement, case: Case) -> Placement:
-    """Return a placement that names the operators that are on the CPU by design."""
-    kept = placement.cpu_ops.keys() & case.facts.shape_only_ops if placement.cpu_ops else ()
-    return msgspec.structs.replace(placement, shape_ops=tuple(sorted(kept))) if kept else placement
+def placement_of(outcome: Ran, case: Case) -> Placement:
+    """Return the placement of a run with the operators that are on the CPU by design, and the EP's share."""
+    placed = outcome.placement
+    if not placed.cpu_ops:
+        return placed
+    shape_ops = placed.cpu_ops.keys() & case.facts.shape_only_ops
+    share, counted = None, ""
+    if placed.ep_nodes and not placed.cpu_ops.keys() <= shape_ops:
+        on_ep, on_cpu = outcome.named
+        if not on_ep or not on_cpu:  # this agent tells no names
+            on_ep, on_cpu = _unnamed(placed.ep_ops), _unnamed(placed.cpu_ops)
+        compute = tuple(node for node in on_cpu if node[1] not in shape_ops)
+        total = case.work.multiply_adds + case.work.nbytes
+        share, counted = share_on_ep(case.node_work, on_ep, compute, total)
+    return msgspec.structs.replace(
+        placed, shape_ops=tuple(sorted(shape_ops)), ep_share=share, share_of=counted
+    )
+
+
+def _unnamed(ops: Mapping[str, int]) -> tuple[tuple[str, str], ...]:
+    return tuple(("", op_type) for op_type, count in ops.items() for _ in range(count))

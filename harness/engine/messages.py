@@ -70,7 +70,11 @@ class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class PlacementFields(_Table, frozen=True, kw_only=True):
-    """Which provider each node was assigned to; fields as in ``harness.core.record.Placement``."""
+    """Which provider each node was assigned to; fields as in ``harness.core.record.Placement``.
+
+    Attributes:
+        ep_named, cpu_named: Name and operator type of each node, where both have some; empty if unknown.
+    """
 
     ep_nodes: Count
     cpu_nodes: Count
@@ -80,6 +84,8 @@ class PlacementFields(_Table, frozen=True, kw_only=True):
     source: Literal["assignment", "profile", "log", "unknown"]
     providers: Counts = {}
     chain_ops: Annotated[dict[Name, Counts], msgspec.Meta(max_length=MOST_ITEMS)] = {}
+    ep_named: Annotated[list[tuple[Name, Name]], msgspec.Meta(max_length=MOST_ITEMS)] = []
+    cpu_named: Annotated[list[tuple[Name, Name]], msgspec.Meta(max_length=MOST_ITEMS)] = []
 
     def __post_init__(self) -> None:
         """Raise ``ValueError`` if an unknown placement counts nodes."""

@@ -19,6 +19,7 @@ from harness.engine.messages import (
     Failed,
     GeneratedFields,
     NotFed,
+    PlacementFields,
     ProtocolError,
     Refused,
     Result,
@@ -27,6 +28,10 @@ from harness.engine.tensor_files import Tensors
 
 FACTS_LIMIT = 64
 """Observations of a scenario that are kept, and items of each: a damaged process may send millions."""
+
+
+Named = tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]
+"""Names and operator types of nodes on a provider, and on the CPU."""
 
 
 class Played(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +57,8 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
         other_error: What the run with other inputs raised; empty if nothing.
         second: Outputs of another run of the first data set, if they differ from the first run's; of
             several those furthest from it.
+        named: Name and operator type of the nodes on the provider, and of those on the CPU; both empty where
+            the agent does not tell.
         providers_changed: The session's providers before and after the run, if they differ.
         timings_ms: ``create``, ``first_run`` and, once known, ``teardown``.
         teardown: How the process died or hung in teardown, after the result, or why it was replaced then.
@@ -66,6 +73,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     other: NamedValues | None = None
     other_error: str = ""
     second: NamedValues | None = None
+    named: Named = ((), ())
     providers_changed: str = ""
     printed: str = ""
     teardown: str = ""
@@ -263,7 +271,8 @@ def _ran(result: Completed, tensors: Tensors, facts: Observations, asked: Asked 
         other=None if result.other is None else _named(names, result.other, tensors),
         other_error=result.other_error,
         second=None if result.second is None else _named(names, result.second, tensors),
-        placement=Placement(**msgspec.structs.asdict(placement)),
+        placement=placed(placement),
+        named=(tuple(placement.ep_named), tuple(placement.cpu_named)),
         providers_changed="" if before == after else f"{', '.join(before)} became {', '.join(after)}",
         timings_ms=result.timings_ms,
         printed=result.output,
@@ -273,6 +282,12 @@ def _ran(result: Completed, tensors: Tensors, facts: Observations, asked: Asked 
         graph=result.graph,
         repeats=None if result.repeats is None else Repeats(**msgspec.structs.asdict(result.repeats)),
     )
+
+
+def placed(fields: PlacementFields) -> Placement:
+    """Return a placement as a record has it."""
+    values = msgspec.structs.asdict(fields)
+    return Placement(**{key: values[key] for key in values.keys() - {"ep_named", "cpu_named"}})
 
 
 def _played(fields: GeneratedFields, data_sets: int) -> Played:

@@ -11,7 +11,7 @@ from harness.engine.device import device_of, devices_at
 from harness.engine.effects import Effects
 from harness.engine.launch import is_local
 from harness.engine.outcome import Rejected, Unavailable
-from harness.engine.task import BaselineTask, CellTask, Kind, Question, QuestionTask, Task
+from harness.engine.task import BaselineTask, CellTask, FixedTask, Kind, Question, QuestionTask, Task
 from harness.places.fleet import Fleet
 from harness.places.of_target import TargetPlaces
 from harness.plan.file_format import RenewAfter, Timeouts
@@ -166,7 +166,7 @@ class Queues(msgspec.Struct, eq=False):
     def put(self, task: Task) -> None:
         """Queue a question, a baseline, or a cell once more."""
         match task:
-            case CellTask():
+            case CellTask() | FixedTask():
                 # First in its queue: until it runs, its first result is held in memory, with the outputs.
                 self._of_cell(task.cell).tasks.appendleft(task)
             case BaselineTask():

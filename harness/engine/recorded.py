@@ -53,6 +53,7 @@ def record_of(
     fields: dict[str, Any] = {name: getattr(facts, name) for name in Facts.__struct_fields__}
     fields |= {
         "provider": plan.target(cell.target).provider[0],
+        "cause": decision.cause,
         "outputs": decision.outputs,
         "again": decision.again,
         "other": decision.other,

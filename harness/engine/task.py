@@ -7,11 +7,12 @@ from typing import Any
 import msgspec
 
 from harness.core.cell import Cell
+from harness.core.facts import Facts
 from harness.core.precision import AS_IS, made_for
 from harness.core.scenario import PLAIN, SCENARIOS, session_of
 from harness.engine.budget import Budget
 from harness.engine.events import Finished
-from harness.engine.outcome import Asked
+from harness.engine.outcome import Asked, Outcome
 from harness.golden.provenance import SESSION
 from harness.plan.target import Runtime
 
@@ -193,6 +194,24 @@ class BaselineTask(_OfCell):
     """The first cell that needs a baseline, on its target without the options that are compared."""
 
 
+class FixedTask(_OfCell):
+    """A session of a cell with fixed sizes, to learn whether a symbolic dimension keeps nodes off the EP.
+
+    It is a task of its own: if the process dies of it, the cell keeps its verdict.
+
+    Attributes:
+        cell_task: The cell, which waits.
+        facts: Its facts.
+        outcome: What it gave.
+        sizes: Symbolic dimension -> size.
+    """
+
+    cell_task: CellTask
+    facts: Facts
+    outcome: Outcome
+    sizes: dict[str, int]
+
+
 class QuestionTask(_Handed):
     """A question, whose answer cells wait for, unless the caller of the engine asked it."""
 
@@ -200,4 +219,4 @@ class QuestionTask(_Handed):
     for_caller: bool = False
 
 
-Task = CellTask | BaselineTask | QuestionTask
+Task = CellTask | BaselineTask | FixedTask | QuestionTask

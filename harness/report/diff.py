@@ -9,6 +9,7 @@ import msgspec
 
 from harness.core.agreement import changed_agreement
 from harness.core.errors import one_line
+from harness.core.lacking import lack_of, lacks_of
 from harness.core.ranks import rank, why_gone, why_new
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict, is_result
@@ -79,6 +80,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         expected: False if the new verdict is not what the new matrix expects.
         flaky: Whether retries gave another verdict, in either run.
         slower: Whether its latency grew by more than noise explains.
+        lacks: The feature of the device for want of which it fails in the new run; empty if there is none.
         unclear: Whether it may have grown, while noise, a disturbance or another way of measuring hides it.
         facts: Other differences, such as ``delivered bits 20.3 -> 10.6``; one line each.
         beside: What else changed for its target, such as ``runtime changed`` or ``device changed``.
@@ -99,6 +101,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     beside: tuple[str, ...] = ()
     unclear: bool = False
+    lacks: str = ""
 
     @property
     def arrow(self) -> str:
@@ -136,6 +139,8 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
         manners: Target -> its cells in the new run with a manner of a kind that they had not in the old one,
             and its words.
         leaks: Target -> what leaks in the new run and not in the old one: itself, or its cells, with what.
+        lacks: What devices lack in the new run: target -> feature -> cells that need it, in the old and in
+            the new run.
         judged: Target -> its cells that say something about the provider, in the old and in the new run.
         measures: Cells of both runs whose ``model``, ``golden`` or ``policy`` is another one, whatever their
             verdicts; a part without such cells is left out.
@@ -166,6 +171,7 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
     unclean_exits: dict[str, str] = {}
     manners: dict[str, tuple[str, ...]] = {}
     leaks: dict[str, tuple[str, ...]] = {}
+    lacks: dict[str, dict[str, tuple[int, int]]] = {}
 
     def of(self, kind: Kind) -> tuple[Change, ...]:
         """Return the changes of one kind."""
@@ -244,6 +250,7 @@ def compare(
         untried=dict(_untried(new)),
         unclean_exits=dict(_unclean_exits(old, new)),
         manners=new_manners(before.values(), after.values()),
+        lacks=_lacks(old, new),
         leaks=new_leaks(*([record for _, record in run.records] for run in (old, new))),
     )
 
@@ -261,6 +268,16 @@ def _judged(old: MergedRun, new: MergedRun) -> dict[str, tuple[int, int]]:
     )
     targets = sorted({record.target for run in (old, new) for _, record in run.records})
     return {target: (before[target], after[target]) for target in targets}
+
+
+def _lacks(old: MergedRun, new: MergedRun) -> dict[str, dict[str, tuple[int, int]]]:
+    before, after = (lacks_of(record for _, record in run.records) for run in (old, new))
+    known = {(one.target, one.feature): one.cells for one in before}
+    found: dict[str, dict[str, tuple[int, int]]] = {}
+    for one in after:
+        counts = known.get((one.target, one.feature), 0), one.cells
+        found.setdefault(one.target, {})[one.feature] = counts
+    return found
 
 
 def _untried(run: MergedRun) -> Iterator[tuple[str, tuple[int, int]]]:
@@ -315,6 +332,7 @@ def _change(
         facts=(*without, *facts),
         reason=one_line(new.reason, _REASON_CHARS) if new else "",
         beside=likeness.words(one.target),
+        lacks=lack_of(new) if new else "",
     )
 
 

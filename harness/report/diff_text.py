@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from harness.core.lacking import Lacking
 from harness.report.diff import Change, Diff, Flow, Kind
 from harness.report.figures import plural
 from harness.report.gate import Breach, Judgement
@@ -41,6 +42,9 @@ def diff_lines(diff: Diff) -> Iterator[str]:
     yield from _untried(diff)
     yield ""
     yield from _flow_lines(diff.flows)
+    for words in _lacks(diff):
+        yield ""
+        yield from wrapped(words, 0)
     yield from _unavailable_lines(diff)
     for kind in Kind:
         changes = diff.of(kind)
@@ -83,24 +87,13 @@ def diff_markdown(diff: Diff) -> Iterator[str]:
     if diff.measures:
         yield from heading("### Other measures")
         yield f"{measures_text(diff)}."
+    for words in _lacks(diff):
+        yield words
+        yield ""
     yield from _unavailable_markdown(diff)
     for kind in Kind:
-        changes = diff.of(kind)
-        if changes:
-            yield from heading(
-                f"### {kind.value.replace('_', ' ').capitalize()}: {plural(len(changes), 'cell')}"
-            )
-            yield f"{kind.meaning[0].upper()}{kind.meaning[1:]}."
-            yield ""
-            own = diff.told(kind)
-            shown = [
-                (code(change.cell), code(change.arrow), code(_why(change)) if _why(change) else "")
-                for change in own[:_SHOWN_IN_MARKDOWN]
-            ]
-            yield from table(("cell", "verdict", "why"), shown)
-            if len(changes) > len(shown):
-                yield ""
-                yield f"and {len(changes) - len(shown):,} more"
+        if diff.of(kind):
+            yield from _kind_markdown(diff, kind)
 
 
 def diff_github(diff: Diff) -> Iterator[str]:
@@ -192,6 +185,50 @@ def _untried(diff: Diff) -> Iterator[str]:
         yield f"not tried: {without:,} of {plural(cells, 'cell')} of target {plain(target)} in the new run"
 
 
+def _lacks(diff: Diff) -> Iterator[str]:
+    for target, features in diff.lacks.items():
+        for feature, (before, after) in features.items():
+            told = f"lacks: target {plain(target)}: {plain(Lacking(target, feature, after).words)}"
+            yield told + (f" ({before:,} before)" if before != after else "")
+
+
+def _once(changes: Sequence[Change]) -> tuple[list[Change], list[str]]:
+    """Return the changes with one for each feature that a device lacks, and how many others there are."""
+    shown: list[Change] = []
+    counts: dict[tuple[str, str], int] = {}
+    for change in changes:
+        lack = change.target, change.lacks
+        if change.lacks:
+            counts[lack] = counts.get(lack, 0) + 1
+        if counts.get(lack, 0) <= 1:
+            shown.append(change)
+    others = [
+        f"and {count - 1:,} more of target {plain(target)}, whose device lacks {plain(feature)}"
+        for (target, feature), count in counts.items()
+        if count > 1
+    ]
+    return shown, others
+
+
+def _kind_markdown(diff: Diff, kind: Kind) -> Iterator[str]:
+    changes = diff.of(kind)
+    yield from heading(f"### {kind.value.replace('_', ' ').capitalize()}: {plural(len(changes), 'cell')}")
+    yield f"{kind.meaning[0].upper()}{kind.meaning[1:]}."
+    yield ""
+    own, others = _once(diff.told(kind))
+    shown = [
+        (code(change.cell), code(change.arrow), code(_why(change)) if _why(change) else "")
+        for change in own[:_SHOWN_IN_MARKDOWN]
+    ]
+    yield from table(("cell", "verdict", "why"), shown)
+    if others:
+        yield ""
+        yield "; ".join(others)
+    elif len(changes) > len(shown):
+        yield ""
+        yield f"and {len(changes) - len(shown):,} more"
+
+
 def _flow_lines(flows: Sequence[Flow]) -> Iterator[str]:
     yield f"{'family':<12}{'before':>9}{'came':>9}{'went':>9}{'after':>9}"
     for flow in flows:
@@ -200,12 +237,15 @@ def _flow_lines(flows: Sequence[Flow]) -> Iterator[str]:
 
 
 def _change_lines(changes: Sequence[Change]) -> Iterator[str]:
-    for change in changes[:_SHOWN_CHANGES]:
+    shown, others = _once(changes)
+    for change in shown[:_SHOWN_CHANGES]:
         yield f"    {plain(change.cell)}"
         why = _why(change)
         yield from wrapped(f"{plain(change.arrow)}" + (f": {plain(why)}" if why else ""), 8)
-    if len(changes) > _SHOWN_CHANGES:
-        yield f"    and {len(changes) - _SHOWN_CHANGES:,} more: --json names them all"
+    for words in others:
+        yield from wrapped(words, 4)
+    if len(shown) > _SHOWN_CHANGES:
+        yield f"    and {len(shown) - _SHOWN_CHANGES:,} more: --json names them all"
 
 
 def _unavailable_markdown(diff: Diff) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import msgspec
 
 from harness.core.cause import plain_cause
+from harness.core.lacking import lack_of
 from harness.core.verdict import Verdict
 from harness.report.cell import FaultLink, ReportCell, command_of
 
@@ -60,7 +61,8 @@ def grouped(cells: Iterable[ReportCell], matrix_path: str) -> Groups:
     found: dict[tuple[str, str, str], list[ReportCell]] = {}
     for cell in cells:
         record = cell.record
-        key = (record.verdict.value, record.cause, plain_cause(record.reason))
+        cause = lack_of(record) or plain_cause(record.reason)
+        key = (record.verdict.value, record.cause, cause)
         found.setdefault(key, []).append(cell)
     by_size = sorted(found.values(), key=len, reverse=True)
     return Groups(

@@ -109,6 +109,9 @@ def _targets(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
     for target, by in report.run.simulated.items():
         yield ""
         yield f"*Simulated*: {code(target)} runs on {code(by)}, which is no accelerator."
+    for lack in report.lacking:
+        yield ""
+        yield f"*Lacking*: {code(lack.target)}: {lack.words}."
     if unchecked := sum(row.unchecked for row in targets):
         yield ""
         cells = plural(unchecked, "cell")

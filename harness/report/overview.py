@@ -25,6 +25,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         without_effect: Options that changed no cell of a column.
         silent: Options outside the catalogue that changed no bit, each with its target.
+        lacking: Features that the devices of targets lack, each once, with the cells that need it.
         ill_mannered: Targets whose cells changed something around them, with how many.
         heat: All targets in one table, of a report with many columns; else null.
         memory: The processes of each target that started any.
@@ -32,6 +33,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
 
     without_effect: tuple[str, ...]
     silent: tuple[str, ...]
+    lacking: tuple[str, ...]
     ill_mannered: tuple[str, ...]
     memory: tuple[TargetMemory, ...]
     environments: EnvironmentTable
@@ -57,6 +59,7 @@ def overview_view(report: Report) -> Iterator[Overview]:
     yield Overview(
         without_effect=tuple(first_of(unseen, _SHOWN_OPTIONS)),
         silent=tuple(_silent(report)),
+        lacking=tuple(f"{one.target}: {one.words}" for one in report.lacking),
         ill_mannered=tuple(_ill_mannered(report)),
         memory=target_memory(report),
         environments=environment_table(report.run.environments),

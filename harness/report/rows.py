@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from harness.core.agreement import agreements_words, least_share
+from harness.core.lacking import lack_of, lacks_of
 from harness.core.manner import manners_words
 from harness.core.record import Record
 from harness.core.run_info import TargetExit
@@ -33,6 +34,7 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
         driver: Drivers with their versions.
         device: Name of the device.
         simulated: The program that stands for the accelerator; empty without one, or if it is not known.
+        lacks: Features that its device lacks, each with the cells that fail or are refused for want of it.
         exit: ``unclean_exit`` if a process of the target that was asked to end died or did not end.
         exit_expected: Whether the matrix expects how its processes ended.
         cells: Planned cells.
@@ -69,6 +71,7 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
     driver: str
     device: str
     simulated: str
+    lacks: str
     exit: Verdict | None
     exit_expected: bool
     cells: int
@@ -134,6 +137,7 @@ class CellRow(RecordRow, frozen=True, kw_only=True):
         weak_golden: Why a wrong answer could go unnoticed; empty if it could not.
         approximate: Which output passes by what the EP documents; may be empty.
         unconfirmed: Why float64 has not confirmed that values are wrong; may be empty.
+        lacks: The feature of the device for want of which it fails or is refused; empty if there is none.
         manners: What the cell changed around it that its user does not expect; empty if nothing.
         agreement: The least part of a task's answers that do not disagree with the golden's; null if no task
             is known, or no figure.
@@ -175,6 +179,7 @@ class CellRow(RecordRow, frozen=True, kw_only=True):
     weak_golden: str
     approximate: str
     unconfirmed: str
+    lacks: str
     manners: str
     agreement: float | None
     answers: str
@@ -218,6 +223,9 @@ def target_rows(report: Report) -> tuple[TargetRow, ...]:
             required=row.column.target in report.run.required,
             **{name: getattr(what, name) for name in _OF_IDENTITY},
             simulated=report.run.simulated.get(row.column.target, ""),
+            lacks=", ".join(
+                f"{one.feature} ({one.cells:,})" for one in lacks_of(report.by_column.get(row.column, ()))
+            ),
             exit=exits.verdict,
             exit_expected=exits.expected,
             **{name: getattr(row, name) for name in _COUNTS},
@@ -289,6 +297,7 @@ def _row(record: Record, columns: Mapping[str, Any], *, known: str, command: str
         error_ratio=error.ratio if error else None,
         error_unknown=error.unknown if error else "",
         nearer=record.adjudication[0].nearer if record.adjudication else "",
+        lacks=lack_of(record),
         manners=manners_words(record.manners),
         agreement=least_share(record.agreement),
         answers=agreements_words(record.agreement),

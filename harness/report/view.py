@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from harness.core.errors import one_line
+from harness.core.lacking import Lacking, lacks_of
 from harness.core.record import Record
 from harness.core.run_info import TargetExit
 from harness.core.verdict import Family, Verdict, says_nothing
@@ -119,6 +120,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     def unexpected_exits(self) -> tuple[tuple[str, TargetExit], ...]:
         """Targets whose processes did not end as the matrix expects."""
         return tuple((target, one) for target, one in self.run.exits.items() if not one.expected)
+
+    @property
+    def lacking(self) -> tuple[Lacking, ...]:
+        """What the devices of targets lack, each feature once."""
+        return lacks_of(record for _, record in self.run.records)
 
     @property
     def says_nothing(self) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from harness.core.errors import one_line
+from harness.core.lacking import Lacking
 from harness.core.text import visible
 from harness.core.verdict import Family, Verdict
 from harness.run.not_judged import not_judged
@@ -106,6 +107,9 @@ def _of_targets(rows: "Sequence[TargetRow]") -> Iterator[tuple[str, str]]:
     if simulated := [f"{row.target} ({one_line(row.simulated, 60)})" for row in rows if row.simulated]:
         yield "simulated", f"{', '.join(simulated)}: no accelerator"
     for row in rows:
+        for feature, cells in row.lacks.most_common():
+            lack = Lacking(row.target, feature, cells)
+            yield "lacks", f"{row.target}: {lack.words}"
         yield from (*_of_baseline(row), *_of_exits(row), *_of_marks(row))
     for row in rows:
         yield from _of_places(row)

@@ -10,6 +10,7 @@ from msgspec import UNSET
 from harness.catalog.option_points import OptionPoints
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.facts import CPU_PROVIDER
+from harness.core.lacking import lack_of
 from harness.core.leak import Lives, cell_leaks
 from harness.core.ranks import rank
 from harness.core.record import Record
@@ -56,6 +57,7 @@ class TargetRow(msgspec.Struct, kw_only=True):
         not_judged: Cells that were tried and say nothing, by cause.
         exits: How its processes ended that were asked to.
         simulated: The program that stands for its accelerator; empty without one, or if it is not known.
+        lacks: Feature that its device lacks -> cells that fail, or are refused, for want of it.
         fit: Which baseline fits; None without baselines, or if no process of the target has started.
         results: Cell -> its verdict, of those that any baseline knows to fail, if it has a result.
     """
@@ -84,6 +86,7 @@ class TargetRow(msgspec.Struct, kw_only=True):
     not_judged: dict[Cause, Group] = {}
     exits: TargetExit = TargetExit()
     simulated: str = ""
+    lacks: Counter[str] = msgspec.field(default_factory=Counter)
     fit: Fit | None = None
     results: dict[str, Verdict] = {}
 
@@ -142,6 +145,8 @@ class TargetRow(msgspec.Struct, kw_only=True):
         )
         self.without_noise += bool(record.no_spread)
         self.unchecked += bool(record.unchecked)
+        if feature := lack_of(record):
+            self.lacks[feature] += 1
         self.options.add(record)
         self.lives.add(record.process)
         if leaks := cell_leaks(record):

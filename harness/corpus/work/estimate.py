@@ -12,6 +12,7 @@ from harness.corpus.element_types import ELEMENT_TYPES
 from harness.corpus.errors import OverBoundError
 from harness.corpus.nodes import bodies
 from harness.corpus.protos import tensor_value
+from harness.corpus.work.share import NodeWork
 from harness.corpus.work.size import NOT_KNOWN, UNKNOWN, Size, attribute, counted, known_dims, of_dims
 from harness.corpus.work.sizes import result_of
 
@@ -43,8 +44,8 @@ _VIEWS = frozenset({"Constant", "Identity", "Reshape", "Shape", "Size", "Squeeze
 """Operators that need not move a byte."""
 
 
-def work_of(model: "onnx.ModelProto", inputs: NamedValues) -> Work:
-    """Return the work of one run with these inputs.
+def work_of(model: "onnx.ModelProto", inputs: NamedValues) -> tuple[Work, NodeWork]:
+    """Return the work of one run with these inputs, and that of its nodes.
 
     Every operator counts as many multiply-adds as it has results, those with sums as many as they have terms,
     and all its operands and results as bytes. What only a run shows is guessed, always alike: a loop takes
@@ -64,10 +65,11 @@ def work_of(model: "onnx.ModelProto", inputs: NamedValues) -> Work:
         work = counter.graph(model.graph, outside, _DEPTH)
     except (*NOT_KNOWN, RecursionError):  # a model that no runtime takes either
         work = Work(nbytes=sum(value_bytes(value) for _, value in inputs), nodes=len(model.graph.node))
+        counter.named, counter.by_type = {}, {}
     if counter.most_made > MOST_MADE:
         what = f"a tensor of {counter.most_made / (1 << 30):,.0f} GiB that its constants ask for"
         raise OverBoundError(f"{what}, and the bound of the harness is {size_text(MOST_MADE)}")
-    return work
+    return work, counter.node_work()
 
 
 class _Counter:
@@ -77,6 +79,22 @@ class _Counter:
         """What calls with arguments of these sizes have done: functions may call each other without end."""
         self.most_made = 0.0
         """Bytes of the largest tensor that a node makes of little."""
+        self.named: dict[str, float] = {}
+        self.by_type: dict[str, tuple[float, int]] = {}
+        """Operator type -> work of its nodes, and how many there are."""
+        self.turns = 1.0
+        """How often the nodes run that are counted now, as the body of a loop."""
+
+    def node_work(self) -> NodeWork:
+        """Return the work of each node that was counted."""
+        mean = {op_type: work / count for op_type, (work, count) in self.by_type.items()}
+        return NodeWork(named=self.named, mean=mean)
+
+    def _note(self, node: "onnx.NodeProto", work: float) -> None:
+        before, count = self.by_type.get(node.op_type, (0.0, 0))
+        self.by_type[node.op_type] = before + work * self.turns, count + 1
+        if isinstance(node.name, str) and node.name:  # two of one name are as good as one
+            self.named[node.name] = work * self.turns
 
     def graph(self, graph: "onnx.GraphProto", sizes: MutableMapping[str, Size], depth: int) -> Work:
         """Return the work of a graph; it adds to the sizes of tensors that it sees, its inputs among them."""
@@ -106,8 +124,10 @@ class _Counter:
             if node.op_type in _MAKING and result.dims is not None:
                 self.most_made = max(self.most_made, result.elements * result.nbytes)
             inner = self.inner(node, given, sizes, depth) if depth else Work()
-            multiply_adds += inner.multiply_adds + _multiply_adds(node, given, results)
-            nbytes += inner.nbytes + _moved(node, given, results)
+            own = _multiply_adds(node, given, results), _moved(node, given, results)
+            self._note(node, sum(own))
+            multiply_adds += inner.multiply_adds + own[0]
+            nbytes += inner.nbytes + own[1]
             count += inner.nodes + (node.op_type not in _VIEWS)
         return Work(multiply_adds=multiply_adds, nbytes=nbytes, nodes=count)
 
@@ -130,10 +150,12 @@ class _Counter:
                 if outer and own in named:
                     sizes[outer] = named[own]
             return found
+        turns = _turns(node, given)
+        around, self.turns = self.turns, self.turns * turns
         parts = [self.graph(body, _fed(node, body, given, sizes), depth - 1) for body in bodies(node)]
+        self.turns = around
         if not parts:
             return Work()
-        turns = _turns(node, given)
         most = max(parts, key=lambda part: part.operations)
         return Work(
             multiply_adds=most.multiply_adds * turns, nbytes=most.nbytes * turns, nodes=most.nodes * turns
