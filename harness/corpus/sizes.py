@@ -63,7 +63,8 @@ def sizes_of(
         chosen = primes | (fit.draws[draw] if fit.draws else {})
         if pattern == "single" or not fit.draws:
             chosen |= dict.fromkeys(batch, _BATCH_SIZE + draw if pattern == "distinct" else 1)
-    chosen |= {name: max(chosen[name], size) for name, size in fit.least.items()}
+    if pattern != "distinct":
+        chosen |= {name: max(chosen[name], size) for name, size in fit.least.items()}
     return completed(ports, chosen, given)
 
 
