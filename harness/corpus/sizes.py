@@ -68,9 +68,7 @@ def sizes_of(
     return completed(ports, chosen, given)
 
 
-def completed(
-    ports: Sequence[Port], sizes: Mapping[str, int], given: Mapping[str, int]
-) -> dict[str, int]:
+def completed(ports: Sequence[Port], sizes: Mapping[str, int], given: Mapping[str, int]) -> dict[str, int]:
     """Return sizes with the given ones, and with those that follow from both."""
     chosen = {**sizes, **given}
     return chosen | _totals(open_dimensions(ports), chosen, given)

@@ -60,8 +60,8 @@ def test_a_failure_at_one_size_alone_stays_one_and_says_so(records: dict[tuple[s
     )
     assert record.fails_with_these_alone
     assert record.reason == (
-        "fails only at this size, and not with 2 other generated inputs (with n = 3, w = 5 and with n = 4, w = 7); "
-        "RuntimeError: no kernel for an extent of 2"
+        "fails only at this size, and not with 2 other generated inputs "
+        "(with n = 3, w = 5 and with n = 4, w = 7); RuntimeError: no kernel for an extent of 2"
     )
     assert record.content is not None
     assert record.content.generated is not None

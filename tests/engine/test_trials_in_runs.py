@@ -20,8 +20,8 @@ MODELS = {
     "takes_first": "agraph (float[n, w] x) => (float[n, w] y) { y = Softmax(x) }",
     "equal_sizes": "agraph (float[n] x, float[w] z) => (float[v] y) { y = Add(x, z) }",
     "sum_of_sizes": "agraph (float[n, w] x) => (float[16] y) <int64[1] s = {16}> { y = Reshape(x, s) }",
-    "no_size": "agraph (float[n] x) => (float[7, 11] y, float[2, 3] z) <int64[2] s = {7, 11}, int64[2] r = {2, 3}>"
-    " { y = Reshape(x, s) z = Reshape(x, r) }",
+    "no_size": "agraph (float[n] x) => (float[7, 11] y, float[2, 3] z)"
+    " <int64[2] s = {7, 11}, int64[2] r = {2, 3}> { y = Reshape(x, s) z = Reshape(x, r) }",
     "no_session": "agraph (float[n] x) => (float[n] y) { y = nowhere.Relu(x) }",
     "weak": "agraph (float[n, w] x) => (float[n, w] y) { z = Neg(x) a = Neg(z) y = Sqrt(a) }",
     "always_weak": "agraph (float[n] x) => (float[n] y) { z = Sub(x, x) y = Div(z, z) }",

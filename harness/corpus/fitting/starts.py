@@ -61,9 +61,7 @@ def _of_picture(port: Port, least: Mapping[str, int], draw: int) -> dict[str, in
     else:
         return {}
     return {
-        names[axis]: size
-        for axis, size in zip(axes, _PICTURES[draw], strict=True)
-        if shape[axis] is None
+        names[axis]: size for axis, size in zip(axes, _PICTURES[draw], strict=True) if shape[axis] is None
     }
 
 
