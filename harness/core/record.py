@@ -114,8 +114,8 @@ class GeneratedInputs(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         dimensions: Symbolic dimension -> its size; ``axis N`` where it has no name.
-        sizes: How the sizes were chosen: ``distinct``, ``single`` (the same with a batch of 1), or the one
-            size of all.
+        sizes: How the sizes were chosen: ``distinct`` (what the graph needs, else different primes),
+            ``single`` (the same with a batch of 1), or the one size of all.
         values: The values of unrestricted inputs: ``plain``, or ``positive``, ``wide`` or ``small`` where the
             model does not run with these or its golden is weak.
         seed: Seed of the values.

@@ -91,12 +91,11 @@ def content_of(
     Raises:
         ValueError: The settings do not suit the element type.
     """
-    if settings is not None and (asked := _asked(port.type.dtype, settings)) is not None:
-        return asked
+    asked = None if settings is None else _asked(port.type.dtype, settings)
+    if (content := asked or _sample_rate(port)) is not None:
+        return content
     words = [word.lower() for word in _WORD.findall(port.name)]
     last_two = set(words[-2:])
-    if _RATE.search(port.name) and math.prod(one or 0 for one in port.type.shape or ()) == 1:
-        return Constant(_SAMPLE_RATE) if _holds(port.type.dtype, _SAMPLE_RATE) else None
     whole = "int" in port.type.dtype
     rows = None if domain is None else min(_known(domain.extents, sizes), default=None)
     if whole and last_two == _POSITIONS:
@@ -111,6 +110,13 @@ def content_of(
         return Range(0.0, 1.0)
     varied = _varied(port.type.dtype, values)
     return varied if domain is None else _restricted(port.type.dtype, domain, varied)
+
+
+def _sample_rate(port: Port) -> Content | None:
+    """Return the rate of a scalar that is one by its name; None for any other input."""
+    scalar = math.prod(size or 0 for size in port.type.shape or ()) == 1
+    named = scalar and _RATE.search(port.name) is not None
+    return Constant(_SAMPLE_RATE) if named and _holds(port.type.dtype, _SAMPLE_RATE) else None
 
 
 def _holds(dtype: str, number: int) -> bool:

@@ -33,8 +33,8 @@ def generate(source: str, port: Port, seed: int, content: Content | None = None)
     Without a content the type decides. Floating types are standard normal, rounded to the type
     (``float8e8m0``, which has no sign, is 0.25 to 4); integers of at most 16 bits take their whole range;
     wider ones are 0 or 1, which may index an axis of two or more; bool is either; strings are a few words. A
-    sequence or an optional holds one element, a map one key. Dimensions without a size become 1. ``source``, a text
-    such as a digest of the model, and the name of the input are part of the seed.
+    sequence or an optional holds one element, a map one key. Dimensions without a size become 1. ``source``,
+    a text such as a digest of the model, and the name of the input are part of the seed.
 
     Raises:
         ValueError: The declaration has no rank or no element type.

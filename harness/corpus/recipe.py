@@ -135,7 +135,8 @@ def _on_trial(port: Port, recipe: Recipe, sizes: Mapping[str, int], number: Numb
 
 def _number(port: Port, recipe: Recipe) -> Numbers | None:
     """Return the number that a scalar input has in all attempts, such as a sample rate; None without one."""
-    if port.type.kind != "tensor" or math.prod(one or 0 for one in port.type.shape or (0,)) != 1:
+    shape = port.type.shape
+    if port.type.kind != "tensor" or shape is None or any(size != 1 for size in shape):
         return None
     try:
         content = content_of(port, recipe.settings.get(port.name), recipe.domains.get(port.name), {})

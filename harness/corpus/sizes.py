@@ -63,13 +63,12 @@ def sizes_of(
         chosen = primes | (fit.draws[draw] if fit.draws else {})
         if pattern == "single" or not fit.draws:
             chosen |= dict.fromkeys(batch, _BATCH_SIZE + draw if pattern == "distinct" else 1)
-    chosen |= {name: max(chosen[name], size) for name, size in fit.least.items()}
+    if pattern != "distinct":
+        chosen |= {name: max(chosen[name], size) for name, size in fit.least.items()}
     return completed(ports, chosen, given)
 
 
-def completed(
-    ports: Sequence[Port], sizes: Mapping[str, int], given: Mapping[str, int]
-) -> dict[str, int]:
+def completed(ports: Sequence[Port], sizes: Mapping[str, int], given: Mapping[str, int]) -> dict[str, int]:
     """Return sizes with the given ones, and with those that follow from both."""
     chosen = {**sizes, **given}
     return chosen | _totals(open_dimensions(ports), chosen, given)

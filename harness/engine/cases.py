@@ -206,9 +206,6 @@ class Cases:
     def _load(self, wanted: _Form) -> Found:
         """Make one form of a simpler one."""
         suite, model, precision, scenario, form, *_ = wanted
-        if wanted.draw and (form, scenario, precision, wanted.others) == (Kind.ANSWER, PLAIN, AS_IS, False):
-            case = self._find(wanted._replace(draw=0))
-            return at_draw(case, wanted.draw) if isinstance(case, Case) else case
         if form == FIRST:
             return self.files.load(suite, model)
         if form != Kind.ANSWER:
@@ -223,8 +220,15 @@ class Cases:
         if precision != AS_IS:
             case = self._find(wanted._replace(precision=AS_IS))
             return self._made(case, precision) if isinstance(case, Case) else case
+        return self._with_draw(wanted)
+
+    def _with_draw(self, wanted: _Form) -> Found:
+        """Return a model with inputs that it runs with, or with another draw of these."""
+        if wanted.draw:
+            case = self._find(wanted._replace(draw=0))
+            return at_draw(case, wanted.draw) if isinstance(case, Case) else case
         case = self._find(wanted._replace(form=FIRST))
-        return self._with_inputs(suite, model, case) if isinstance(case, Case) else case
+        return self._with_inputs(wanted.suite, wanted.model, case) if isinstance(case, Case) else case
 
     def _in_form(self, case: Case, wanted: _Form) -> Found:
         """Return a case as a question needs it; a full cache costs the question, not the run."""

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from harness.core.cell import Cell
-from harness.core.decide import decide, verdict_of
+from harness.core.decide import Decision, decide, verdict_of
 from harness.core.ended import Ended
 from harness.core.errors import UncontainedError, UsageError, one_line
 from harness.core.facts import Facts
@@ -310,11 +310,7 @@ class CellPipeline:
     def _decide(self, task: CellTask, facts: Facts, outcome: Outcome | None) -> None:
         """Decide a cell; announce its record, or put it into its queue once more."""
         # A cell that did not run needs no policy, nor its model read for that.
-        policy = self._policy(task) if facts.ended is None else Policy()
-        decision = decide(facts, policy)
-        if decision.verdict.family is Family.FAILED and (beyond := self._beyond(task, facts)):
-            facts = msgspec.structs.replace(facts, beyond=beyond)
-            decision = decide(facts, policy)
+        facts, decision = self._decided(task, facts, self._policy(task) if facts.ended is None else Policy())
         if decision.verdict.family not in _UNTRIED:
             fails = decision.verdict.family not in _RIGHT
             changed = self.next_step.cases.look(task.about, fails=fails)
@@ -355,27 +351,42 @@ class CellPipeline:
                 tried = () if record.family in _UNTRIED else (record.verdict,)
                 retried = msgspec.structs.replace(first, retries=(*first.retries, *tried))
             finished = msgspec.structs.replace(task.first, record=retried, case=case)
-        # Without model and inputs: many such cells may wait for long.
-        first_result = msgspec.structs.replace(finished, case=None)
-        if (
-            record.family not in _UNTRIED
-            and not task.draw
-            and (
-                (not is_check and self._needs_retry(finished.record))
-                or elsewhere.send_on(task, finished.record)
-            )
-        ):
-            task.first, task.attempt, task.losses = first_result, 1, 0
-            self.put(task)
-            return
-        if draw := draws.next_draw(task, finished.record, case):
-            self.put(CellTask(cell=task.cell, first=first_result, draw=draw, expected_ms=task.expected_ms))
+        again = self._again(task, finished, record, case)
+        if again is not None:
+            self.put(again)
             return
         self.open -= 1
-        if task.draw:
-            given_case = self._shown(CellTask(cell=task.cell))
-            finished = msgspec.structs.replace(finished, case=given_case)
+        if task.draw:  # of the inputs that the record is about
+            finished = msgspec.structs.replace(finished, case=self._shown(CellTask(cell=task.cell)))
         self.announce(_told(finished))
+
+    def _again(
+        self, task: CellTask, finished: Finished, record: Record, case: Case | None
+    ) -> CellTask | None:
+        """Return the task of a further try of a cell; None where its result is final.
+
+        ``finished`` is its result so far, ``record`` that of the last try.
+        """
+        # Without model and inputs: many such cells may wait for long.
+        first = msgspec.structs.replace(finished, case=None)
+        is_check = bool(task.only or task.avoid)
+        if record.family not in _UNTRIED and not task.draw:
+            needs_retry = not is_check and self._needs_retry(first.record)
+            if needs_retry or elsewhere.send_on(task, first.record):
+                task.first, task.attempt, task.losses = first, 1, 0
+                return task
+        draw = draws.next_draw(task, first.record, case)
+        if not draw:
+            return None
+        return CellTask(cell=task.cell, first=first, draw=draw, expected_ms=task.expected_ms)
+
+    def _decided(self, task: CellTask, facts: Facts, policy: Policy) -> tuple[Facts, Decision]:
+        """Decide a cell; if it fails, with what its generated inputs are too small for."""
+        decision = decide(facts, policy)
+        if decision.verdict.family is Family.FAILED and (beyond := self._beyond(task, facts)):
+            facts = msgspec.structs.replace(facts, beyond=beyond)
+            decision = decide(facts, policy)
+        return facts, decision
 
     def _beyond(self, task: CellTask, facts: Facts) -> str:
         """Return which windows are larger than the generated data of a cell; empty if none is."""

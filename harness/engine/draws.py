@@ -23,6 +23,7 @@ def next_draw(task: CellTask, record: Record, case: Case | None) -> int:
     """Return which generated inputs a cell runs with next; 0 if it has been tried with enough of them.
 
     Args:
+        task: The cell as it was tried last.
         record: Its first one.
         case: Its model as it was tried last.
     """
@@ -49,9 +50,13 @@ def told(finished: Finished) -> Finished:
     record = finished.record
     if not record.fails_with_these_alone:
         return finished
-    others = {", ".join(f"{name} = {size}" for name, size in one.dimensions.items()) for one in record.other_draws}
-    at = f" (with {' and with '.join(sorted(others))})" if any(others) else ""
-    what = "at this size" if any(others) else "with these numbers"
-    words = f"fails only {what}, and not with {len(record.other_draws)} other generated inputs{at}"
+    others = [_spelled(one) for one in record.other_draws]
+    at = f" (with {' and with '.join(others)})" if all(others) else ""
+    what = "at this size" if all(others) else "with these numbers"
+    words = f"fails only {what}, and not with {len(others)} other generated inputs{at}"
     record = msgspec.structs.replace(record, reason=one_line(f"{words}; {record.reason}"))
     return msgspec.structs.replace(finished, record=record)
+
+
+def _spelled(draw: OtherDraw) -> str:
+    return ", ".join(f"{name} = {size}" for name, size in draw.dimensions.items())

@@ -9,7 +9,7 @@ from harness.core.leak import cell_leaks
 from harness.core.manner import manners_words
 from harness.core.output_metrics import OutputMetrics
 from harness.core.own_error import own_error, without_verdict
-from harness.core.record import Record
+from harness.core.record import OtherDraw, Record
 from harness.core.verdict import Family
 from harness.core.work import NOT_CHECKED, unchecked_words
 from harness.report.cell import REASON_CHARS, SHOWN_RETRIES, FaultLink, ReportCell, command_of, details_rank
@@ -171,9 +171,18 @@ def _worth(record: Record) -> Iterator[tuple[str, str]]:
         yield "Manners", one_line(manners_words(record.manners), REASON_CHARS)
     if record.unconfirmed:
         yield "Not confirmed in float64", one_line(record.unconfirmed, REASON_CHARS)
+    if record.other_draws:
+        yield "With other generated inputs", ", ".join(_of_draw(one) for one in record.other_draws)
+    if record.beyond:
+        yield "Larger than the data", one_line(record.beyond, REASON_CHARS)
     if record.unchecked:
         told = unchecked_words(record.unchecked).removeprefix(NOT_CHECKED)
         yield "Not checked", one_line(told, REASON_CHARS)
+
+
+def _of_draw(one: OtherDraw) -> str:
+    sizes = " x ".join(map(str, one.dimensions.values()))
+    return f"{spoken(one.verdict)} at {sizes}" if sizes else spoken(one.verdict)
 
 
 def _times(record: Record) -> Iterator[tuple[str, str]]:

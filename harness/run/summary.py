@@ -59,11 +59,11 @@ def table(rows: "Sequence[TargetRow]") -> list[str]:
 def remarks(rows: "Sequence[TargetRow]") -> Iterator[tuple[str, str]]:
     """Yield what the table does not show, as pairs of a word and a line."""
     weak = sum(row.weak.total() for row in rows)
-    approximate, unconfirmed, flaky, timed, disturbed, judged, without, unchecked = (
+    approximate, unconfirmed, flaky, timed, disturbed, judged, without, unchecked, alone = (
         sum(getattr(row, field) for row in rows)
         for field in (
             *("approximate", "unconfirmed", "flaky", "timed", "disturbed", "by_noise", "without_noise"),
-            "unchecked",
+            *("unchecked", "these_alone"),
         )
     )
     for row in rows:
@@ -78,6 +78,11 @@ def remarks(rows: "Sequence[TargetRow]") -> Iterator[tuple[str, str]]:
         )
     if unconfirmed:
         yield "unconfirmed", f"{_counted(unconfirmed)} failed by values, which float64 has not confirmed"
+    if alone:
+        yield (
+            "one size",
+            f"{_counted(alone)} failed with generated inputs of one size or draw, and not with two others",
+        )
     if flaky:
         yield "flaky", f"{_counted(flaky)} with another verdict on a retry; counted as failed"
     if judged or without:

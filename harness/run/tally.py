@@ -41,6 +41,7 @@ class TargetRow(msgspec.Struct, kw_only=True):
         weak: Of the family passed, by verdict, with a golden that most wrong answers would match, too.
         approximate: Passed by what the EP documents, with more than the rounding of the model.
         unconfirmed: Failed by values, which float64 has not confirmed.
+        these_alone: Failed with their generated inputs, and with none of two others.
         flaky: With another verdict on a retry; the first one counts.
         timed: With a measured latency.
         disturbed: Of these, measured while other programs used the processors.
@@ -70,6 +71,7 @@ class TargetRow(msgspec.Struct, kw_only=True):
     weak: Counter[Verdict] = msgspec.field(default_factory=Counter)
     approximate: int = 0
     unconfirmed: int = 0
+    these_alone: int = 0
     flaky: int = 0
     timed: int = 0
     disturbed: int = 0
@@ -130,6 +132,7 @@ class TargetRow(msgspec.Struct, kw_only=True):
         self.weak[record.verdict] += record.rests_on_weak_golden
         self.approximate += bool(record.approximate)
         self.unconfirmed += bool(record.unconfirmed)
+        self.these_alone += record.fails_with_these_alone
         self.flaky += record.flaky
         if record.place:
             self.places[record.place] += 1

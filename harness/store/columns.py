@@ -44,6 +44,12 @@ RECORD_COLUMNS = (
     _of("cause", "VARCHAR", "Cause of `unavailable`; signal of a crash.", lambda r: r.cause or None),
     _of("reason", "VARCHAR", "One line for people.", lambda r: r.reason or None),
     _of("flaky", "BOOLEAN", "Whether a further try gave another verdict.", lambda r: r.flaky),
+    _of(
+        "these_alone",
+        "BOOLEAN",
+        "Whether it fails with its generated inputs, and with none of two others.",
+        lambda r: r.fails_with_these_alone,
+    ),
     _of("approximate", "VARCHAR", "What an EP documents that it passes by.", lambda r: r.approximate or None),
     _of("unconfirmed", "VARCHAR", "Why float64 confirms no failure.", lambda r: r.unconfirmed or None),
     _of("manners", "VARCHAR", "What it changed around it.", lambda r: manners_words(r.manners) or None),

@@ -9,14 +9,14 @@ from harness.core.scenario import GENERATE, PLAIN
 from harness.core.verdict import Phase
 from harness.plan.expectation import is_expected
 
-_NOT_OF_A_PROFILE = ("approximate", "unconfirmed", "own_precision", "finest", "remedy")
-"""Facts that answers of a CPU provider or documents of a provider give, of which a profile asks none."""
+_NOT_OF_A_PROFILE = ("approximate", "unconfirmed", "beyond", "own_precision", "finest", "remedy")
+"""Facts that answers of a CPU provider, documents or generated inputs give, of which a profile has none."""
 
 _NO_ANSWER = ("own_cpu", "other_check")
 """Answers of the CPU EP, and what judges other inputs, which no run of a profile has."""
 
-_NOT_OF_A_SUBMISSION = ("place", "elsewhere", "latency", "artifacts")
-"""Fields of runs with places or measured times; folders of artifacts stay behind."""
+_NOT_OF_A_SUBMISSION = ("place", "elsewhere", "other_draws", "latency", "artifacts")
+"""Fields of runs with places, generated inputs or measured times; folders of artifacts stay behind."""
 
 _AT_THE_END = (
     "golden",

@@ -3,6 +3,7 @@
 A new demand is an entry of ``_DEMANDS``. Extents that are not known demand nothing.
 """
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -43,6 +44,9 @@ class Demand(NamedTuple):
         return (self.value == 0 if self.exact else self.value >= 0) and self.value % self.multiple == 0
 
 
+_STFT_INPUTS = 4
+"""With the last one, the length of a frame, which may be that of the window otherwise."""
+
 _Demands = Iterator[tuple[str, Demand]]
 _Given = Sequence[Known | None]
 
@@ -53,10 +57,8 @@ def demands_of(node: "onnx.NodeProto", given: _Given) -> list[tuple[str, Demand]
     if rule is None or domain_of(node) not in _DOMAINS:
         return []
     found: list[tuple[str, Demand]] = []
-    try:
+    with contextlib.suppress(*NOT_KNOWN):  # what is known demands nevertheless
         found.extend(rule(node, given))
-    except NOT_KNOWN:  # what is known demands nevertheless
-        pass
     return found
 
 
@@ -93,7 +95,7 @@ def _pool(node: "onnx.NodeProto", given: _Given) -> _Demands:
 
 
 def _stft(node: "onnx.NodeProto", given: _Given) -> _Demands:
-    length = given[3] if len(given) > 3 else None
+    length = given[3] if len(given) == _STFT_INPUTS else None
     if length is not None and length.numbers is not None:
         frame = int(length.numbers.reshape(-1)[0])
     else:
@@ -137,7 +139,8 @@ def _broadcast(_node: "onnx.NodeProto", given: _Given) -> _Demands:
 def _alike(shapes: Sequence[Dims]) -> _Demands:
     """Demand that extents are the same, or 1, counted from the last axis."""
     for axis in range(1, max(map(len, shapes), default=0) + 1):
-        extents = [(at, dims[-axis]) for at, dims in enumerate(shapes) if len(dims) >= axis and dims[-axis] != 1]
+        long = [(at, dims) for at, dims in enumerate(shapes) if len(dims) >= axis]
+        extents = [(at, dims[-axis]) for at, dims in long if dims[-axis] != 1]
         for at, extent in extents[1:]:
             yield f"axis {-axis} of {at}", Demand(extent - extents[0][1], exact=True)
 
@@ -258,7 +261,7 @@ _DEMANDS: Mapping[str, _Rule] = {
         (_recurrence, "GRU LSTM RNN"),
         (_channels, "BatchNormalization InstanceNormalization"),
         (_layer, "LayerNormalization RMSNormalization"),
-        (_broadcast, " ".join(one for one in BROADCASTING if not one.startswith("QLinear"))),
+        (_broadcast, " ".join(BROADCASTING)),
         (_concatenation, "Concat"),
         (_reshape, "Reshape"),
         (_expand, "Expand"),

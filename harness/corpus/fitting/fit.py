@@ -182,6 +182,7 @@ def fit(search: Search, names: Iterable[str], starts: Callable[[Sizes], tuple[Si
     """Return sizes for all draws.
 
     Args:
+        search: Of the graph.
         names: The dimensions whose sizes may change.
         starts: The least sizes -> the sizes that each draw would have if the graph took them.
     """

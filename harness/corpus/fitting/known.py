@@ -3,6 +3,7 @@
 Only what is certain is known. ``harness.corpus.work`` guesses where this gives up.
 """
 
+import contextlib
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -49,8 +50,8 @@ class Known(NamedTuple):
 NOTHING = Known()
 
 _LIKE_FIRST = operators("""
-    BatchNormalization Cast CastLike Clip CumSum DequantizeLinear Dropout Elu Gelu GroupNormalization HardSigmoid
-    HardSwish Hardmax Identity InstanceNormalization LRN LayerNormalization LeakyRelu LogSoftmax
+    BatchNormalization Cast CastLike Clip CumSum DequantizeLinear Dropout Elu Gelu GroupNormalization
+    HardSigmoid HardSwish Hardmax Identity InstanceNormalization LRN LayerNormalization LeakyRelu LogSoftmax
     LpNormalization MeanVarianceNormalization Mish PRelu QuantizeLinear RMSNormalization Relu Selu Softmax
     ReverseSequence ScatterElements ScatterND SkipLayerNormalization ThresholdedRelu Trilu FastGelu QuickGelu
     BiasGelu DynamicQuantizeLinear
@@ -60,8 +61,8 @@ _LIKE_FIRST = operators("""
 """Operators whose first result has the shape of their first input."""
 
 BROADCASTING = operators("""
-    Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean
-    Min Mod Mul Or Pow Sub Sum Where Xor QLinearAdd QLinearMul
+    Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max
+    Mean Min Mod Mul Or Pow Sub Sum Where Xor
 """)
 """Operators whose inputs are broadcast to each other."""
 
@@ -70,26 +71,33 @@ _OWN_DOMAINS = frozenset({"", "com.microsoft"})
 
 def results_of(node: "onnx.NodeProto", given: Sequence[Known | None]) -> list[Known]:
     """Return what is known of a node's results; ``given`` has None for absent inputs."""
-    nothing = [NOTHING] * len(node.output)
-    if given and given[0] is not None and given[0].dims is None and node.op_type != "GatherElements":
-        return nothing
-    if domain_of(node) not in _OWN_DOMAINS or not node.output:
-        return nothing
+    found: list[Known] = []
+    with contextlib.suppress(*NOT_KNOWN):
+        if domain_of(node) in _OWN_DOMAINS:
+            found = _results(node, given)
+    return [*found, *[NOTHING] * len(node.output)][: len(node.output)]
+
+
+def _results(node: "onnx.NodeProto", given: Sequence[Known | None]) -> list[Known]:
+    """Return what is known of the first results.
+
+    Raises:
+        One of ``NOT_KNOWN``: Nothing is.
+    """
     if node.op_type == "Constant":
-        return [_constant(node), *nothing[1:]]
+        return [_constant(node)]
+    if given and given[0] is not None and given[0].dims is None:
+        return []
     numbers = numbers_of(node, [None if one is None else one.numbers for one in given])
-    if numbers is not None and len(node.output) == 1:
+    if numbers is not None:
         return [Known(numbers.shape, numbers, all(one is None or one.fixed for one in given))]
     special = _OF_SEVERAL.get(node.op_type)
-    try:
-        if special is not None:
-            return [*special(node, given), *nothing][: len(nothing)]
-        dims = _first_dims(node, given)
-    except NOT_KNOWN:
-        return nothing
+    if special is not None:
+        return special(node, given)
+    dims = _DIMS.get(node.op_type, _by_work)(node, given)
     if dims is None or any(not 0 <= extent < _MOST_EXTENT for extent in dims):
-        return nothing
-    return [Known(dims, _numbers_of_shape(node, given)), *nothing[1:]]
+        return []
+    return [Known(dims, _numbers_of_shape(node, given))]
 
 
 def weight(proto: "onnx.TensorProto") -> Known:
@@ -142,42 +150,56 @@ def _constant(node: "onnx.NodeProto") -> Known:
     return NOTHING
 
 
-def _first_dims(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None:
-    op = node.op_type
-    if op == "Size":
-        return ()
-    if op in _LIKE_FIRST:
-        return dims_of(given[0])
-    if op in BROADCASTING:
-        quantized = op.startswith("QLinear")
-        return broadcast((given[0], given[3]) if quantized else given)
-    if op == "Slice":
-        return _slice(node, given)
-    if op == "Reshape":
-        return _reshape(node, given)
-    if op == "Expand":
-        numbers = given[1].numbers if given[1] is not None else None
-        if numbers is None:
-            return None
-        return np.broadcast_shapes(dims_of(given[0]), tuple(map(int, numbers.reshape(-1))))
-    if op == "Gemm":
-        one, other = dims_of(given[0]), dims_of(given[1])
-        return one[1 if attribute(node, "transA", 0) else 0], other[0 if attribute(node, "transB", 0) else 1]
-    if op == "MatMul":
-        return _product(dims_of(given[0]), dims_of(given[1]))
-    if op in {"SpaceToDepth", "DepthToSpace"}:
-        batch, channels, *spatial = dims_of(given[0])
-        step = attribute(node, "blocksize", 1)
-        if op == "SpaceToDepth":
-            return batch, channels * step * step, *(extent // step for extent in spatial)
-        return batch, channels // (step * step), *(extent * step for extent in spatial)
-    if op in {"ArgMax", "ArgMin"}:
-        dims, axis = list(dims_of(given[0])), attribute(node, "axis", 0)
-        dims[axis : axis + 1 or None] = [1] if attribute(node, "keepdims", 1) else []
-        return tuple(dims)
-    if op in _GUESSED or any(_is_unknown(one) for one in _parameters(op, given)):
+def _like_first(_node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None:
+    return dims_of(given[0])
+
+
+def _broadcast(_node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None:
+    return broadcast(given)
+
+
+def _quantized_broadcast(_node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None:
+    return broadcast((given[0], given[3]))
+
+
+def _expand(_node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None:
+    numbers = given[1].numbers if given[1] is not None else None
+    if numbers is None:
         return None
-    if given and given[0] is not None and given[0].dims is None:
+    return np.broadcast_shapes(dims_of(given[0]), tuple(map(int, numbers.reshape(-1))))
+
+
+def _gemm(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None:
+    one, other = dims_of(given[0]), dims_of(given[1])
+    return one[1 if attribute(node, "transA", 0) else 0], other[0 if attribute(node, "transB", 0) else 1]
+
+
+def _product(_node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None:
+    one, other = dims_of(given[0]), dims_of(given[1])
+    batch = np.broadcast_shapes(one[:-2], other[:-2])
+    return *batch, *one[-2:-1], *(other[-1:] if len(other) > 1 else ())
+
+
+def _space_to_depth(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None:
+    (batch, channels, *spatial), step = dims_of(given[0]), attribute(node, "blocksize", 1)
+    return batch, channels * step * step, *(extent // step for extent in spatial)
+
+
+def _depth_to_space(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None:
+    (batch, channels, *spatial), step = dims_of(given[0]), attribute(node, "blocksize", 1)
+    return batch, channels // (step * step), *(extent * step for extent in spatial)
+
+
+def _arg(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None:
+    dims, axis = list(dims_of(given[0])), attribute(node, "axis", 0)
+    dims[axis : axis + 1 or None] = [1] if attribute(node, "keepdims", 1) else []
+    return tuple(dims)
+
+
+def _by_work(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None:
+    """Return the shape by the rules for estimates, as far as they are exact."""
+    op = node.op_type
+    if op in _GUESSED or any(one is not None and one.numbers is None for one in _parameters(op, given)):
         return None
     found = by_rule(node, [None if one is None else one.size for one in given])
     return None if found is None else found.dims
@@ -186,22 +208,20 @@ def _first_dims(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims |
 _GUESSED = frozenset({"GatherND"})
 """Operators for which ``harness.corpus.work`` has an estimate only."""
 
-_PARAMETERS = {"Pad": (1, 3), "Squeeze": (1,), "Tile": (1,), "Unsqueeze": (1,), "Resize": (2, 3), "Upsample": (1,)}
+_PARAMETERS = {
+    "Pad": (1, 3),
+    "Squeeze": (1,),
+    "Tile": (1,),
+    "Unsqueeze": (1,),
+    "Resize": (2, 3),
+    "Upsample": (1,),
+}
 """Operator -> inputs whose numbers decide the shape of its result, if they are there."""
 
 
 def _parameters(op: str, given: Sequence[Known | None]) -> list[Known | None]:
     indices = (1,) if op.startswith("Reduce") else _PARAMETERS.get(op, ())
     return [given[index] for index in indices if index < len(given)]
-
-
-def _is_unknown(one: Known | None) -> bool:
-    return one is not None and one.numbers is None
-
-
-def _product(one: Dims, other: Dims) -> Dims:
-    batch = np.broadcast_shapes(one[:-2], other[:-2])
-    return *batch, *one[-2:-1], *(other[-1:] if len(other) > 1 else ())
 
 
 def _numbers_of_shape(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Numbers | None:
@@ -238,9 +258,7 @@ def _reshape(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | No
     return dims if math.prod(dims) == total else None
 
 
-def sliced(
-    node: "onnx.NodeProto", given: Sequence[Known | None]
-) -> list[tuple[int, int, int, int]] | None:
+def sliced(node: "onnx.NodeProto", given: Sequence[Known | None]) -> list[tuple[int, int, int, int]] | None:
     """Return axis, start, end and step of what a ``Slice`` cuts; None if they are not known."""
     parts: list[list[int]] = []
     if attribute(node, "starts", ()):
@@ -313,3 +331,21 @@ _OF_SEVERAL = {
     "TopK": _top_k,
 }
 """Operators of several results -> what is known of them, from the first on."""
+
+_DIMS = {
+    **dict.fromkeys(_LIKE_FIRST, _like_first),
+    **dict.fromkeys(BROADCASTING, _broadcast),
+    "ArgMax": _arg,
+    "ArgMin": _arg,
+    "DepthToSpace": _depth_to_space,
+    "Expand": _expand,
+    "Gemm": _gemm,
+    "MatMul": _product,
+    "QLinearAdd": _quantized_broadcast,
+    "QLinearMul": _quantized_broadcast,
+    "Reshape": _reshape,
+    "Size": lambda _node, _given: (),
+    "Slice": _slice,
+    "SpaceToDepth": _space_to_depth,
+}
+"""Operator -> the shape of its first result; the rules of ``harness.corpus.work`` for the others."""

@@ -21,6 +21,10 @@ _SOUND = re.compile(r"audio|wave|pcm|speech|sound|signal|samples", re.IGNORECASE
 _SOUND_RANK = 3
 _SAMPLES = (4000, 4800, 3200)
 
+_TIME = re.compile(r"time|frames|samples", re.IGNORECASE)
+_FRAMES = (64, 96, 80)
+"""Length of an axis that is time by its name, such as that of a spectrogram."""
+
 _ROOM = 2
 """A dimension that needs more than its prime gets so many times its least size, more in other draws: then a
 window has several places."""
@@ -48,27 +52,32 @@ def _of_picture(port: Port, least: Mapping[str, int], draw: int) -> dict[str, in
     shape, names = port.type.shape or (), _names(port)
     if port.type.rank not in _PICTURE_RANKS or not _may_be_picture(port.type.dtype):
         return {}
-    channels = [least.get(names[axis]) if shape[axis] is None else shape[axis] for axis in (1, -1)]
-    if channels[0] in _CHANNELS:
+    if shape[1] in _CHANNELS:
         axes = (-2, -1)
-    elif channels[1] in _CHANNELS and channels[1] == shape[-1]:
+    elif shape[-1] in _CHANNELS:
         axes = (-3, -2)
+    elif shape[1] is None and least.get(names[1]) in _CHANNELS - {1}:  # by the weights
+        axes = (-2, -1)
     else:
         return {}
     return {
-        names[axis]: size
-        for axis, size in zip(axes, _PICTURES[draw], strict=True)
-        if shape[axis] is None
+        names[axis]: size for axis, size in zip(axes, _PICTURES[draw], strict=True) if shape[axis] is None
     }
 
 
 def _of_sound(port: Port, draw: int) -> dict[str, int]:
-    """Return the number of samples of an input that is sound by its name."""
-    shape = port.type.shape or ()
-    sounds = is_floating(port.type.dtype) and _SOUND.search(port.name) is not None
-    if not sounds or not 0 < len(shape) <= _SOUND_RANK or shape[-1] is not None:
+    """Return the sizes of axes that are time, by the name of the input or their own."""
+    shape, names = port.type.shape or (), _names(port)
+    if not is_floating(port.type.dtype) or not 0 < len(shape) <= _SOUND_RANK:
         return {}
-    return {_names(port)[-1]: _SAMPLES[draw]}
+    found = {
+        name: _FRAMES[draw]
+        for name, size in zip(names, shape, strict=True)
+        if size is None and _TIME.search(name)
+    }
+    if _SOUND.search(port.name) and shape[-1] is None:
+        found[names[-1]] = _SAMPLES[draw]
+    return found
 
 
 def _names(port: Port) -> tuple[str, ...]:

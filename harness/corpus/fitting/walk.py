@@ -1,5 +1,6 @@
 """The walk through a graph with sizes on trial: the demands of all its nodes."""
 
+import contextlib
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, NamedTuple
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.corpus.fitting.demands import Demand, demands_of
 from harness.corpus.fitting.known import NOTHING, Known, results_of, weight
 from harness.corpus.nodes import bodies
+from harness.corpus.work.size import NOT_KNOWN
 
 if TYPE_CHECKING:
     import onnx
@@ -40,20 +42,24 @@ class Walk:
         self._functions = {(one.domain, one.name): one for one in model.functions}
         self._left = MOST_NODES
         self._found: Demands = {}
+        self._weights: dict[int, dict[str, Known]] = {}
+        """``id`` of a body -> its weights."""
         self._constant = {one.name: weight(one) for one in model.graph.initializer}
         self._steps: list[_Step] = []
         for step in self._steps_of(model.graph.node, ""):
             given = [self._constant.get(name, NOTHING) if name else None for name in step.inputs]
             if not step.inner and all(one is None or one.fixed for one in given):
-                made = zip(step.node.output, results_of(step.node, given), strict=False)
-                self._constant |= {name: one._replace(fixed=True) for name, one in made if one.dims is not None}
+                for name, one in zip(step.node.output, results_of(step.node, given), strict=False):
+                    if one.dims is not None:
+                        self._constant[name] = one._replace(fixed=True)
             if any(name and name not in self._constant for name in step.node.output):
                 self._steps.append(step)
 
     def demands(self, inputs: Mapping[str, Known]) -> Demands:
         """Return the demands for these inputs."""
         self._found, self._left = {}, MOST_NODES
-        self._walk(self._steps, {**self._constant, **inputs}, _DEEPEST)
+        with contextlib.suppress(*NOT_KNOWN, RecursionError):  # a model that no runtime takes either
+            self._walk(self._steps, {**self._constant, **inputs}, _DEEPEST)
         self.visited += MOST_NODES - self._left
         return self._found
 
@@ -90,7 +96,7 @@ class Walk:
         if node.op_type == "If":
             return self._branches(node, given, scope, place, depth)
         for body in bodies(node):
-            inner = _own(body, scope)
+            inner = self._own(body, scope)
             if node.op_type == "Loop":
                 # Of the first turn; the state of further ones may have other numbers.
                 for port, known in zip(body.input[2:], given[2:], strict=False):
@@ -100,27 +106,38 @@ class Walk:
                 return _states(body, inner, given)
         return []
 
+    def _own(self, body: "onnx.GraphProto", scope: _Scope) -> _Scope:
+        """Return the scope of a body: its weights, then what it sees of the tensors around it."""
+        own = self._weights.get(id(body))
+        if own is None:
+            own = self._weights[id(body)] = {one.name: weight(one) for one in body.initializer}
+        return ChainMap({port.name: NOTHING for port in body.input}, own, scope)
+
     def _branches(
         self, node: "onnx.NodeProto", given: list[Known | None], scope: _Scope, place: str, depth: int
     ) -> list[Known]:
         condition = given[0].numbers if given and given[0] is not None else None
         by_name = {one.name: one.g for one in node.attribute}
         names = ("then_branch", "else_branch")
-        if condition is not None:
+        if condition is not None and condition.size:
             names = names[:1] if condition.reshape(-1)[0] else names[1:]  # type: ignore[assignment]
         results = []
         for name in names:
             if name in by_name:
-                inner = _own(by_name[name], scope)
+                inner = self._own(by_name[name], scope)
                 self._nodes(by_name[name].node, inner, f"{place} {name}", depth - 1)
                 results.append([inner.get(port.name, NOTHING) for port in by_name[name].output])
         first, *others = results or [[]]
         if not others:
             return first
         return [
-            Known(known.dims) if all(len(one) > at and one[at].dims == known.dims for one in others) else NOTHING
-            for at, known in enumerate(first)
+            _if_alike(known, [one[at] for one in others if len(one) > at]) for at, known in enumerate(first)
         ]
+
+
+def _if_alike(known: Known, others: list[Known]) -> Known:
+    """Return the shape of a tensor that all branches make alike."""
+    return Known(known.dims) if all(one.dims == known.dims for one in others) else NOTHING
 
 
 def _states(body: "onnx.GraphProto", inner: _Scope, given: list[Known | None]) -> list[Known]:
@@ -129,9 +146,3 @@ def _states(body: "onnx.GraphProto", inner: _Scope, given: list[Known | None]) -
     last = [(first or NOTHING, inner.get(port.name, NOTHING)) for first, port in pairs]
     found = [Known(first.dims) if first.dims == after.dims else NOTHING for first, after in last]
     return found + [NOTHING] * (len(body.output) - 1 - len(found))
-
-
-def _own(body: "onnx.GraphProto", scope: _Scope) -> _Scope:
-    """Return the scope of a body: its weights, then what it sees of the tensors around it."""
-    own = {one.name: weight(one) for one in body.initializer}
-    return ChainMap(own | {port.name: NOTHING for port in body.input}, scope)
