@@ -37,6 +37,7 @@ from harness.corpus.row_cache import LARGEST, open_row_cache
 from harness.corpus.side_file import read_side_file
 from harness.corpus.suites import Suite
 from harness.corpus.tolerance_file import TOLERANCE_FILE, ExpectedTolerance, read_tolerance
+from harness.corpus.unused_data import refuse_unused
 from harness.corpus.work.estimate import work_of
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ __all__ = ["Case", "DataSet", "at_attempt", "load_case"]
 SEED = 0
 """The default seed of generated inputs."""
 
-_FORMAT = 3
+_FORMAT = 4
 """Rises when other facts of a case are kept."""
 
 
@@ -72,6 +73,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         frozen: How it is judged, and its noise, if it is a case of a profile. Its golden is what its data
             sets expect.
         tasks: Output -> task whose answers are compared beside the values; see ``harness.core.agree_key``.
+        owner: Whose its test data are, in words.
+        vary: The dimensions that the scenario ``dynamic_shapes`` varies, in this order; empty: all.
     """
 
     model_path: Path
@@ -89,6 +92,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     recipe: Recipe | None = None
     frozen: Frozen | None = None
     tasks: dict[str, str] = {}
+    owner: str = "the suite's"
+    vary: tuple[str, ...] = ()
 
     @property
     def model_digest(self) -> str:
@@ -153,7 +158,8 @@ def load_case(
         settled = external and state and state.settled(began) and external.settled(began)
         if row_cache is not None and external and state and settled and case.nbytes < LARGEST:
             row_cache.put(name, state.text, _pack(case))
-    case = msgspec.structs.replace(case, state=_both(of_model, case.state))
+    owner = "your" if suite.kind == "folder" else "the profile's" if suite.frozen else "the suite's"
+    case = msgspec.structs.replace(case, state=_both(of_model, case.state), owner=owner)
     return _frozen(case, suite, model)
 
 
@@ -237,12 +243,14 @@ def _read(
     if data_sets:
         if settings.inputs:
             what = f"its settings describe inputs, but nothing is generated: it has {data_sets[0].name}"
-            raise SettingsError(path, f"{what}; remove one of the two")
+            raise SettingsError(path, what, "remove one of the two")
         with blame(home / TOLERANCE_FILE, InputError):
             tolerance = read_tolerance(home)
     else:
+        if suite.kind == "folder" and ports:
+            refuse_unused(path, home)
         recipe = Recipe(
-            model=model, seed=seed, ports=ports, given=sizes, settings=settings.inputs, domains=domains
+            model=model, seed=seed, ports=ports, given=sizes, settings=settings.described, domains=domains
         ).at(FIRST)
         data_sets = (inputs_of(path, recipe),)
     for data_set in data_sets:
@@ -265,6 +273,7 @@ def _read(
         work=work,
         recipe=recipe,
         tasks=settings.tasks,
+        vary=tuple(settings.vary),
     )
     return case, external
 
@@ -298,6 +307,7 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
     work: Work
     recipe: Recipe | None = None
     tasks: dict[str, str] = {}
+    vary: tuple[str, ...] = ()
 
 
 _decoder = msgspec.msgpack.Decoder(_Kept)
