@@ -19,7 +19,7 @@ _OTHERS = (
     (0, b"<", "a page of the web, not a model: the download went wrong"),
     (0, b"\x1f\x8b", "an archive, not a model: unpack it"),
     (0, b"PK\x03\x04", "an archive, not a model: unpack it"),
-    (4, b"ORTM", "a model in ORT format, not in ONNX: provide the one that it was made from"),
+    (4, b"ORTM", "a model in ORT format, not in ONNX: put the one that it was made from beside it"),
     (4, b"TFL3", "a model in TensorFlow Lite's format, not in ONNX: convert it"),
 )
 """Offset and first bytes of files that are named as models but are none, and what they are."""

@@ -185,7 +185,8 @@ def open_folder(path: Path) -> Suite:
     found = find_models(root)
     misnamed = frozenset(visible(model) for model in found if not is_text(model))
     names = tuple(sorted({*misnamed, *filter(is_text, found)}))
-    crowded = frozenset(parent for parent, models in Counter(map(_parent, names)).items() if models > 1)
+    onnx = (model for model in names if model.lower().endswith(".onnx"))
+    crowded = frozenset(parent for parent, models in Counter(map(_parent, onnx)).items() if models > 1)
     cache = suites_cache()
     return Suite(
         name=name or "root",

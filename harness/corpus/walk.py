@@ -11,6 +11,10 @@ from harness.corpus.archive import ARCHIVE_SUFFIX
 
 _MODEL_SUFFIX = ".onnx"
 
+_ORT_SUFFIX = ".ort"
+"""Of a model in onnxruntime's own format. It is listed, so that its cells tell that it is not run; beside the
+ONNX model of its name it is a copy of that."""
+
 
 def is_text(name: str) -> bool:
     """Return whether a file name is Unicode; one that is not has surrogates, which no record could hold."""
@@ -19,6 +23,8 @@ def is_text(name: str) -> bool:
 
 def find_models(root: Path) -> tuple[str, ...]:
     """Return the relative paths of all ``.onnx`` files below a folder, with forward slashes, sorted.
+
+    An ``.ort`` file without the ``.onnx`` file of its name beside it is listed, too: it is told, not run.
 
     Links to folders are followed after all real folders, and each folder is entered once: a loop ends, and a
     model that can be reached both ways has its real name. A link to a file is a model too. Names with ``._``
@@ -34,6 +40,9 @@ def find_models(root: Path) -> tuple[str, ...]:
     problems: list[Problem] = []
     files = [path for path in _files(root, problems) if not path.rpartition("/")[2].startswith("._")]
     found = [path for path in files if path.lower().endswith(_MODEL_SUFFIX)]
+    stems = {path[: -len(_MODEL_SUFFIX)] for path in found}
+    ort = (path for path in files if path.lower().endswith(_ORT_SUFFIX))
+    found += [path for path in ort if path[: -len(_ORT_SUFFIX)] not in stems]
     if not found and not problems:
         archives = sum(path.endswith(ARCHIVE_SUFFIX) for path in files)
         hint = "name a folder that holds models, such as resnet/model.onnx"

@@ -1,6 +1,7 @@
 """What is recorded of an onnxruntime, here one of a few lines, and how calls become data sets."""
 
 import ast
+import atexit
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,6 @@ import harness.record
 from harness.core.value import Tensor
 from harness.corpus.case import load_case
 from harness.corpus.suites import open_folder
-from harness.record import recorder
 from harness.record.data_set import UnsavedError, array, write_data_set
 from harness.record.summary import summary
 
@@ -74,7 +74,7 @@ def model(tmp_path: Path) -> Path:
 def recording(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Start recording in two lines, as an application does, with that module."""
     told: list[Callable[[], None]] = []
-    monkeypatch.setattr(recorder.atexit, "register", told.append)
+    monkeypatch.setattr(atexit, "register", told.append)
 
     def begin(ports: tuple[Port, ...] = (Port("x", "tensor(float)"),), **settings: Any) -> Any:
         module = onnxruntime(ports)
