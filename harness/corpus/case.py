@@ -31,6 +31,8 @@ from harness.corpus.frozen import Frozen, read_frozen
 from harness.corpus.genai_config import read_genai_config
 from harness.corpus.model_file import parse_model, read_model_file
 from harness.corpus.nodes import weight_names
+from harness.corpus.ort_format.model import is_ort_format
+from harness.corpus.ort_format.unpacked import unpacked
 from harness.corpus.port import Port, ValueType, model_text, value_type
 from harness.corpus.recipe import Recipe, inputs_of
 from harness.corpus.row_cache import LARGEST, open_row_cache
@@ -57,6 +59,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """One model, ready to run.
 
     Attributes:
+        model_path: Its file; that of a model in ORT format is the ONNX model that it holds, in the cache.
+        source: The file in ORT format; None for any other model.
         external: Its external data files, all below the model's folder.
         ports: The graph inputs that have to be fed: those without an initializer.
         outputs: Names of the graph outputs.
@@ -94,6 +98,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     tasks: dict[str, str] = {}
     owner: str = "the suite's"
     vary: tuple[str, ...] = ()
+    source: Path | None = None
 
     @property
     def model_digest(self) -> str:
@@ -156,7 +161,8 @@ def load_case(
         if _state(suite, model, path) != state:
             raise ChangedError(path)
         settled = external and state and state.settled(began) and external.settled(began)
-        if row_cache is not None and external and state and settled and case.nbytes < LARGEST:
+        kept_whole = case.nbytes < LARGEST and case.source is None
+        if row_cache is not None and external and state and settled and kept_whole:
             row_cache.put(name, state.text, _pack(case))
     owner = "your" if suite.kind == "folder" else "the profile's" if suite.frozen else "the suite's"
     case = msgspec.structs.replace(case, state=_both(of_model, case.state), owner=owner)
@@ -169,7 +175,7 @@ def state_of(case: Case) -> str:
     It looks at the status of each, and opens none.
     """
     external = files_state(case.external)
-    return _both(files_state([case.model_path]), external.text if external else "missing")
+    return _both(files_state([case.source or case.model_path]), external.text if external else "missing")
 
 
 def _both(of_model: FileState | None, external: str) -> str:
@@ -275,6 +281,10 @@ def _read(
         tasks=settings.tasks,
         vary=tuple(settings.vary),
     )
+    if is_ort_format(content):
+        with blame(path):
+            onnx_path = unpacked(proto, hashlib.sha256(content).hexdigest())
+        case = msgspec.structs.replace(case, model_path=onnx_path, source=path)
     return case, external
 
 

@@ -101,6 +101,9 @@ def remove(folder: str) -> None:
     os.rmdir(folder)
 
 
-def is_model(name: str) -> bool:
-    """Return whether the harness takes a file of this name for a model of its folder."""
-    return name.lower().endswith(".onnx") and not name.startswith("._")
+def models_in(folder: str) -> int:
+    """Return how many models of a folder the harness finds; an ``.ort`` beside its ``.onnx`` is the same."""
+    names = [name for name in os.listdir(folder) if not name.startswith("._")]
+    stems = {name[: -len(".onnx")] for name in names if name.lower().endswith(".onnx")}
+    other = {name[: -len(".ort")] for name in names if name.lower().endswith(".ort")}
+    return len(stems | other)

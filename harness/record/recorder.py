@@ -16,7 +16,15 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.record.data_set import UnsavedError, array, digest, is_model, remove, write_data_set, write_model
+from harness.record.data_set import (
+    UnsavedError,
+    array,
+    digest,
+    models_in,
+    remove,
+    write_data_set,
+    write_model,
+)
 from harness.record.hook import Finder, replace
 from harness.record.summary import summary
 
@@ -270,8 +278,7 @@ class _Recorder:
         folder, name = os.path.split(model.path)
         stem = os.path.splitext(name)[0]
         if not out:
-            models = [each for each in os.listdir(folder) if is_model(each)]
-            return os.path.join(folder, stem) if len(models) > 1 else folder
+            return os.path.join(folder, stem) if models_in(folder) > 1 else folder
         home = os.path.join(out, f"{stem}-{model.key[:8]}")
         os.makedirs(home, exist_ok=True)
         with contextlib.suppress(OSError):  # no links here: the reader of the data knows where the model is

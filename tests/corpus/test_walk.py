@@ -36,7 +36,7 @@ def test_what_macos_keeps_beside_a_file_is_no_model(tmp_path: Path) -> None:
     assert find_models(tmp_path) == ("a.onnx",)
 
 
-def test_a_model_in_ort_format_is_told_where_its_onnx_model_is_not_beside_it(tmp_path: Path) -> None:
+def test_a_model_in_ort_format_is_one_where_its_onnx_model_is_not_beside_it(tmp_path: Path) -> None:
     touch(tmp_path, "a.onnx", "a.ort", "deep/b.ort")
     assert find_models(tmp_path) == ("a.onnx", "deep/b.ort")
 
