@@ -39,7 +39,9 @@ GROUND = {"data_files", "__version__"}
 
 
 BELOW_ENGINE = "core catalog plan corpus golden agent runtimes places profiles"
-EVERYTHING = f"{BELOW_ENGINE} engine studies run report store triage fuzz agent_check conformance publication"
+EVERYTHING = (
+    f"{BELOW_ENGINE} engine studies run report store triage fuzz agent_check conformance publication record"
+)
 FRONT_END = VALUES | {"onnx", "filelock", "jinja2", "platformdirs", "pytest", "rich"}
 TABLE = {
     "core": floor("", VALUES),
@@ -49,6 +51,8 @@ TABLE = {
     "golden": floor("core corpus", VALUES | {"onnx", "filelock", "platformdirs"}, "onnxruntime"),
     # Travels into any Python: not even the packages that every other floor has.
     "agent": floor("", frozenset({"numpy"}), "onnxruntime onnx"),
+    # As the agent, it runs in any Python.
+    "record": floor("", frozenset({"numpy"}), "onnxruntime"),
     "runtimes": floor("core catalog plan corpus agent", VALUES | {"onnx", "filelock", "platformdirs"}),
     "places": floor("core catalog plan runtimes", VALUES),
     "engine": floor(BELOW_ENGINE, VALUES | {"onnx", "filelock", "platformdirs"}),
@@ -95,7 +99,7 @@ print(json.dumps(sorted(sys.modules)))
 
 def may_know(name: str) -> set[str]:
     """The parts of the package that a floor may import, itself included."""
-    ground = set() if name in {"core", "agent"} else GROUND
+    ground = set() if name in {"core", "agent", "record"} else GROUND
     return {name, *TABLE[name].floors, *ground}
 
 

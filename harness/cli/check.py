@@ -141,7 +141,7 @@ def _is_folder(what: str, provider: str) -> bool:
     """Return whether the first argument is a folder of models."""
     if Path(what).is_dir():
         return True
-    if provider or Path(what).name != what or Path(what).suffix == ".onnx":
+    if provider or Path(what).name != what or Path(what).suffix in {".onnx", ".ort"}:
         hint = "check FOLDER [PROVIDER], or check PROVIDER"
         raise UsageError.at(what, "there is no such folder of models", hint)
     return False

@@ -77,6 +77,8 @@ def _head(bundle: Bundle) -> Iterator[str]:
     yield f"fault        {one_line(fault.sentence, 500)}"
     provider = one_line(bundle.manifest.target.provider[0], 60)
     yield f"found        {fault.verdict} on {provider}, onnxruntime {where.onnxruntime or '?'}"
+    if fault.fed:
+        yield f"fed          {one_line(fault.fed, 300)}"
 
 
 def _result(bundle: Bundle, target: Target, found: Replayed) -> Iterator[str]:

@@ -213,5 +213,6 @@ class Display:
             for text in (
                 *wrapped(f"{fault.id}  {fault.sentence}", indent="  "),
                 *wrapped(cells, "  cells: "),
+                *(wrapped(fault.fed, "  fed:   ") if fault.fed else ()),
             ):
                 self.say(text)

@@ -259,6 +259,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         trials: Trials in all.
         seconds: What they took.
         onnxruntime: Version of the target's runtime.
+        fed: What the representative was fed, as in its record.
         unconfirmed: Why float64 does not confirm that wrong values are the EP's; empty where it does, and for
             any other failure.
         library: Version of the EP's plugin, with its library if that is given by its path; ``of onnxruntime
@@ -289,6 +290,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     onnxruntime: str = ""
     library: str = ""
     unconfirmed: str = ""
+    fed: str = ""
 
 
 def encode_fault(fault: Fault) -> bytes:

@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from harness.core.agree_key import tasks_by_output
 from harness.core.errors import Problem
+from harness.core.input_recipe import RANGED, RecipeName
 from harness.core.structure import Place
 
 MOST_SIZE = (1 << 31) - 1
@@ -25,6 +26,9 @@ Scalar = Number | bool | str
 class InputSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The values and shape of a generated input; by default its type and name decide."""
 
+    recipe: Annotated[
+        RecipeName | UnsetType, Meta(description="What it is like, in place of a range or a value.")
+    ] = UNSET
     low: Annotated[Number | UnsetType, Meta(description="The least value that is drawn; 0 by default.")] = (
         UNSET
     )
@@ -52,7 +56,14 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
             "add_free_dimension_override_by_name."
         ),
     ] = UNSET
-    inputs: Annotated[dict[Name, InputSettings], Meta(description="Input -> what is generated for it.")] = {}
+    inputs: Annotated[
+        dict[Name, InputSettings | RecipeName],
+        Meta(description="Input -> what is generated for it: a table, or a recipe by its name."),
+    ] = {}
+    vary: Annotated[
+        list[Name],
+        Meta(description="Dimensions that vary in the scenario dynamic_shapes, in this order; default: all."),
+    ] = []
     agree: Annotated[
         Name | dict[Name, Name] | UnsetType,
         Meta(
@@ -66,6 +77,14 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
         """Output -> task; the first output is ``FIRST_OUTPUT``."""
         return tasks_by_output(self.agree)
 
+    @property
+    def described(self) -> dict[str, InputSettings]:
+        """Input -> its settings; a recipe by its name is one of a table."""
+        return {
+            name: InputSettings(recipe=given) if isinstance(given, str) else given
+            for name, given in self.inputs.items()
+        }
+
     def over(self, others: "ModelSettings") -> "ModelSettings":
         """Return these settings, with those of others for what these leave out."""
         tasks = self.tasks if isinstance(self.agree, str) else others.tasks | self.tasks
@@ -73,6 +92,7 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
             dimensions=others.dimensions | self.dimensions,
             fixed=others.fixed if self.fixed is UNSET else self.fixed,
             inputs=others.inputs | self.inputs,
+            vary=self.vary or others.vary,
             agree=tasks or UNSET,
         )
 
@@ -85,8 +105,12 @@ def contradicting_inputs(inputs: object, place: Place) -> Iterator[Problem]:
         here = place.key(name)
         low, high = table.get("low", 0), table.get("high")
         if not table:
-            yield here.problem("the table is empty", "give it high, value or shape, or leave it out")
-        if "value" in table and ("low" in table or "high" in table):
+            yield here.problem("the table is empty", "give it recipe, high, value or shape, or leave it out")
+        if "recipe" in table and "value" in table:
+            yield here.problem("both a recipe and a value", "keep one of them")
+        elif "recipe" in table and table["recipe"] != RANGED and ("low" in table or "high" in table):
+            yield here.problem("both a recipe and a range", f"keep one; only {RANGED} takes low and high")
+        elif "value" in table and ("low" in table or "high" in table):
             yield here.problem("both a value and a range", "keep value, or low and high")
         elif "low" in table and "high" not in table:
             yield here.problem("a range without its upper end", "give it high, which no value reaches")

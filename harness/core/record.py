@@ -178,6 +178,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         cell: The cell's id.
         provider: The first preferred provider of the target.
+        fed: What the model was fed, in words: ``generated 2x3x64x96, seed 0``, or ``your data:
+            test_data_set_0``; empty if nothing was tried, and in records of before.
         axes: Every axis of the cell with its value.
         expected: Whether the matrix expects the verdict (an ``expect`` entry, or else no failure).
         phase: The phase in which the cell ended.
@@ -257,6 +259,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     family: Family
     expected: bool
     axes: dict[str, str] = {}
+    fed: str = ""
     phase: Phase | None = None
     cause: str = ""
     reason: str = ""

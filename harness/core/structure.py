@@ -68,7 +68,12 @@ def deviations(value: object, kind: inspect.Type, place: Place) -> Iterator[Prob
             yield from deviations(value, inner, place)
         case inspect.UnionType(types=(inspect.StructType() as a_table, *_)), dict():
             yield from _in_table(value, a_table, place)
-        case inspect.UnionType(types=(inspect.EnumType() as choice, *_)), str():
+        case (
+            inspect.UnionType(
+                types=(inspect.EnumType() as choice, *_) | (*_, inspect.LiteralType() as choice)
+            ),
+            str(),
+        ):
             yield from _in_choice(value, choice, place)
         case ((inspect.LiteralType() | inspect.EnumType()), _):
             yield from _in_choice(value, kind, place)

@@ -31,12 +31,15 @@ from harness.corpus.frozen import Frozen, read_frozen
 from harness.corpus.genai_config import read_genai_config
 from harness.corpus.model_file import parse_model, read_model_file
 from harness.corpus.nodes import weight_names
+from harness.corpus.ort_format.model import is_ort_format
+from harness.corpus.ort_format.unpacked import unpacked
 from harness.corpus.port import Port, ValueType, model_text, value_type
 from harness.corpus.recipe import Recipe, fitted, inputs_of
 from harness.corpus.row_cache import LARGEST, open_row_cache
 from harness.corpus.side_file import read_side_file
 from harness.corpus.suites import Suite
 from harness.corpus.tolerance_file import TOLERANCE_FILE, ExpectedTolerance, read_tolerance
+from harness.corpus.unused_data import refuse_unused
 from harness.corpus.work.estimate import work_of
 from harness.corpus.work.share import NodeWork
 
@@ -49,7 +52,7 @@ __all__ = ["Case", "DataSet", "at_attempt", "at_draw", "load_case"]
 SEED = 0
 """The default seed of generated inputs."""
 
-_FORMAT = 4
+_FORMAT = 5
 """Rises when other facts of a case are kept."""
 
 
@@ -57,6 +60,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """One model, ready to run.
 
     Attributes:
+        model_path: Its file; that of a model in ORT format is the ONNX model that it holds, in the cache.
+        source: The file in ORT format; None for any other model.
         external: Its external data files, all below the model's folder.
         ports: The graph inputs that have to be fed: those without an initializer.
         outputs: Names of the graph outputs.
@@ -75,6 +80,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         frozen: How it is judged, and its noise, if it is a case of a profile. Its golden is what its data
             sets expect.
         tasks: Output -> task whose answers are compared beside the values; see ``harness.core.agree_key``.
+        owner: Whose its test data are, in words.
+        vary: The dimensions that the scenario ``dynamic_shapes`` varies, in this order; empty: all.
     """
 
     model_path: Path
@@ -94,6 +101,9 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     fixed: dict[str, int] = {}
     frozen: Frozen | None = None
     tasks: dict[str, str] = {}
+    owner: str = "the suite's"
+    vary: tuple[str, ...] = ()
+    source: Path | None = None
 
     @property
     def model_digest(self) -> str:
@@ -156,9 +166,11 @@ def load_case(
         if _state(suite, model, path) != state:
             raise ChangedError(path)
         settled = external and state and state.settled(began) and external.settled(began)
-        if row_cache is not None and external and state and settled and case.nbytes < LARGEST:
+        kept_whole = case.nbytes < LARGEST and case.source is None
+        if row_cache is not None and external and state and settled and kept_whole:
             row_cache.put(name, state.text, _pack(case))
-    case = msgspec.structs.replace(case, state=_both(of_model, case.state))
+    owner = "your" if suite.kind == "folder" else "the profile's" if suite.frozen else "the suite's"
+    case = msgspec.structs.replace(case, state=_both(of_model, case.state), owner=owner)
     return _frozen(case, suite, model)
 
 
@@ -168,7 +180,7 @@ def state_of(case: Case) -> str:
     It looks at the status of each, and opens none.
     """
     external = files_state(case.external)
-    return _both(files_state([case.model_path]), external.text if external else "missing")
+    return _both(files_state([case.source or case.model_path]), external.text if external else "missing")
 
 
 def _both(of_model: FileState | None, external: str) -> str:
@@ -253,16 +265,18 @@ def _read(
     if data_sets:
         if settings.inputs:
             what = f"its settings describe inputs, but nothing is generated: it has {data_sets[0].name}"
-            raise SettingsError(path, f"{what}; remove one of the two")
+            raise SettingsError(path, what, "remove one of the two")
         with blame(home / TOLERANCE_FILE, InputError):
             tolerance = read_tolerance(home)
     else:
+        if suite.kind == "folder" and ports:
+            refuse_unused(path, home)
         recipe = Recipe(
             of=digest.hexdigest(),
             seed=seed,
             ports=ports,
             given=sizes,
-            settings=settings.inputs,
+            settings=settings.described,
             domains=domains,
         )
         with blame(path):
@@ -291,7 +305,12 @@ def _read(
         recipe=recipe,
         fixed=settings.dimensions if settings.fixed is True else {},
         tasks=settings.tasks,
+        vary=tuple(settings.vary),
     )
+    if is_ort_format(content):
+        with blame(path):
+            onnx_path = unpacked(proto, hashlib.sha256(content).hexdigest())
+        case = msgspec.structs.replace(case, model_path=onnx_path, source=path)
     return case, external
 
 
@@ -326,6 +345,7 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
     recipe: Recipe | None = None
     fixed: dict[str, int] = {}
     tasks: dict[str, str] = {}
+    vary: tuple[str, ...] = ()
 
 
 _decoder = msgspec.msgpack.Decoder(_Kept)

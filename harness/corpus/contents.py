@@ -97,7 +97,7 @@ def content_of(
     words = [word.lower() for word in _WORD.findall(port.name)]
     last_two = set(words[-2:])
     whole = "int" in port.type.dtype
-    rows = None if domain is None else min(_known(domain.extents, sizes), default=None)
+    rows = rows_of(domain, sizes)
     if whole and last_two == _POSITIONS:
         return Counting(rows)
     if domain is not None and (demanded := _demanded(domain, rows, sizes)) is not None:
@@ -124,6 +124,11 @@ def _holds(dtype: str, number: int) -> bool:
     if is_floating(dtype):
         return dtype in {"float64", "float32", "float16"}
     return "int" in dtype and number <= limits_of(dtype)[1]
+
+
+def rows_of(domain: Domain | None, sizes: Mapping[str, int]) -> int | None:
+    """Return the rows of the shortest table that an input indexes; None if the graph shows none."""
+    return None if domain is None else min(_known(domain.extents, sizes), default=None)
 
 
 def _known(extents: tuple[Extent, ...], sizes: Mapping[str, int]) -> tuple[int, ...]:

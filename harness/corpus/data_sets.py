@@ -15,6 +15,7 @@ from harness.corpus.errors import InputError, ModelError, SettingsError, blame
 from harness.corpus.numpy_files import as_tensor, read_npy, read_npz
 from harness.corpus.port import Port, ValueType
 from harness.corpus.protos import decode_named
+from harness.corpus.sizes import axis_name
 from harness.corpus.symbols import free_symbols
 
 _REMEDY = "mend this test data, or remove it to have inputs generated"
@@ -73,14 +74,21 @@ def check_names(
         SettingsError: It lacks one of them.
     """
     symbols = free_symbols(symbol for port in ports for symbol in port.type.symbols)
+    unnamed = (
+        axis_name(axis)
+        for port in ports
+        for axis, symbol in enumerate(port.type.symbols)
+        if symbol is not None and not symbol
+    )
     inputs = [port.name for port in ports]
     named = [(name, "dimension", list(symbols)) for name in settings.dimensions]
     named += [(name, "input", inputs) for name in settings.inputs]
+    named += [(name, "dimension", [*symbols, *dict.fromkeys(unnamed)]) for name in settings.vary]
     named += [(name, "output", [port.name for port in outputs]) for name in settings.tasks if name]
     for name, kind, known in named:
         if name not in known:
             what = f"its settings name the {kind} {name!r}, which it does not have"
-            raise SettingsError(path, f"{what}; {valid_names(name, known)}")
+            raise SettingsError(path, what, valid_names(name, known))
 
 
 def hash_data_set(digest: "hashlib._Hash", data_set: DataSet) -> None:

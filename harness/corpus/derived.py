@@ -11,6 +11,7 @@ from harness.corpus.cache import cache_root, fill_intact, remove_entry
 from harness.corpus.case import Case
 from harness.corpus.errors import blame
 from harness.corpus.model_file import load_model
+from harness.corpus.ort_format.unpacked import FOLDER as ORT_FORMAT
 
 if TYPE_CHECKING:
     import onnx
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 MODEL = "model.onnx"
 """The file of a derived model in its folder of the cache."""
 
-_PRUNED = ("external-data", "float64", "precision", "revealed", "zeroed")
+_PRUNED = ("external-data", "float64", ORT_FORMAT, "precision", "revealed", "zeroed")
 """Folders of the cache with models that can be made again at any time."""
 
 

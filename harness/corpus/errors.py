@@ -72,12 +72,20 @@ class MisnamedError(ModelError):
 
 
 class SettingsError(InputError):
-    """Settings do not fit their model; the settings are at fault, not the model."""
+    """Settings do not fit their model; the settings are at fault, not the model.
+
+    A ``hint`` says what is valid, or what to do.
+    """
+
+    def __init__(self, path: Path, cause: str, hint: str = "") -> None:
+        super().__init__(path, f"{cause}; {hint}" if hint else cause)
+        self._lines = (ModelError(path, cause), one_line(hint))
 
     @property
     def shown(self) -> str:
-        """The error as a run warns of it; records hold the text of the error, which is one line."""
-        return str(self)
+        """The error as a run warns of it, in one line or two; records hold its text, which is one line."""
+        told, hint = self._lines
+        return f"{told}\n    {hint}" if hint else str(told)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from harness.corpus.data_files import DATA_FILE, DATA_SET
 from harness.corpus.genai_config import CONFIG_NAME
 from harness.corpus.side_file import side_file
 from harness.corpus.tolerance_file import TOLERANCE_FILES
+from harness.corpus.unused_data import unused_data
 
 SETTLED_NS = 2_000_000_000
 """Age from which a file is trusted, in nanoseconds; the coarsest clock, that of FAT, ticks every 2 s."""
@@ -55,6 +56,8 @@ def model_state(model: Path, home: Path) -> FileState | None:
     External data does not belong to it. The folder ``home``, which need not exist, has its
     ``test_data_set_N`` and ``data.json``.
 
+    What of it lies where nothing reads it belongs to the state by its name alone.
+
     Returns:
         None if it is unknown: a file is missing or closed, or a data set has folders inside.
     """
@@ -66,7 +69,8 @@ def model_state(model: Path, home: Path) -> FileState | None:
         return None
     state = files_state([model, *beside, *files])
     # The folders by name, because an empty one is also a data set.
-    return state and msgspec.structs.replace(state, text=f"{folders} {state.text}")
+    unused = [str(path) for path in unused_data(model, home)]
+    return state and msgspec.structs.replace(state, text=f"{folders} {unused} {state.text}")
 
 
 def files_state(files: Iterable[str | Path]) -> FileState | None:

@@ -11,6 +11,7 @@ from harness.corpus import contents
 from harness.corpus.contents import Constant, Content
 from harness.corpus.element_types import limits_of
 from harness.corpus.port import Port, ValueType
+from harness.corpus.recipes.made import FromRecipe, elements_of
 
 UNKNOWN_SIZE = 1
 """The size of every dimension that neither the model nor the matrix gives a size."""
@@ -27,7 +28,7 @@ _GOLDEN_RATIO = 0.618
 """Distance of neighbours in a sequence over the range, so that they are in no order."""
 
 
-def generate(source: str, port: Port, seed: int, content: Content | None = None) -> Value:
+def generate(source: str, port: Port, seed: int, content: Content | FromRecipe | None = None) -> Value:
     """Return one input.
 
     Without a content the type decides. Floating types are standard normal, rounded to the type
@@ -43,7 +44,7 @@ def generate(source: str, port: Port, seed: int, content: Content | None = None)
     return _value(port.type, np.random.default_rng(list(digest)), content)
 
 
-def _value(declared: ValueType, random: np.random.Generator, content: Content | None) -> Value:
+def _value(declared: ValueType, random: np.random.Generator, content: Content | FromRecipe | None) -> Value:
     if declared.kind == "tensor":
         if declared.shape is None:
             raise ValueError(f"no shape is declared and there is no test data; {REMEDY}")
@@ -61,7 +62,7 @@ def _value(declared: ValueType, random: np.random.Generator, content: Content | 
 
 
 def _elements(
-    dtype: str, shape: tuple[int, ...], random: np.random.Generator, content: Content | None
+    dtype: str, shape: tuple[int, ...], random: np.random.Generator, content: Content | FromRecipe | None
 ) -> Tensor:
     if dtype == STRING:
         if isinstance(content, Constant):
@@ -72,7 +73,10 @@ def _elements(
         return Tensor(dtype=dtype, array=words.reshape(shape))
     if dtype not in DTYPES:
         raise ValueError(f"data of element type {dtype or 'unknown'} cannot be generated")
-    drawn = _draw(dtype, shape, random, content)
+    if isinstance(content, FromRecipe):
+        drawn = elements_of(content, dtype, shape, random)
+    else:
+        drawn = _draw(dtype, shape, random, content)
     return Tensor(dtype=dtype, array=np.asarray(drawn).astype(DTYPES[dtype]).reshape(shape))
 
 

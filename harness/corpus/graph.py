@@ -9,9 +9,9 @@ import msgspec
 from harness.core.errors import UsageError, one_line
 from harness.core.levels import Operator
 from harness.corpus.errors import ModelError
+from harness.corpus.model_file import parse_model
 from harness.corpus.nodes import all_nodes, bodies, domain_of, named_opsets, taken_from_outside, weight_names
 from harness.corpus.port import model_text
-from harness.corpus.protos import parse
 from harness.corpus.suites import Suite
 
 if TYPE_CHECKING:
@@ -69,9 +69,7 @@ def read_graph(content: bytes) -> Graph:
     Raises:
         ValueError: It is no ONNX model.
     """
-    import onnx
-
-    model: onnx.ModelProto = parse(onnx.ModelProto, content)
+    model = parse_model(content)
     graph = model.graph
     constants = weight_names(graph)
     constants |= {name for node in graph.node if _is_constant(node) for name in node.output}

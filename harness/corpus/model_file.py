@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from harness.core.reading import read_regular
 from harness.corpus.errors import ModelError
 from harness.corpus.model_bounds import check_bounds
+from harness.corpus.ort_format.model import is_ort_format, onnx_model_of
 from harness.corpus.protos import parse
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ _OTHERS = (
     (0, b"<", "a page of the web, not a model: the download went wrong"),
     (0, b"\x1f\x8b", "an archive, not a model: unpack it"),
     (0, b"PK\x03\x04", "an archive, not a model: unpack it"),
-    (4, b"ORTM", "a model in ORT format, not in ONNX: provide the one that it was made from"),
     (4, b"TFL3", "a model in TensorFlow Lite's format, not in ONNX: convert it"),
 )
 """Offset and first bytes of files that are named as models but are none, and what they are."""
@@ -42,7 +42,7 @@ def read_model_file(path: Path) -> bytes:
 
 
 def parse_model(content: bytes) -> "onnx.ModelProto":
-    """Return the content of a model's file as a message, without its external data.
+    """Return the content of a model's file, in ONNX's format or in ORT format, without its external data.
 
     Raises:
         ValueError: It is no model.
@@ -50,8 +50,12 @@ def parse_model(content: bytes) -> "onnx.ModelProto":
     """
     import onnx
 
+    if is_ort_format(content):
+        model = _saved(content)
+        check_bounds(model)
+        return model
     try:
-        model: onnx.ModelProto = parse(onnx.ModelProto, content)
+        model = parse(onnx.ModelProto, content)
     except ValueError as error:
         raise ValueError(_other(content) or str(error)) from error
     # Protobuf reads a good deal of random bytes as a message without any field.
@@ -59,6 +63,13 @@ def parse_model(content: bytes) -> "onnx.ModelProto":
         raise ValueError(_other(content) or "not an ONNX model: it has no graph")
     check_bounds(model)
     return model
+
+
+def _saved(content: bytes) -> "onnx.ModelProto":
+    try:
+        return onnx_model_of(content)
+    except (ValueError, TypeError) as error:  # TypeError: a number that the field of ONNX does not hold
+        raise ValueError(f"a model in ORT format that cannot be read: {error}") from error
 
 
 def load_model(path: Path) -> "onnx.ModelProto":

@@ -11,7 +11,7 @@ import msgspec
 from harness.core.model_settings import InputSettings
 from harness.core.value import Tensor
 from harness.corpus.attempts import ATTEMPTS, FIRST, LARGEST, Attempt
-from harness.corpus.contents import Constant, Pattern, content_of
+from harness.corpus.contents import Constant, Content, Pattern, content_of, rows_of
 from harness.corpus.data_sets import GENERATED, DataSet
 from harness.corpus.domains import Domain
 from harness.corpus.errors import InputError, SettingsError
@@ -22,6 +22,7 @@ from harness.corpus.fitting.starts import DRAWS, beginning
 from harness.corpus.fitting.walk import Walk
 from harness.corpus.generate import REMEDY, UNKNOWN_SIZE, generate
 from harness.corpus.port import Port, ValueType
+from harness.corpus.recipes.made import FromRecipe, by_recipe
 from harness.corpus.sizes import axis_name, completed, open_dimensions, size_of, sizes_of
 from harness.corpus.symbols import free_symbols
 
@@ -179,7 +180,11 @@ def inputs_of(path: Path, recipe: Recipe) -> DataSet:
             settings, values = recipe.settings.get(port.name), recipe.attempt.values
             plain = port.type.kind == "tensor"
             domain = recipe.domains.get(port.name)
-            content = content_of(port, settings, domain, recipe.sizes, values) if plain else None
+            content: Content | FromRecipe | None = None
+            if plain:
+                vocabulary = rows_of(domain, recipe.sizes)
+                content = by_recipe(port, tuple(shaped), recipe.settings, vocabulary)
+                content = content or content_of(port, settings, domain, recipe.sizes, values)
             inputs.append((port.name, generate(source, port, recipe.seed, content)))
     return DataSet(name=GENERATED, inputs=tuple(inputs))
 

@@ -52,7 +52,8 @@ def scenario_case(
 def _dynamic(case: Case, refused: Mapping[str, str]) -> Case | Inapplicable:
     data_sets = other_shapes(case)
     if not data_sets:
-        return Inapplicable("no input has a dimension that may vary")
+        which = f" of {', '.join(case.vary)}" if case.vary else ""
+        return Inapplicable(f"no input has a dimension{which} that may vary")
     left = tuple(one for one in data_sets if one.name not in refused)
     if all(data_set.name == GIVEN for data_set in left):
         why = "; ".join(refused.values())

@@ -34,7 +34,8 @@ _Sizes = dict[str, int]
 def other_shapes(case: Case) -> tuple[DataSet, ...]:
     """Return data of the given shape, of others that differ in one symbol each, and of the given one again.
 
-    The batch doubles; any other size is halved, or doubled if it is 1. Repetitions differ from the original:
+    The symbols are those that the settings of the model name, else the batch and the first of the others. The
+    batch doubles; any other size is halved, or doubled if it is 1. Repetitions differ from the original:
     floats fade by 7/8, integers of more than two values rotate. Masks, flags and texts stay as they are.
 
     Returns:
@@ -42,7 +43,7 @@ def other_shapes(case: Case) -> tuple[DataSet, ...]:
     """
     given = case.data_sets[0]
     sizes = _sizes(case.ports, given)
-    steps = _steps(sizes, _batch(case.ports, sizes))
+    steps = _steps(sizes, _batch(case.ports, sizes), case.vary)
     if not steps:
         return ()
     first = msgspec.structs.replace(given, name=GIVEN)
@@ -95,13 +96,14 @@ def _batch(ports: tuple[Port, ...], sizes: _Sizes) -> str | None:
     return next((symbol for symbol in candidates if symbol in sizes), None)
 
 
-def _steps(sizes: _Sizes, batch: str | None) -> tuple[_Sizes, ...]:
-    """Return what differs in each run, the batch first."""
+def _steps(sizes: _Sizes, batch: str | None, vary: tuple[str, ...]) -> tuple[_Sizes, ...]:
+    """Return what differs in each run, the batch first, or in the order of ``vary``."""
     free = [symbol for symbol in sizes if computed(symbol, sizes) != sizes[symbol]]
     free.sort(key=lambda symbol: symbol != batch)
+    chosen = [symbol for symbol in vary if symbol in free] if vary else free[:MOST_SYMBOLS]
     return tuple(
         {symbol: sizes[symbol] * 2 if symbol == batch or sizes[symbol] == 1 else sizes[symbol] // 2}
-        for symbol in free[:MOST_SYMBOLS]
+        for symbol in chosen
     )
 
 

@@ -19,7 +19,7 @@ from harness.core.text import visible
 from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.errors import DamagedError, ModelError
 from harness.corpus.intact import find_damaged, mend
-from harness.corpus.walk import find_models, is_text
+from harness.corpus.walk import MODEL_SUFFIXES, find_models, is_text, models_among
 
 FUZZ = "fuzz:"
 """Before the seed and the count of a suite of generated models."""
@@ -199,7 +199,7 @@ def open_folder(path: Path) -> Suite:
 
 
 def open_file(path: Path) -> Suite:
-    """Open one ``.onnx`` file as a suite that holds nothing else.
+    """Open one ``.onnx`` or ``.ort`` file as a suite that holds nothing else.
 
     Raises:
         UsageError: Its folder cannot be read.
@@ -208,11 +208,11 @@ def open_file(path: Path) -> Suite:
         raise UsageError.at(ascii(str(path)), "the name of the file is not UTF-8", "rename it")
     root = path.absolute().parent
     try:
-        models = [one for one in root.iterdir() if one.suffix.lower() == path.suffix.lower()]
+        models = models_among(one.name for one in root.iterdir())
     except OSError as error:
         what = f"the folder cannot be read: {one_line(error.strerror or error)}"
         raise UsageError.at(root, what) from error
-    shared = frozenset({""}) if len(models) > 1 else frozenset[str]()
+    shared = frozenset({""}) if len({*models, path.name}) > 1 else frozenset[str]()
     name = root.name or "root"
     return Suite(name=name, root=root, kind="folder", names=(path.name,), shared=shared, cache=suites_cache())
 
@@ -243,8 +243,8 @@ def _model_file(path: Path) -> Suite:
     if not path.exists():
         hint = f"a file, or suite/model with one of the suites {', '.join(SUITES)}"
         raise UsageError.at(path, "there is no such model", hint)
-    if path.suffix.lower() != ".onnx":
-        raise UsageError.at(path, "is not named *.onnx", "name an ONNX model")
+    if path.suffix.lower() not in MODEL_SUFFIXES:
+        raise UsageError.at(path, "is not named *.onnx", "name an ONNX model, or one in ORT format (*.ort)")
     return open_file(path)
 
 

@@ -3,13 +3,14 @@
 import os
 import stat
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from harness.core.errors import Problem, UsageError, one_line
 from harness.corpus.archive import ARCHIVE_SUFFIX
 
-_MODEL_SUFFIX = ".onnx"
+MODEL_SUFFIXES = _MODEL_SUFFIX, _ORT_SUFFIX = ".onnx", ".ort"
+"""Of models in ONNX's format, and in onnxruntime's own."""
 
 
 def is_text(name: str) -> bool:
@@ -19,6 +20,8 @@ def is_text(name: str) -> bool:
 
 def find_models(root: Path) -> tuple[str, ...]:
     """Return the relative paths of all ``.onnx`` files below a folder, with forward slashes, sorted.
+
+    So are ``.ort`` files; see ``models_among``.
 
     Links to folders are followed after all real folders, and each folder is entered once: a loop ends, and a
     model that can be reached both ways has its real name. A link to a file is a model too. Names with ``._``
@@ -32,8 +35,8 @@ def find_models(root: Path) -> tuple[str, ...]:
     if not is_text(str(root)):
         raise UsageError.at(ascii(str(root)), "the name of the folder is not UTF-8", "rename it")
     problems: list[Problem] = []
-    files = [path for path in _files(root, problems) if not path.rpartition("/")[2].startswith("._")]
-    found = [path for path in files if path.lower().endswith(_MODEL_SUFFIX)]
+    files = [path for path in _files(root, problems) if not _is_of_macos(path)]
+    found = models_among(files)
     if not found and not problems:
         archives = sum(path.endswith(ARCHIVE_SUFFIX) for path in files)
         hint = "name a folder that holds models, such as resnet/model.onnx"
@@ -44,6 +47,22 @@ def find_models(root: Path) -> tuple[str, ...]:
     if problems:
         raise UsageError(*problems)
     return tuple(sorted(found))
+
+
+def models_among(files: Iterable[str]) -> list[str]:
+    """Return the models among relative paths: ``.onnx`` files, and ``.ort`` files.
+
+    Beside the ``.onnx`` file of its name, an ``.ort`` file is a copy of that and no model.
+    """
+    plain = [path for path in files if not _is_of_macos(path)]
+    found = [path for path in plain if path.lower().endswith(_MODEL_SUFFIX)]
+    stems = {path[: -len(_MODEL_SUFFIX)] for path in found}
+    ort = (path for path in plain if path.lower().endswith(_ORT_SUFFIX))
+    return [*found, *(path for path in ort if path[: -len(_ORT_SUFFIX)] not in stems)]
+
+
+def _is_of_macos(path: str) -> bool:
+    return path.rpartition("/")[2].startswith("._")
 
 
 def _files(root: Path, problems: list[Problem]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from harness.core.record import SCHEMA, GeneratedInputs, ModelContent, ProcessSt
 from harness.core.value import leaves_of
 from harness.core.verdict import Family, Verdict
 from harness.corpus.case import Case
+from harness.corpus.fed import fed_words
 from harness.corpus.port import ValueType
 from harness.corpus.recipe import Recipe
 from harness.plan.expectation import Expectation, is_expected
@@ -82,6 +83,7 @@ def record_of(
         place=attempt.place,
         content=None if case is None else content_of(case),
         model_digest="" if given is None else given.model_digest,
+        fed="" if given is None or case is None else fed_words(given, case),
         **fields,
     )
 

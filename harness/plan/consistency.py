@@ -86,9 +86,9 @@ def _in_models(models: dict[str, Any], place: Place, folder: Path) -> Iterator[P
 
 
 def _in_model(entry: dict[str, Any], place: Place, folder: Path) -> Iterator[Problem]:
-    if not any(entry.get(key) for key in ("dimensions", "inputs", "agree")):
+    if not any(entry.get(key) for key in ("dimensions", "inputs", "vary", "agree")):
         hint = "add one of them, or remove the entry"
-        yield place.problem("this entry sets neither dimensions, inputs nor agree", hint)
+        yield place.problem("this entry sets neither dimensions, inputs, vary nor agree", hint)
     yield from contradicting_inputs(entry.get("inputs"), place.key("inputs"))
     yield from agree_problems(entry.get("agree"), place.key("agree"), lambda name: has_module(name, folder))
 

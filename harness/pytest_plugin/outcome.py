@@ -74,6 +74,8 @@ def excerpt(printed: str) -> str:
 
 def _failure(record: Record, plan: Plan, headline: str) -> str:
     lines = [headline, "", f"  cell:       {record.cell}", f"  provider:   {visible(record.provider)}"]
+    if record.fed:
+        lines.append(f"  fed:        {visible(record.fed)}")
     if record.phase:
         lines.append(f"  phase:      {record.phase}")
     if record.placement is not None:

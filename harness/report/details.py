@@ -130,6 +130,8 @@ def _detail(cell: ReportCell, anchor: str, matrix_path: str, captured: str) -> C
 
 
 def _facts(record: Record) -> Iterator[tuple[str, str]]:
+    if record.fed:
+        yield "Fed", one_line(record.fed, 300)
     if record.cause:
         yield "Cause", record.cause
     if record.phase and record.verdict.family is not Family.PASSED:
@@ -143,6 +145,13 @@ def _facts(record: Record) -> Iterator[tuple[str, str]]:
     yield from scenario_facts(record)
     yield from evidence(record)
     yield from _worth(record)
+    yield from _tries(record)
+    if record.artifacts:
+        yield "Artifacts", record.artifacts
+
+
+def _tries(record: Record) -> Iterator[tuple[str, str]]:
+    """Yield where a cell ran, and its further tries."""
     if record.place:
         yield "Place", record.place
     if record.elsewhere:
@@ -152,8 +161,6 @@ def _facts(record: Record) -> Iterator[tuple[str, str]]:
         yield "Attempt", str(record.attempt)
     if record.retries:
         yield "Tried again", ", ".join(first_of([*map(spoken, record.retries)], SHOWN_RETRIES))
-    if record.artifacts:
-        yield "Artifacts", record.artifacts
 
 
 def _worth(record: Record) -> Iterator[tuple[str, str]]:

@@ -76,18 +76,25 @@ def facts(shown: ReportFault, runs: int) -> Iterator[tuple[str, str]]:
         # Of wrong values it is which run shows them.
         label = "Shown by" if signature.verdict in _WRONG_VALUES else "Message"
         yield label, one_line(signature.message, _MESSAGE_CHARS)
-    if fault.scenario:
-        yield "Needs", f"scenario {_name(fault.scenario)}"
-    if fault.usage is not None:
-        yield "Shows only", fault.usage.words
-    if fault.preceding:
-        yield "Needs before it", f"in the same process: {_listed(fault.preceding, _MESSAGE_CHARS)}"
+    yield from _needs(fault)
     if fault.location is not None:
         yield from located(fault.location)
     if fault.reduced is not None:
         yield from reduced(fault.reduced)
     if fault.trials:
         yield "Effort", f"{plural(fault.trials, 'trial')} in {fault.seconds:,.1f} s"
+
+
+def _needs(fault: Fault) -> Iterator[tuple[str, str]]:
+    """Yield what was fed, and what a fault needs beside its model."""
+    if fault.fed:
+        yield "Fed", one_line(fault.fed, _MESSAGE_CHARS)
+    if fault.scenario:
+        yield "Needs", f"scenario {_name(fault.scenario)}"
+    if fault.usage is not None:
+        yield "Shows only", fault.usage.words
+    if fault.preceding:
+        yield "Needs before it", f"in the same process: {_listed(fault.preceding, _MESSAGE_CHARS)}"
 
 
 def confirmed(found: Confirmation) -> str:

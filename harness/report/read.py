@@ -274,6 +274,7 @@ class _Compact:
             suite=sys.intern(record.suite),
             target=sys.intern(record.target),
             provider=sys.intern(record.provider),
+            fed=sys.intern(record.fed),
             axes=self._shared(b"a", record.axes),
             placement=self._shared(b"p", record.placement),
             content=self._shared(b"c", record.content),

@@ -72,6 +72,7 @@ RECORD_COLUMNS = (
     _of("started", "TIMESTAMP", "Start of the cell, UTC.", lambda r: r.started or None),
     _of("attempt", "BIGINT", "1, or 2 after a process was killed from outside.", lambda r: r.attempt),
     _of("model_digest", "VARCHAR", "SHA-256 of model and test data.", lambda r: r.model_digest or None),
+    _of("fed", "VARCHAR", "What the model was fed, in words.", lambda r: r.fed or None),
     _of("artifacts", "VARCHAR", "Folder of a failing cell, below the run's.", lambda r: r.artifacts or None),
 )
 """Every column of a record, in the order of the view ``records``."""

@@ -148,6 +148,7 @@ def _manifest(
             outcome=confirmed.outcome,
             trials=confirmed.trials,
             failures=confirmed.failures,
+            fed=scrub(fault.fed),
         ),
         target=bundled_target(contents, scrub),
         axes={axis: scrub(value) for axis, value in sorted(axes.items()) if not axis.startswith(OPTION)},

@@ -95,6 +95,7 @@ class BundledFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         outcome: ``always`` or ``sometimes``.
         trials: How often it was tried.
         failures: How often it failed.
+        fed: What the model of the cell was fed; the smallest model has inputs of its own.
     """
 
     id: str
@@ -106,6 +107,7 @@ class BundledFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     outcome: Literal["always", "sometimes", "never", "unknown"] = "always"
     trials: int = 0
     failures: int = 0
+    fed: str = ""
 
 
 class BundledPlugin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

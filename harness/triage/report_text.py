@@ -53,6 +53,8 @@ def _confirmed(manifest: Manifest, fault: Fault) -> Iterator[str]:
     yield f"Verdict: {_code(told.verdict)}{where}{cause}. Seen in {told.failures} of {told.trials} trials."
     if told.message:
         yield f"Message, without numbers and names: {_code(told.message)}"
+    if told.fed:
+        yield f"The model in which it was found was fed: {_code(told.fed)}."
     if fault.scenario:
         yield f"It needs the scenario {_code(fault.scenario)}."
     if fault.usage is not None:

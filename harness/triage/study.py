@@ -302,6 +302,7 @@ class Study(msgspec.Struct, eq=False):
             onnxruntime=str(self.request.fingerprint.get("onnxruntime", "")),
             library=library_of(self.request.fingerprint, record.provider),
             unconfirmed=_why_unconfirmed(failure),
+            fed=record.fed,
         )
 
     def _inconclusive(self, confirmation: Confirmation, why: str) -> Studied:

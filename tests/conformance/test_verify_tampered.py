@@ -206,6 +206,7 @@ RECORD_EDITS: dict[str, tuple[Callable[[Record], Record], str]] = {
     "other axes": (lambda r: changed(r, axes={**r.axes, "precision": "fp16"}), "other-target"),
     "other id": (lambda r: changed(r, cell="a/b[ep]"), "other-target"),
     "other model": (lambda r: changed(r, content=changed(r.content, ops={"Abs": 1})), "other-model"),
+    "inputs of its own": (lambda r: changed(r, fed="generated 2x3, seed 0"), "other-model"),
     "no content": (lambda r: changed(r, content=None), "other-model"),
     "foreign case": (lambda r: changed(r, model="suite/zzz"), "case-unknown"),
     "schema of a record": (lambda r: changed(r, schema=2), "other-schema"),

@@ -14,7 +14,7 @@ from onnx import numpy_helper
 from harness.core.value import Array, Sequence, Tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.data_sets import GENERATED
-from harness.corpus.errors import MisnamedError, ModelError
+from harness.corpus.errors import InputError, MisnamedError, ModelError
 from harness.corpus.port import Port, ValueType
 from harness.corpus.suites import Suite, open_folder
 from harness.engine.early_end import without_case
@@ -110,7 +110,8 @@ def test_models_that_share_a_folder_keep_data_under_their_stem(
     save_data(one.parent, input_0=ones(9))
     save_data(one.with_suffix(""), input_0=ones(3), output_0=ones(3))
     assert load(one).data_sets[0].expected
-    assert load(two).data_sets[0].name == GENERATED
+    with pytest.raises(InputError, match=r"is the data of none; move it to two/test_data_set_0"):
+        load(two)
 
 
 def test_sequences_are_read_by_the_declared_type(write_model: Callable[..., Path]) -> None:

@@ -36,7 +36,7 @@ def side(path: Path, text: str) -> None:
 
 
 def settings_of(**inputs: InputSettings) -> ModelSettings:
-    return ModelSettings(inputs=inputs)
+    return ModelSettings(inputs={**inputs})
 
 
 def test_sizes_come_from_the_matrix_then_the_side_file_then_for_all_models(bert: Path) -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -85,6 +86,15 @@ def test_sums_and_products_follow() -> None:
     assert found["batch=2"] == {"past": (2, 4), "x": (2, 2), "mask": (2, 6), "pairs": (4,)}
     assert found["past=2"] == {"past": (1, 2), "x": (1, 2), "mask": (1, 4), "pairs": (2,)}
     assert found["sequence=1"]["mask"] == (1, 5)
+
+
+def test_only_the_dimensions_that_settings_name_vary_in_their_order() -> None:
+    case = case_of(x=(("batch", "seq", "width"), ones(2, 6, 8)))
+    chosen = msgspec.structs.replace(case, vary=("width", "batch"))
+    assert [one.name for one in other_shapes(chosen)] == [GIVEN, "width=4", "batch=4", GIVEN]
+    none = msgspec.structs.replace(case_of(x=(("batch",), ones(2))), vary=("other",))
+    found = scenario_case(none, "dynamic_shapes")
+    assert found == Inapplicable("no input has a dimension of other that may vary")
 
 
 def test_what_cannot_vary_stays() -> None:

@@ -36,6 +36,11 @@ def test_what_macos_keeps_beside_a_file_is_no_model(tmp_path: Path) -> None:
     assert find_models(tmp_path) == ("a.onnx",)
 
 
+def test_a_model_in_ort_format_is_one_where_its_onnx_model_is_not_beside_it(tmp_path: Path) -> None:
+    touch(tmp_path, "a.onnx", "a.ort", "deep/b.ort")
+    assert find_models(tmp_path) == ("a.onnx", "deep/b.ort")
+
+
 def test_a_folder_of_archives_alone_says_to_unpack_them(tmp_path: Path) -> None:
     touch(tmp_path, "resnet.tar.gz", "deep/bert.tar.gz", "._junk.tar.gz")
     with pytest.raises(UsageError, match=r"there is no \.onnx file") as caught:

@@ -1,16 +1,18 @@
-"""Arguments of `doctor`, `check` and `init`, the commands without a matrix file."""
+"""Arguments of `doctor`, `check`, `init` and `record`, the commands without a matrix file."""
 
 import argparse
 from pathlib import Path
 
 from harness.cli.arguments import declare
+from harness.cli.arguments.values import count
 
 
 def add_first_steps(commands: declare.Commands) -> None:
-    """Declare `doctor`, `check` and `init`."""
+    """Declare `doctor`, `check`, `init` and `record`."""
     _add_doctor(commands)
     _add_check(commands)
     _add_init(commands)
+    _add_record(commands)
 
 
 def _add_doctor(commands: declare.Commands) -> None:
@@ -93,3 +95,26 @@ def _add_init(commands: declare.Commands) -> None:
     )
     _plugins(init)
     declare.path(init, "--out", "FILE", "default: matrix.toml", default=Path("matrix.toml"))
+
+
+def _add_record(commands: declare.Commands) -> None:
+    record = declare.command(
+        commands,
+        "record",
+        "save what an application feeds its models, as their test data",
+        "record.record",
+        {2: "an argument is wrong; any other code is the application's"},
+    )
+    declare.value(record, "command", "COMMAND", "the application and its arguments, after --", nargs="+")
+    declare.value(
+        record, "--calls", "N", "different calls to save for each model; default: 3", type=count, default=3
+    )
+    declare.path(record, "--out", "DIR", "folder for the data; default: beside each model")
+    declare.value(
+        record,
+        "--max-mib",
+        "MIB",
+        "data to save for each model, at most; default: 256",
+        type=count,
+        default=256,
+    )

@@ -7,6 +7,7 @@ from harness.conformance.level import case_key, case_label
 from harness.conformance.submission import RECORDS, Statement
 from harness.conformance.verify.finding import Finding, finding
 from harness.core.cell import AXIS_DEFAULTS, Cell
+from harness.core.errors import one_line
 from harness.core.record import SCHEMA, Record
 from harness.profiles.profile import Profile, ProfileCase
 from harness.profiles.suite import suite_name
@@ -59,7 +60,10 @@ def _other_model(record: Record, case: ProfileCase) -> str:
         return "" if record.ended is not None else "the content of the model is not recorded"
     if _by_type(content.ops) != _by_type(case.ops):
         return "other operators than the profile's model"
-    return "" if content.generated is None else "its inputs were generated, the profile has its own"
+    if content.generated is not None:
+        return "its inputs were generated, the profile has its own"
+    own = not record.fed or record.fed.startswith(("the profile's data: ", "nothing: "))
+    return "" if own else f"it was fed {one_line(record.fed, 100)}, the profile has its own inputs"
 
 
 def _by_type(ops: dict[str, int]) -> Counter[str]:

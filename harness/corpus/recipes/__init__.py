@@ -1,0 +1,1 @@
+"""Inputs that look real, drawn from a seed in code: pictures, a voice, padded rows, boxes."""

@@ -1,0 +1,1 @@
+"""The folder that `ep-harness record` puts on PYTHONPATH of the application."""
