@@ -65,7 +65,7 @@ def test_ten_models_and_three_targets_are_one_screen() -> None:
     assert lines[0] == "10 models on 3 targets: 31 configurations tried in 61 s"
     assert "net0    cpu      exact       -       4      1    80" in lines
     assert "      * openvino  21.5       -       2    0.5    80" in lines
-    assert "net9   nothing, see below" in lines
+    assert "net9    nothing, see below" in lines
     words = " ".join(screen.split())
     assert f"with precision=ep:f32 (without it: precision loss: {lost})" in words
     assert "npu: all models: right, but on a simulator: try it on a device" in words
