@@ -149,6 +149,11 @@ async function openAsked(id) {
 
 // A browser that cannot unpack follows the links to the details instead.
 const unpacks = "DecompressionStream" in window;
+if (unpacks) {
+  for (const link of grid.querySelectorAll("tbody td a")) {
+    link.tabIndex = -1; // its square opens the drawer, which has the link
+  }
+}
 
 grid.addEventListener("click", (event) => {
   const cell = event.target.closest("tbody tr:not(.suite) td");
@@ -160,7 +165,7 @@ grid.addEventListener("click", (event) => {
 });
 grid.addEventListener("keydown", (event) => {
   const cell = event.target.closest("td");
-  if (unpacks && event.key === "Enter" && cell?.className) {
+  if (unpacks && (event.key === "Enter" || event.key === " ") && cell?.className) {
     event.preventDefault();
     open(cell);
   }

@@ -11,30 +11,33 @@ from typing import Any
 
 import msgspec
 
+from harness.cli.advise_folder import LEAST_BUDGET_S, advise_on_folder
 from harness.cli.output import notify, print_result, wrapped
 from harness.cli.targets import Request, Tested, wanted_matrix
 from harness.core.agreement import agreements_words, answers_ratio
 from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, UsageError, one_line
 from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.generated import GenerationSpeed
-from harness.core.record import Record
+from harness.core.pace import is_reliable
 from harness.core.scenario import GENERATE
+from harness.core.share import nodes_on_ep
 from harness.core.text import visible
-from harness.core.verdict import Verdict
 from harness.core.ways import WAYS
 from harness.corpus.case import load_case
 from harness.corpus.decoder import Decoder, decoder_of
-from harness.corpus.suites import Suite, open_model
+from harness.corpus.genai_config import CONFIG_NAME
+from harness.corpus.suites import Suite, open_folder, open_model
 from harness.plan.matrix import Matrix
 from harness.plan.target import Target
-from harness.report.figures import ratio
+from harness.report.figures import first_of, ratio
 from harness.run.summary import WIDTH
-from harness.studies.advise import Advice, Tried, advise
+from harness.studies.advise import advise
 from harness.studies.decode_code import decode_code
 from harness.studies.decoders import genai_suite
 from harness.studies.genai_code import genai_code
 from harness.studies.session_code import session_code
 from harness.studies.sharing import SHARED, Sharing, shares_buffer, with_ways
+from harness.studies.tried import Advice, Tried
 
 _SHARING = {
     "right": "gives the right results",
@@ -45,6 +48,9 @@ _SHARING = {
 
 _FOR_SHARING = 0.1
 """Share of the time in which the winner is tried with a shared buffer."""
+
+_DISTURBED = 4
+"""Disturbed configurations that are named."""
 
 SHOWN = 20
 """Lines of one kind at most; --json has all."""
@@ -66,16 +72,22 @@ class TextAdvice(msgspec.Struct, frozen=True, kw_only=True):
     genai_code: str
 
 
-def advise_on(model: str, *, budget_s: float, as_json: bool, **request: Any) -> int:
+def advise_on(model: str, *, budget_s: float | None, as_json: bool, **request: Any) -> int:
     """Print a ranking, why other configurations are rejected, and Python code for the winner.
+
+    Of a folder of models, what to ship of each: see ``harness.cli.advise_folder``.
 
     Returns:
         0; 1 if nothing passes; 130 if interrupted, after printing the results so far.
     """
-    until = time.monotonic() + budget_s
-    if not 0 < budget_s < math.inf:
+    if budget_s is not None and not 0 < budget_s < math.inf:
         raise UsageError.at("--budget", f"got {budget_s:g}", "valid: seconds above 0")
     folder = Path(model) if Path(model).is_dir() else None
+    if folder is not None and not (folder / CONFIG_NAME).exists():
+        open_folder(folder)  # refused before the search for providers
+        matrix = _with_cpu(wanted_matrix(Request(models=Tested(folders=(model,)), **request)))
+        return advise_on_folder(folder, matrix, budget_s=budget_s, as_json=as_json)
+    until = time.monotonic() + (LEAST_BUDGET_S if budget_s is None else budget_s)
     suite = open_model(model) if folder is None else genai_suite(folder)
     models = Tested() if folder is None else Tested(decoders=("*",))
     matrix = _with_cpu(wanted_matrix(Request(models=models, **request)))
@@ -86,7 +98,7 @@ def advise_on(model: str, *, budget_s: float, as_json: bool, **request: Any) -> 
     print_result(told, _page(found, suite, model, text), as_json=as_json)
     if found.stopped_by == "interrupt":
         return EXIT_INTERRUPTED
-    return EXIT_OK if found.winner is not None else EXIT_UNEXPECTED
+    return EXIT_OK if found.real else EXIT_UNEXPECTED
 
 
 def _advise(
@@ -172,11 +184,13 @@ def _page(found: Advice, suite: Suite, model: str, text: TextAdvice | None) -> I
         names = ", ".join(f"{name} ({one_line(by, 60)})" for name, by in found.simulated.items())
         yield from wrapped(f"simulated, so never the winner: {visible(names)}")
     if winner is None:
-        yield "no configuration passes on a device" if found.ranked else "no configuration passes"
+        yield from wrapped(_no_winner(found))
+        for one in found.equal or found.real[:1]:
+            yield ""
+            yield f"# {one_line(visible(one.candidate.name), 300)}"
+            yield _code(found, one, suite)
         return
-    why = (
-        "" if winner is found.ranked[0] else " (as fast as the fastest within noise, and simpler or exacter)"
-    )
+    why = "" if winner is found.real[0] else " (as fast as the fastest within noise, and simpler or exacter)"
     yield from wrapped(f"winner: {one_line(visible(winner.candidate.name), 300)}{why}")
     if winner.record.agreement:
         yield from wrapped(f"answers: {one_line(visible(agreements_words(winner.record.agreement)), 300)}")
@@ -189,6 +203,18 @@ def _page(found: Advice, suite: Suite, model: str, text: TextAdvice | None) -> I
         yield "or with onnxruntime-genai"
         yield ""
         yield text.genai_code
+
+
+def _no_winner(found: Advice) -> str:
+    if found.equal:
+        names = ", ".join(one_line(visible(one.candidate.name), 100) for one in found.equal)
+        return f"no winner: equally fast within noise are {names}; the code of each is below"
+    if found.real:
+        return (
+            "no winner: other programs used the processors, so the times are not reliable; try again on a "
+            "machine that does nothing else. Below is the code of one that passes"
+        )
+    return "no configuration passes on a device" if found.ranked else "no configuration passes"
 
 
 def _ranking(found: Advice, run: str) -> Iterator[str]:
@@ -204,7 +230,7 @@ def _ranking(found: Advice, run: str) -> Iterator[str]:
         p50_ms = one.p50_ms or 0.0
         bits = "exact" if one.bits == float("inf") else f"{one.bits:.1f}"
         create_ms = one.record.timings_ms.get("create", 0.0)
-        times, nodes = p50_ms / fastest, _share(one.record)
+        times, nodes = p50_ms / fastest, nodes_on_ep(one.record) or "all"
         answers = f"{answers_ratio(one.record.agreement):>7} " if has_answers else ""
         line = f"{mark:>2} {p50_ms:>9.4g} {times:>6.2f} {create_ms:>9.4g} {bits:>5} {answers}{nodes:>7} "
         name = visible(one.candidate.name)
@@ -217,16 +243,13 @@ def _ranking(found: Advice, run: str) -> Iterator[str]:
         "nodes: run by the target / all compute nodes; the CPU ran the others."
         + (" answers: those of the model's task that are the CPU provider's." if has_answers else "")
     )
-    if any(one.record.latency.disturbed for one in found.ranked if one.record.latency):
-        yield from wrapped("Other programs used the processors meanwhile: the times are unreliable.")
+    disturbed = [one for one in found.ranked if not is_reliable(one.rounds)]
+    if disturbed:
+        names = first_of([one_line(visible(one.candidate.name), 100) for one in disturbed], _DISTURBED)
+        yield from wrapped(
+            f"Other programs used the processors: not reliable are the times of {'; '.join(names)}."
+        )
     yield ""
-
-
-def _share(record: Record) -> str:
-    placement = record.placement
-    if record.verdict is not Verdict.PASS_PARTIAL or placement is None:
-        return "all"
-    return f"{placement.ep_nodes}/{placement.ep_nodes + placement.cpu_nodes}"
 
 
 def _others(found: Advice) -> Iterator[str]:
@@ -286,6 +309,7 @@ def _as_json(found: Advice, suite: Suite) -> dict[str, Any]:
         "elapsed_s": round(found.elapsed_s, 1),
         "environments": found.fingerprints,
         "winner": winner.candidate.name if winner else None,
+        "no_winner": "" if winner else _no_winner(found),
         "code": _code(found, winner, suite) if winner else None,
     }
 

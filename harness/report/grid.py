@@ -13,10 +13,12 @@ from harness.core.agreement import agreements_words, answers_ratio, task_name
 from harness.core.cell import AXIS_DEFAULTS
 from harness.core.errors import one_line
 from harness.core.record import Record, encode_record
+from harness.core.share import nodes_on_ep
 from harness.core.verdict import Family
 from harness.report.cell import ReportCell, command_of, page_file
 from harness.report.column import Column
 from harness.report.figures import Share
+from harness.report.margin import is_near_limit, lower_precision
 from harness.report.page import packed
 from harness.report.tone import SYMBOLS, spoken, tone_of
 from harness.report.view import Report
@@ -39,6 +41,9 @@ class GridCell(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         text: Delivered bits of a pass, if there are any; else the verdict, and whether it is flaky.
+        nodes: Of a pass in part, the compute nodes on the EP: ``82/84``.
+        precision: The precision that was delivered where it is lower than asked, such as ``bf16``.
+        near: Whether a right answer has hardly more bits than it must.
         tag: Of a pass, the answers that are the golden's, if some are others: ``top-1 39/40``.
         title: Text under the pointer; empty if there are details, and for a pass without answers.
     """
@@ -46,6 +51,9 @@ class GridCell(msgspec.Struct, frozen=True, kw_only=True):
     tone: str
     symbol: str
     text: str
+    nodes: str
+    precision: str
+    near: bool
     tag: str
     title: str
     href: str
@@ -233,6 +241,9 @@ def _square(cell: ReportCell) -> GridCell:
         tone=look,
         symbol=SYMBOLS[look],
         text=_text(record),
+        nodes=nodes_on_ep(record),
+        precision=lower_precision(record),
+        near=is_near_limit(record),
         tag=_tag(record),
         # The details that the link leads to have the same text; a second copy would double the page.
         title="" if cell.href else _title(record, is_plain=look == "passed"),

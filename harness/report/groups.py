@@ -9,6 +9,7 @@ from harness.core.cause import plain_cause
 from harness.core.lacking import lack_of
 from harness.core.verdict import Verdict
 from harness.report.cell import FaultLink, ReportCell, command_of
+from harness.report.figures import first_of
 
 SHOWN_CELLS = 60
 """How many cells of one group are listed."""
@@ -16,14 +17,18 @@ SHOWN_CELLS = 60
 SHOWN_GROUPS = 100
 """How many groups are listed; a provider with endless different reasons must not fill the page."""
 
+SHOWN_MODELS = 4
+"""How many models of one group are named while it is closed."""
+
 SHOWN_FAULTS = 5
 """How many faults of one group are listed."""
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """Cells with one verdict and one reason.
+    """Cells of one provider with one verdict and one reason.
 
     Attributes:
+        models: The first ``SHOWN_MODELS`` different models, and how many there are beside them.
         reason: The reason of the first cell, an example if figures vary.
         varies: True if the reasons differ in figures or names.
         columns: ``(label, count)`` for each column concerned.
@@ -35,6 +40,8 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     cause: str
     reason: str
     varies: bool
+    provider: str
+    models: tuple[str, ...]
     count: int
     columns: tuple[tuple[str, int], ...]
     cells: tuple[ReportCell, ...]
@@ -57,12 +64,12 @@ class Groups(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def grouped(cells: Iterable[ReportCell], matrix_path: str) -> Groups:
-    """Group cells by verdict, cause and reason, the largest group first."""
-    found: dict[tuple[str, str, str], list[ReportCell]] = {}
+    """Group cells by provider, verdict, cause and reason, the largest group first."""
+    found: dict[tuple[str, ...], list[ReportCell]] = {}
     for cell in cells:
         record = cell.record
         cause = lack_of(record) or plain_cause(record.reason)
-        key = (record.verdict.value, record.cause, cause)
+        key = (record.provider, record.verdict.value, record.cause, cause)
         found.setdefault(key, []).append(cell)
     by_size = sorted(found.values(), key=len, reverse=True)
     return Groups(
@@ -81,6 +88,8 @@ def _group(members: list[ReportCell], matrix_path: str) -> Group:
         cause=first.cause,
         reason=first.reason,
         varies=any(member.record.reason != first.reason for member in members),
+        provider=first.provider,
+        models=tuple(first_of(list(dict.fromkeys(member.record.model for member in members)), SHOWN_MODELS)),
         count=len(members),
         columns=tuple(Counter(member.column.label for member in members).items()),
         cells=tuple(members[:SHOWN_CELLS]),

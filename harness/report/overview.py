@@ -14,6 +14,7 @@ from harness.report.environment import EnvironmentTable, environment_table
 from harness.report.figures import first_of, plural
 from harness.report.heat import Heat, heat_of
 from harness.report.memory import TargetMemory, target_memory
+from harness.report.shipping import ShippingTable, shipping_table
 from harness.report.view import Report
 
 _SHOWN_OPTIONS = 5
@@ -29,6 +30,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
         ill_mannered: Targets whose cells changed something around them, with how many.
         heat: All targets in one table, of a report with many columns; else null.
         memory: The processes of each target that started any.
+        shipping: What to ship, of a report of the user's own models; else null.
     """
 
     without_effect: tuple[str, ...]
@@ -38,6 +40,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     memory: tuple[TargetMemory, ...]
     environments: EnvironmentTable
     heat: Heat | None
+    shipping: ShippingTable | None
 
     shown_identities: ClassVar = 30
     leak_kib: ClassVar = int(LEAK_KIB)
@@ -64,6 +67,7 @@ def overview_view(report: Report) -> Iterator[Overview]:
         memory=target_memory(report),
         environments=environment_table(report.run.environments),
         heat=heat_of(report),
+        shipping=shipping_table(report),
     )
 
 

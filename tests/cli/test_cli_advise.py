@@ -16,8 +16,8 @@ from harness.core.generated import Generation, GenerationSpeed
 from harness.core.latency import latency_of
 from harness.corpus.decoders.roster import write_decoder
 from harness.plan.target import Target
-from harness.studies.advise import Advice, Tried
 from harness.studies.candidates import Candidate
+from harness.studies.tried import Advice, Tried
 from tests.latencies import told_latency
 from tests.records import bare_record
 

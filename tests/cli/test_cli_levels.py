@@ -17,7 +17,7 @@ from harness.cli.targets import Request, wanted_matrix
 from harness.core.errors import UsageError
 from harness.core.levels import Change, Levels, Operator, OperatorRow, Share, Step, TargetShares
 from harness.core.verdict import Verdict
-from harness.studies.advise import Tried
+from harness.studies.tried import Tried
 
 MNIST = "zoo/mnist-small-op12"
 CPU = "CPUExecutionProvider"
@@ -110,7 +110,8 @@ def test_advise_for_people(
     interrupt_after(3)
     code, out, err = run(capsys, "advise", MNIST, CPU, "--budget", "300")
     assert code == 130
-    assert "winner: cpu" in out
+    # On a busy machine none is named, and there is code all the same.
+    assert "winner: cpu" in out or "no winner: " in out
     assert "not tried: " in out
     assert "session = ort.InferenceSession(" in out
     table, _, _ = out.partition("import onnxruntime")

@@ -12,10 +12,11 @@ from harness.core.verdict import Family
 from harness.corpus.suites import Suite, open_model
 from harness.plan.matrix import Matrix, Models
 from harness.plan.target import Target
-from harness.studies.advise import Tried, advise
+from harness.studies.advise import advise
 from harness.studies.candidates import Candidate
 from harness.studies.levels import examine_levels
 from harness.studies.session_code import session_code
+from harness.studies.tried import Tried
 
 pytestmark = pytest.mark.real_ep
 

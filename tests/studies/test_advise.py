@@ -11,15 +11,17 @@ import pytest
 
 from harness.core.latency import Latency, latency_of
 from harness.core.output_metrics import OutputMetrics
-from harness.core.record import OptionEffect
+from harness.core.record import OptionEffect, Placement
 from harness.core.verdict import Verdict
 from harness.corpus.suites import open_model
 from harness.engine.job import THREADS
 from harness.plan.matrix import Matrix, Models
 from harness.plan.target import Runtime, Target
-from harness.studies.advise import Advice, Course, Search, Tried, advise
+from harness.studies.advise import advise
 from harness.studies.candidates import Candidate, base_of, changes_of
+from harness.studies.course import Course, Search
 from harness.studies.session_code import session_code
+from harness.studies.tried import Advice, Tried
 from tests.latencies import told_latency
 from tests.records import bare_record
 
@@ -32,8 +34,8 @@ GPU = Target(
 )
 
 
-def latency(ms: float) -> Latency:
-    return latency_of(told_latency([int(ms * 1e6)]))
+def latency(ms: float, waiting: float | None = None) -> Latency:
+    return latency_of(told_latency([int(ms * 1e6)], waiting_threads=waiting))
 
 
 def tried(
@@ -44,17 +46,37 @@ def tried(
     verdict: Verdict = Verdict.PASS,
     seen: bool = True,
     reason: str = "",
+    nodes: tuple[int, int] | None = None,
 ) -> Tried:
+    """Return a result; ``nodes`` are those on the EP and on the CPU, of one that passes in part."""
+    if nodes is not None:
+        verdict = Verdict.PASS_PARTIAL
+    placement = nodes and Placement(
+        ep_nodes=nodes[0], cpu_nodes=nodes[1], ep_ops={}, cpu_ops={}, partitions=1, source="assignment"
+    )
     record = bare_record(
         "m",
         verdict,
         target=candidate.target,
         reason=reason,
         outputs=(OutputMetrics(name="y", dtype="float32", shape=(1,), delivered_bits=bits),),
+        placement=placement,
         effect=OptionEffect(options=("ep:x",), seen=seen),
         latency=latency(ms) if verdict in {Verdict.PASS, Verdict.PASS_PARTIAL} else None,
     )
     return Tried(candidate=candidate, record=record)
+
+
+def final(
+    candidate: Candidate,
+    *rounds_ms: float,
+    waiting: float | None = None,
+    verdict: Verdict = Verdict.PASS,
+    nodes: tuple[int, int] | None = None,
+) -> Tried:
+    """Return the result of a finalist with so many rounds."""
+    rounds = tuple(latency(ms, waiting) for ms in rounds_ms)
+    return msgspec.structs.replace(tried(candidate, verdict=verdict, nodes=nodes), finals=rounds)
 
 
 def with_changes(target: str, **changes: str) -> Candidate:
@@ -150,32 +172,62 @@ def course_of(*results: Tried, search_until: float = 0.0) -> Course:
     return course
 
 
-def test_those_near_the_fastest_are_tried_once_more() -> None:
+def rest(course: Course, *results: Tried) -> list[Candidate]:
+    """What a course asks for until its end, where each candidate gives its next result in turn."""
+    left = {one.candidate: [each for each in results if each.candidate == one.candidate] for one in results}
+    asked = []
+    while (candidate := course.next()) is not None:
+        asked.append(candidate)
+        course.take(left[candidate].pop(0))
+    return asked
+
+
+def test_those_near_the_fastest_are_tried_in_turns_forth_and_back() -> None:
     fast, near, far = (Candidate(target="cpu"), with_changes("cpu", a="1"), with_changes("cpu", a="2"))
     course = course_of(tried(fast, 2.0), tried(near, 2.9), tried(far, 9.0))
-    assert course.next() == fast
-    course.take(tried(fast, 2.5))
-    assert course.next() == near
-    course.take(tried(near, 1.0))
-    assert course.next() is None
-    assert [(one.candidate, one.p50_ms) for one in course.ranked()] == [(near, 1.0), (fast, 2.0), (far, 9.0)]
+    finals = (tried(fast, 2.5), tried(near, 2.1), tried(near, 2.2), tried(fast, 2.6))
+    assert rest(course, *finals) == [fast, near, near, fast]
+    # The rounds of the final count alone: the machine may have been another one before.
+    assert [(one.candidate, one.p50_ms) for one in course.ranked()] == [(near, 2.1), (fast, 2.5), (far, 9.0)]
+    assert [one.p50_ms for one in course.results[near].rounds] == [2.1, 2.2]
 
 
-def test_what_fails_the_second_time_is_out() -> None:
+def test_what_fails_in_the_final_is_out() -> None:
     first, second = Candidate(target="cpu"), with_changes("cpu", a="1")
     course = course_of(tried(first, 2.0), tried(second, 1.5))
-    assert course.next() == second
-    course.take(tried(second, verdict=Verdict.MISMATCH, reason="off"))
-    assert course.next() == first
-    course.take(tried(first, 2.2))
+    wrong = tried(second, verdict=Verdict.MISMATCH, reason="off")
+    asked = rest(course, wrong, tried(first, 2.2), tried(first, 2.1), tried(second, 1.0))
+    assert asked == [second, first, first, second]
     assert [one.candidate for one in course.ranked()] == [first]
     assert course.results[second].fell_out == "mismatch: off"
 
 
-def test_a_search_that_is_not_over_goes_first_and_one_alone_needs_no_second_round() -> None:
+def test_a_search_that_is_not_over_goes_first_and_one_alone_needs_no_final() -> None:
     course = course_of(search_until=time.monotonic() + 1000)
     assert course.next() == Candidate(target="cpu")
     assert course_of(tried(Candidate(target="cpu"))).next() is None
+
+
+def test_what_says_nothing_about_a_device_is_no_finalist() -> None:
+    course = Course(search_of(CPU, GPU), 0.0)
+    course.take(tried(Candidate(target="cpu"), 2.0))
+    course.take(tried(Candidate(target="gpu"), 2.0))
+    course.take(tried(with_changes("cpu", a="1"), 2.0, nodes=(2, 406)))
+    course.simulated = {"gpu": "SwiftShader"}
+    assert course.next() is None
+
+
+def test_precisions_of_wrong_numbers_come_first_where_every_target_needs_an_answer() -> None:
+    openvino = Target(name="openvino", provider=("OpenVINOExecutionProvider",))
+    targets = (CPU, openvino)
+    search = Search(targets, [base_of(one, 10.0) for one in targets], {"Conv"}, remedies_first=True)
+    for verdict in (Verdict.PASS, Verdict.PRECISION_LOSS):
+        candidate = search.next()
+        assert candidate is not None
+        search.learn(tried(candidate, verdict=verdict))
+    following = search.next()
+    assert following is not None
+    assert (following.target, following.changes[0][0]) == ("openvino", "precision")
 
 
 def advice(*ranked: Tried, simulated: tuple[str, ...] = ()) -> Advice:
@@ -207,14 +259,47 @@ def test_the_front_has_what_nothing_beats_in_both() -> None:
 
 
 def test_the_winner_is_the_simplest_of_those_that_are_equally_fast() -> None:
-    changed = tried(with_changes("a", graph_optimization="basic"), 1.0)
-    plain = tried(with_changes("a"), 1.04)
-    slow = tried(with_changes("b"), 1.2)
+    changed = final(with_changes("a", graph_optimization="basic"), 1.0, 1.01)
+    plain = final(with_changes("a"), 1.04, 1.03)
+    slow = final(with_changes("b"), 1.2, 1.21)
     assert advice(changed, plain, slow).winner == plain
-    partly = tried(with_changes("p"), 1.0, verdict=Verdict.PASS_PARTIAL)
-    assert advice(partly, plain).winner == plain
+    partly = final(with_changes("a"), 1.0, 1.0, verdict=Verdict.PASS_PARTIAL, nodes=(82, 2))
     assert advice(partly, slow).winner == partly
     assert advice().winner is None
+
+
+def test_of_targets_that_are_equally_fast_none_wins() -> None:
+    one, other = final(with_changes("a"), 1.0, 1.1), final(with_changes("b"), 1.04, 1.2)
+    found = advice(one, other)
+    assert found.winner is None
+    assert found.equal == (one, other)
+
+
+def test_single_tries_differ_by_chance_by_more_than_tries_in_turns() -> None:
+    one, other = tried(with_changes("a"), 1.0), tried(with_changes("b"), 1.15)
+    assert advice(one, other).winner is None
+    in_turns = final(with_changes("a"), 1.0, 1.0), final(with_changes("b"), 1.15, 1.15)
+    assert advice(*in_turns).winner == in_turns[0]
+
+
+def test_a_part_of_the_nodes_below_1_percent_never_wins() -> None:
+    cpu, cpus = final(with_changes("cpu"), 1.0, 1.0), final(with_changes("qnn"), 0.5, 0.5, nodes=(2, 406))
+    found = advice(cpus, cpu)
+    assert found.winner == cpu
+    assert found.real == (cpu,)
+
+
+def test_nobody_wins_while_other_programs_use_the_processors() -> None:
+    cpu, gpu = final(with_changes("cpu"), 1.0, 1.0, waiting=0.4), final(with_changes("gpu"), 1.3, 1.3)
+    assert advice(cpu, gpu).winner is None
+    assert advice(cpu, gpu).equal == ()
+    # A rival that is far behind cannot be the fastest, whatever disturbed it; and one alone needs no time.
+    far = final(with_changes("gpu"), 9.0, 9.0, waiting=0.4)
+    calm = final(with_changes("cpu"), 1.0, 1.0)
+    assert advice(calm, far).winner == calm
+    assert advice(cpu).winner == cpu
+    # One round of two may be disturbed: the other one counts.
+    assert advice(msgspec.structs.replace(cpu, finals=(latency(1.0), *cpu.finals)), far).winner is not None
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,16 @@ def add_studies(commands: declare.Commands) -> None:
     advise = declare.command(
         commands,
         "advise",
-        "find the fastest configuration that passes, for one model",
+        "find what to ship: the fastest configuration that passes",
         "advise.advise_on",
-        {0: "a configuration passes", 1: "none passes", 2: "an argument is wrong"},
+        {
+            0: "a configuration passes; of a folder, for every model",
+            1: "none passes",
+            2: "an argument is wrong",
+        },
     )
     for command in (levels, advise):
-        folders = "; or a folder of onnxruntime-genai" if command is advise else ""
+        folders = "; or a folder of models, or of onnxruntime-genai" if command is advise else ""
         declare.value(
             command, "model", "MODEL", f".onnx file, or suite/model such as zoo/vit-small-op17{folders}"
         )
@@ -32,6 +36,12 @@ def add_studies(commands: declare.Commands) -> None:
     declare.path(levels, "--out", "DIR", "also write a page into this folder")
     declare.json(levels, f"{declare.ONE_OBJECT} in place of the tables")
     declare.value(
-        advise, "--budget", "S", "seconds; default: 120", type=float, dest="budget_s", default=120.0
+        advise,
+        "--budget",
+        "S",
+        "seconds; default: 120, of a folder 12 for each model, and 120 at least",
+        type=float,
+        dest="budget_s",
+        default=None,
     )
     declare.json(advise, f"{declare.ONE_OBJECT}, with every record")

@@ -1,0 +1,68 @@
+"""Which of several configurations is the fastest, from the medians of their timed runs; or that none is.
+
+A round is one measurement of a configuration: some hundred runs of a session. Rounds of several
+configurations that were taken in turns (A B B A) met the same state of the machine.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from harness.core.latency import Latency
+
+INTERLEAVED = 0.05
+"""Share by which medians of rounds that were taken in turns differ by chance."""
+
+APART = 0.2
+"""The same of single rounds, taken one after the other: so far do nights of one machine differ."""
+
+NEAR = 1.5
+"""Times the fastest up to which a rival may turn out as fast when it is measured again."""
+
+Rounds = Sequence[Latency]
+
+_T = TypeVar("_T")
+
+
+def calm(rounds: Rounds) -> tuple[Latency, ...]:
+    """Return the rounds that no other process disturbed."""
+    return tuple(one for one in rounds if not one.disturbed)
+
+
+def is_reliable(rounds: Rounds) -> bool:
+    """Whether a time can be compared: at least one round is undisturbed."""
+    return bool(calm(rounds))
+
+
+def best_ms(rounds: Rounds) -> float | None:
+    """Return the best median in milliseconds, of undisturbed rounds if there are any; None without rounds."""
+    return min((one.p50_ms for one in calm(rounds) or rounds), default=None)
+
+
+def beats(one: Rounds, other: Rounds) -> bool:
+    """Return whether each median of one is below each of the other, by more than chance.
+
+    False where either is not reliable.
+    """
+    mine, others = calm(one), calm(other)
+    if not mine or not others:
+        return False
+    margin = INTERLEAVED if min(len(one), len(other)) > 1 else APART
+    return max(each.p50_ms for each in mine) * (1 + margin) < min(each.p50_ms for each in others)
+
+
+def unbeaten(candidates: Sequence[_T], rounds_of: Callable[[_T], Rounds]) -> tuple[_T, ...]:
+    """Return those that no other beats, in their order: one that is the fastest, or several that are equal.
+
+    None if the fastest, or a rival near it, is not reliable: then the figures name nobody. One alone needs no
+    figures.
+    """
+    timed = [one for one in candidates if rounds_of(one)]
+    least_ms = min((_ms(rounds_of(one)) for one in timed), default=0.0)
+    near = [one for one in timed if _ms(rounds_of(one)) <= NEAR * least_ms]
+    if len(timed) > 1 and not all(is_reliable(rounds_of(one)) for one in near):
+        return ()
+    return tuple(one for one in near if not any(beats(rounds_of(other), rounds_of(one)) for other in near))
+
+
+def _ms(rounds: Rounds) -> float:
+    return best_ms(rounds) or 0.0

@@ -1,0 +1,232 @@
+"""What to ship: for each model and target, whether its records allow it, and with which option. Pure.
+
+Only right answers that a real device computed are worth shipping. Where records cannot tell, that is said:
+a simulator and an unavailable provider say nothing about a device.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from harness.core.agreement import agreements_words, least_share
+from harness.core.cell import AXIS_DEFAULTS
+from harness.core.facts import CPU_PROVIDER as CPU
+from harness.core.latency import Latency
+from harness.core.pace import beats, best_ms, unbeaten
+from harness.core.record import Record
+from harness.core.share import is_the_cpus, nodes_on_ep
+from harness.core.verdict import Family, Verdict
+
+LEAST_AGREEMENT = 0.98
+"""Share of the task's answers that must not disagree, for a configuration that is worth shipping."""
+
+_PLAYED = frozenset({"scenario"})
+"""Axes that say how a session is used; they are no option of it."""
+
+
+class Answer(StrEnum):
+    """The answer about one model on one target; the values are what readers see."""
+
+    SHIP = "ship"
+    WITH_OPTION = "ship with"
+    NOT = "do not ship"
+    UNKNOWN = "not known"
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """One configuration of a target that was tried with a model.
+
+    Attributes:
+        rounds: Its measurements; empty if it was not timed.
+    """
+
+    record: Record
+    rounds: tuple[Latency, ...] = ()
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What differs from the target as it is, such as ``precision=ep:f32``, sorted."""
+        return tuple(
+            f"{axis.removeprefix('option.')}={value}"
+            for axis, value in sorted(self.record.axes.items())
+            if axis not in _PLAYED and AXIS_DEFAULTS.get(axis) != value
+        )
+
+    @property
+    def is_played(self) -> bool:
+        """Whether the session was used in another way than plainly, which is another question."""
+        return any(self.record.axes.get(axis, AXIS_DEFAULTS[axis]) != AXIS_DEFAULTS[axis] for axis in _PLAYED)
+
+
+class Shipping(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer about one model on one target.
+
+    Attributes:
+        option: What to change; empty if the target is shipped as it is, or not at all.
+        because: The reason, in one line; empty where there is nothing to add.
+        choice: The configuration that the answer is about.
+        is_fastest: Whether nothing else that may be shipped is as fast.
+        times: Median as a multiple of the best of the CPU provider; None if one of them is unknown.
+    """
+
+    target: str
+    answer: Answer
+    option: str
+    because: str
+    choice: Choice
+    is_fastest: bool = False
+    times: float | None = None
+
+    @property
+    def ships(self) -> bool:
+        """Whether this target may be shipped, with an option or without."""
+        return self.answer in (Answer.SHIP, Answer.WITH_OPTION)
+
+    @property
+    def bits(self) -> float | None:
+        """Delivered bits of the worst output; None if all are exact, or no float."""
+        rows = self.choice.record.outputs
+        return min((row.delivered_bits for row in rows if row.delivered_bits is not None), default=None)
+
+    @property
+    def p50_ms(self) -> float | None:
+        """Best median in milliseconds; None if it was not timed."""
+        return best_ms(self.choice.rounds)
+
+    @property
+    def memory_mib(self) -> float | None:
+        """The most that the process held, in MiB; None if unknown."""
+        return max((one.host_peak_mib or 0.0 for one in self.choice.rounds), default=0.0) or None
+
+
+class ShippedModel(msgspec.Struct, frozen=True, kw_only=True):
+    """The answers about one model, in the order of the targets.
+
+    Attributes:
+        speed: Why no target is the fastest; empty if one is, or nothing can be shipped.
+    """
+
+    suite: str
+    model: str
+    rows: tuple[Shipping, ...]
+    speed: str
+
+
+def what_to_ship(
+    choices: Iterable[Choice], targets: Sequence[str], simulated: Mapping[str, str]
+) -> tuple[ShippedModel, ...]:
+    """Return the answers, models in the order of their first choices.
+
+    ``targets`` gives the order of the rows; ``simulated`` has the program that stands for a target's device.
+    """
+    models: dict[tuple[str, str], dict[str, list[Choice]]] = {}
+    for choice in choices:
+        record = choice.record
+        if not choice.is_played:
+            of_model = models.setdefault((record.suite, record.model), {})
+            of_model.setdefault(record.target, []).append(choice)
+    order = {name: place for place, name in enumerate(targets)}
+    return tuple(
+        _model(
+            suite, model, sorted(found.items(), key=lambda pair: order.get(pair[0], len(order))), simulated
+        )
+        for (suite, model), found in models.items()
+    )
+
+
+def why_not(record: Record) -> str:
+    """Return why a configuration is not worth shipping; empty if it is, as far as its answer goes."""
+    if record.family is not Family.PASSED:
+        told = str(record.verdict).replace("_", " ")
+        what = _MEANING.get(record.verdict, record.reason)
+        return f"{told}: {what}" if what else told
+    if is_the_cpus(record):
+        return f"too little: it computes {nodes_on_ep(record)} nodes, the CPU provider the others"
+    share = least_share(record.agreement)
+    return "" if share is None or share >= LEAST_AGREEMENT else agreements_words(record.agreement)
+
+
+_MEANING = {Verdict.FALLBACK: "the CPU provider computed it", Verdict.FOLDED: "nothing was left to compute"}
+
+_TELLS_NOTHING = frozenset({Family.EXCLUDED, Family.SKIPPED, Family.MISSING})
+
+
+def _model(
+    suite: str, model: str, found: Sequence[tuple[str, list[Choice]]], simulated: Mapping[str, str]
+) -> ShippedModel:
+    rows = [_row(target, its, simulated.get(target, "")) for target, its in found]
+    cpu = next((row for row in rows if row.ships and row.choice.record.provider == CPU), None)
+    rows = [_beside(row, cpu) for row in rows]
+    shipped = [row for row in rows if row.ships]
+    best = unbeaten(shipped, lambda row: row.choice.rounds)
+    speed = _no_fastest(shipped, best)
+    return ShippedModel(
+        suite=suite,
+        model=model,
+        rows=tuple(
+            msgspec.structs.replace(row, is_fastest=not speed and any(row is one for one in best))
+            for row in rows
+        ),
+        speed=speed,
+    )
+
+
+def _no_fastest(shipped: Sequence[Shipping], best: Sequence[Shipping]) -> str:
+    if not any(row.choice.rounds for row in shipped):
+        return "not timed" if shipped else ""
+    if not best:
+        return "other programs used the processors: the times are not reliable"
+    return "equally fast within noise: " + ", ".join(row.target for row in best) if len(best) > 1 else ""
+
+
+def _row(target: str, choices: Sequence[Choice], simulated: str) -> Shipping:
+    """Answer by what was tried with one target; the configuration without changes comes first."""
+    plain, *others = sorted(choices, key=lambda choice: len(choice.changes))
+    right = [choice for choice in (plain, *others) if not why_not(choice.record) and _is_seen(choice, plain)]
+
+    def answer(answer: Answer, because: str, choice: Choice = plain) -> Shipping:
+        option = ", ".join(choice.changes) if answer is Answer.WITH_OPTION else ""
+        return Shipping(target=target, answer=answer, option=option, because=because, choice=choice)
+
+    if not right:
+        nothing = plain.record.verdict.family in _TELLS_NOTHING
+        return answer(Answer.UNKNOWN if nothing else Answer.NOT, why_not(plain.record))
+    if simulated:
+        return answer(Answer.UNKNOWN, f"right, but on {simulated}: try it on a device", right[0])
+    told = [choice for choice in right if not choice.record.rests_on_weak_golden]
+    if not told:
+        return answer(Answer.UNKNOWN, f"weak golden: {right[0].record.weak_golden}", right[0])
+    best = _best(told)
+    if not best.changes:
+        return answer(Answer.SHIP, "", best)
+    without = "" if plain.changes else why_not(plain.record)
+    return answer(Answer.WITH_OPTION, f"without it: {without}" if without else _gain(best, plain), best)
+
+
+def _is_seen(choice: Choice, plain: Choice) -> bool:
+    """Whether an option changes anything; one without effect is not worth naming."""
+    effect = choice.record.effect
+    return choice is plain or effect is None or effect.seen
+
+
+def _best(right: Sequence[Choice]) -> Choice:
+    """Return the first of those that no other beats; without reliable times the first of all."""
+    return next(iter(unbeaten(right, lambda choice: choice.rounds)), right[0])
+
+
+def _gain(choice: Choice, plain: Choice) -> str:
+    one, other = best_ms(choice.rounds), best_ms(plain.rounds)
+    return f"{other / one:.3g} times as fast" if one and other and choice is not plain else ""
+
+
+def _beside(row: Shipping, cpu: Shipping | None) -> Shipping:
+    """Compare with the CPU provider: what is clearly slower gains nothing."""
+    mine, cpus = row.p50_ms, cpu.p50_ms if cpu is not None else None
+    if cpu is None or not mine or not cpus:
+        return row
+    times = mine / cpus
+    if row is not cpu and row.ships and beats(cpu.choice.rounds, row.choice.rounds):
+        because = f"slower: {times:.3g} times the time of {cpu.target}"
+        return msgspec.structs.replace(row, answer=Answer.NOT, option="", because=because, times=times)
+    return msgspec.structs.replace(row, times=times)

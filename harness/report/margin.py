@@ -1,0 +1,59 @@
+"""Which precision a cell delivered where it is lower than asked, and how many bits are left to lose."""
+
+from harness.core.delivered import delivered_precision
+from harness.core.output_metrics import OutputMetrics
+from harness.core.policy import Policy
+from harness.core.record import Record
+from harness.core.tolerance import FLOORS, UNIT_ROUNDOFF
+from harness.core.verdict import WRONG_NUMBERS, Family
+
+NEAR_BITS = 2.0
+"""Bits above the limit of ``precision_loss`` within which a right answer is near it."""
+
+_SHORT = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
+
+_LIMIT_OF_ALL = "bits."
+"""Setting of a record's policy that is the limit of every output without one of its own."""
+
+
+def lower_precision(record: Record) -> str:
+    """Return the precision that was delivered, such as ``bf16``, where it is lower than asked; else empty."""
+    if record.verdict.family is not Family.PASSED and record.verdict not in WRONG_NUMBERS:
+        return ""
+    found = delivered_precision(record.outputs)
+    return _SHORT[found] if found and _is_coarser(found, _asked(record)) else ""
+
+
+def bits_to_spare(record: Record) -> float | None:
+    """Return by how many bits a right answer is above the limit of ``precision_loss``, in its worst output.
+
+    None where that limit does not apply: the model's own precision was delivered, or nothing shows which.
+    """
+    if record.verdict.family is not Family.PASSED:
+        return None
+    own = str(record.policy.get("own_precision") or _asked(record))
+    found = [one for row in record.outputs if (one := _to_spare(row, record, own)) is not None]
+    return min(found, default=None)
+
+
+def is_near_limit(record: Record) -> bool:
+    """Whether a right answer is within ``NEAR_BITS`` of the limit."""
+    left = bits_to_spare(record)
+    return left is not None and left < NEAR_BITS
+
+
+def _to_spare(row: OutputMetrics, record: Record, own: str) -> float | None:
+    delivered = delivered_precision([row])
+    if row.delivered_bits is None or not delivered or not _is_coarser(delivered, own):
+        return None
+    limit = record.policy.get(_LIMIT_OF_ALL + row.name, record.policy.get(_LIMIT_OF_ALL))
+    given = {row.name: float(limit)} if isinstance(limit, int | float) else {}
+    return row.delivered_bits - Policy(bits=given).least_bits(row.name, delivered)
+
+
+def _asked(record: Record) -> str:
+    return str(record.policy.get("precision") or Policy().precision)
+
+
+def _is_coarser(one: str, other: str) -> bool:
+    return UNIT_ROUNDOFF[FLOORS.get(one, one)] > UNIT_ROUNDOFF.get(FLOORS.get(other, other), 1.0)

@@ -1,0 +1,103 @@
+"""`ep-harness advise FOLDER`: one screen for a folder of models."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import onnx.parser
+import pytest
+
+from harness.cli import main
+from harness.cli.advise_folder import _page
+from harness.core.cell import AXIS_DEFAULTS
+from harness.core.latency import latency_of
+from harness.core.output_metrics import OutputMetrics
+from harness.core.shipping import Choice, what_to_ship
+from harness.core.verdict import Verdict
+from harness.plan.target import Target
+from harness.studies.advise_folder import FolderAdvice
+from tests.latencies import told_latency
+from tests.records import bare_record
+
+CPU = "CPUExecutionProvider"
+MODEL = """<ir_version: 9, opset_import: ["" : 17]>
+g (float[2, 3] x) => (float[2, 3] y) { y = %s(x) }"""
+
+
+def choice(model: str, target: str, ms: float | None = None, bits: float | None = None, **how: Any) -> Choice:
+    verdict = how.pop("verdict", Verdict.PASS)
+    axes = AXIS_DEFAULTS | how.pop("axes", {})
+    output = OutputMetrics(name="y", dtype="float32", shape=(1,), delivered_bits=bits)
+    provider = CPU if target == "cpu" else "OpenVINOExecutionProvider"
+    record = bare_record(
+        model, verdict, target=target, provider=provider, axes=axes, outputs=(output,), **how
+    )
+    told = told_latency([int(ms * 1e6)], host_peak_mib=80.0) if ms else None
+    return Choice(record=record, rounds=(latency_of(told),) * 2 if told else ())
+
+
+def test_ten_models_and_three_targets_are_one_screen() -> None:
+    lost = "output 'y': the EP computes in bfloat16: 1.5 bits are left, fewer than 4"
+    choices = [
+        *(choice(f"net{number}.onnx", "cpu", 4.0 + number) for number in range(9)),
+        *(choice(f"net{number}.onnx", "openvino", 2.0 + number, 21.5) for number in range(8)),
+        choice("net8.onnx", "openvino", verdict=Verdict.PRECISION_LOSS, reason=lost),
+        choice("net8.onnx", "openvino", 3.0, 21.0, axes={"precision": "ep:f32"}),
+        choice("net9.onnx", "cpu", verdict=Verdict.NO_INPUT, reason="no generated input runs"),
+        choice("net9.onnx", "openvino", verdict=Verdict.NO_INPUT, reason="no generated input runs"),
+        *(choice(f"net{number}.onnx", "npu", 0.1) for number in range(10)),
+    ]
+    cpu, openvino, npu = (Target(name=name, provider=(CPU,)) for name in ("cpu", "openvino", "npu"))
+    found = FolderAdvice(
+        models=what_to_ship(choices, ["cpu", "openvino", "npu"], {"npu": "a simulator"}),
+        targets={"cpu": cpu, "openvino": openvino, "npu": npu},
+        fingerprints={"cpu": {"onnxruntime": "1.32.0", "processor": {"model": "Acme 9000"}}},
+        simulated={"npu": "a simulator"},
+        tried=31,
+        not_tried=4,
+        stopped_by="budget",
+        elapsed_s=61.4,
+    )
+    lines = list(_page(found))
+    screen = "\n".join(lines)
+    assert max(map(len, lines)) <= 80
+    assert len(lines) < 48
+    assert lines[0] == "10 models on 3 targets: 31 configurations tried in 61 s"
+    assert "net0    cpu      exact       -       4      1    80" in lines
+    assert "      * openvino  21.5       -       2    0.5    80" in lines
+    assert "net9    nothing, see below" in lines
+    words = " ".join(screen.split())
+    assert f"with precision=ep:f32 (without it: precision loss: {lost})" in words
+    assert "npu: all models: right, but on a simulator: try it on a device" in words
+    assert "cpu, openvino: net9: no input: no generated input runs" in words
+    assert "on cpu: onnxruntime 1.32.0, Acme 9000" in words
+    assert "not tried: 4 further configurations (the time is used up; raise --budget)" in words
+
+
+@pytest.mark.real_ep
+def test_a_folder_is_judged_timed_and_answered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("onnxruntime")
+    folder = tmp_path / "models"
+    folder.mkdir()
+    for name, operator in (("one", "Tanh"), ("two", "Sigmoid")):
+        onnx.save(onnx.parser.parse_model(MODEL % operator), folder / f"{name}.onnx")
+    (folder / "broken.onnx").write_bytes(b"no model")
+    assert main(["advise", str(folder), CPU, "--budget", "100", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    rows = {one["model"]: one["targets"][0] for one in found["models"]}
+    assert {name: row["answer"] for name, row in rows.items()} == {
+        "models/broken.onnx": "not known",
+        "models/one.onnx": rows["models/one.onnx"]["answer"],
+        "models/two.onnx": rows["models/two.onnx"]["answer"],
+    }
+    assert rows["models/broken.onnx"]["because"].startswith("invalid model")
+    for name in ("one", "two"):
+        row = rows[f"models/{name}.onnx"]
+        assert row["answer"] in ("ship", "ship with")
+        assert row["record"]["verdict"] == "pass"
+    assert found["environments"]["cpu"]["onnxruntime"]
+
+
+def test_a_folder_without_models_gets_two_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["advise", str(tmp_path), CPU]) == 2
+    assert "there is no .onnx file in this folder or below" in capsys.readouterr().err
