@@ -7,6 +7,7 @@ from typing import Any
 
 from harness.cli.output import notify, print_result, wrapped
 from harness.core.agreement import agreements_words, answers_ratio
+from harness.core.cause import plain_cause
 from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, one_line
 from harness.core.shipping import Answer, ShippedModel, Shipping
 from harness.core.text import visible
@@ -15,7 +16,6 @@ from harness.corpus.suites import open_folder
 from harness.plan.matrix import Matrix
 from harness.plan.surroundings import surroundings_of
 from harness.report.figures import plural, ratio
-from harness.report.signature import plain_reason
 from harness.run.summary import WIDTH
 from harness.studies.advise_folder import FolderAdvice, advise_folder
 from harness.studies.tried import Tried
@@ -121,7 +121,7 @@ def _reasons(answer: Answer, models: Sequence[ShippedModel]) -> Iterator[str]:
     for model in models:
         for row in model.rows:
             if row.answer is answer:
-                groups.setdefault(plain_reason(row.because), []).append((model, row))
+                groups.setdefault(plain_cause(row.because), []).append((model, row))
     if groups:
         yield f"{answer}, because"
     for its in sorted(groups.values(), key=len, reverse=True):

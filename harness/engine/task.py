@@ -194,7 +194,7 @@ class BaselineTask(_OfCell):
     """The first cell that needs a baseline, on its target without the options that are compared."""
 
 
-class FixedTask(_OfCell):
+class FixedTask(_OfCell, kw_only=True):
     """A session of a cell with fixed sizes, to learn whether a symbolic dimension keeps nodes off the EP.
 
     It is a task of its own: if the process dies of it, the cell keeps its verdict.

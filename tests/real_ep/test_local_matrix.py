@@ -1,9 +1,9 @@
 """The main job: the README's first command, and what the records of its run must show.
 
-Half a minute on two processors, and the one test that the rest is for. CI comes to its limit of time, so what is
-run of the command's matrix is a sixth of the operator tests, by their first letters: with products, pooling, a
-crash, and half of the kinds of known faults. The nine image classifiers of the matrix are left out: on
-simulators of accelerators they take longer than all the operator tests together.
+Half a minute on two processors, and the one test that the rest is for. CI comes to its limit of time, so
+what is run of the command's matrix is a sixth of the operator tests, by their first letters: with products,
+pooling, a crash, and half of the kinds of known faults. The nine image classifiers of the matrix are left
+out: on simulators of accelerators they take longer than all the operator tests together.
 
 One figure depends on the processor: with AVX512_BF16, ``openvino-default`` computes products in bfloat16, and
 without it in float32, as ``openvino-f32`` does everywhere. Each machine shows one half, and the list of known

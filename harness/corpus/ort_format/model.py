@@ -59,8 +59,8 @@ def _fill_graph(graph: "onnx.GraphProto", saved: Table, depth: int) -> None:
     ends = {14: graph.input, 16: graph.output}
     named: set[str] = {tensor.name for tensor in graph.initializer}
     for slot, values in ends.items():
-        for name in saved.strings(slot):
-            text = name.decode("utf-8", "replace")
+        for given in saved.strings(slot):
+            text = given.decode("utf-8", "replace")
             named.add(text)
             value = values.add(name=text)
             kind = types.get(text)
