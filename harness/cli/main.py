@@ -66,9 +66,18 @@ def _tell(error: BaseException) -> None:
 
 def _call(call: str, arguments: dict[str, Any]) -> int:
     """Import the command's module, only now: `--help` needs neither numpy nor onnx."""
+    _prestart(call, arguments)
+    module, _, function = call.partition(".")
+    return int(getattr(importlib.import_module(f"harness.cli.{module}"), function)(**arguments))
+
+
+def _prestart(call: str, arguments: dict[str, Any]) -> None:
+    """Start the first process of a command that will need one, before the rest of the package is imported."""
     if call == "run.run":
         from harness.engine.prestarted import prestart
 
-        prestart(arguments["matrix"])  # the processes start while the next line imports
-    module, _, function = call.partition(".")
-    return int(getattr(importlib.import_module(f"harness.cli.{module}"), function)(**arguments))
+        prestart(arguments["matrix"])
+    elif call == "doctor.doctor" or (call == "check.check" and not (arguments["env"] or arguments["place"])):
+        from harness.engine.prestarted import prestart_here
+
+        prestart_here()

@@ -71,6 +71,12 @@ untaken: list[PrestartedProcess] = []
 def prestart(matrix: Path) -> None:
     """Start a process, if one of a matrix's targets seems to need it and none was started before."""
     if not untaken and _runs_here(matrix):
+        prestart_here()
+
+
+def prestart_here() -> None:
+    """Start a process if none was started before: it will be needed."""
+    if not untaken:
         with contextlib.suppress(OSError):  # the pool starts one later, and reports the error
             untaken.append(PrestartedProcess())
 
