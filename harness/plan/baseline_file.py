@@ -55,6 +55,9 @@ def load_baselines(path: Path) -> tuple[Baseline, ...]:
     Raises:
         UsageError: There is no such file or folder, or a file is no baseline; the error has its problems.
     """
+    if not path.exists() and path.suffix != ".toml":
+        hint = "for a first run, make an empty folder of this name"
+        raise UsageError.at(path, "there is no such folder of baselines", hint)
     if not path.is_dir():
         return tuple(_baselines_of(path))
     files = sorted(path.glob("*.toml"))

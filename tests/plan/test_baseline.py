@@ -302,6 +302,13 @@ def test_the_schema_names_every_failure() -> None:
     }
 
 
+def test_a_folder_that_is_not_there_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such folder of baselines\n    for a first run, make an empty"):
+        load_baselines(tmp_path / "base")
+    with pytest.raises(UsageError, match="no such file"):
+        load_baselines(tmp_path / "base.toml")
+
+
 def test_a_folder_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.plan.baseline_file.MOST_FILES", 1)
     for name in ("a", "b"):
