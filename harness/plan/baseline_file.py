@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from harness.core.cell import parse_cell_id
-from harness.core.errors import Problem, UsageError, valid_names
+from harness.core.errors import Problem, UsageError, one_line, valid_names
 from harness.core.structure import Place, deviations
 from harness.core.verdict import Family, Verdict
 from harness.plan.baseline import Baseline, of_targets
@@ -21,6 +21,9 @@ from harness.plan.where import WhereTable, conditions, where_from, where_problem
 
 MOST_FILES = 1000
 """Baselines in one folder: a file for each class of machines."""
+
+_SHOWN = 5
+"""Problems of one file that are told."""
 
 FAILURES = tuple(one for one in Verdict if one.family is Family.FAILED and one is not Verdict.UNCLEAN_EXIT)
 """Verdicts that a baseline may know of a cell."""
@@ -55,12 +58,43 @@ def load_baselines(path: Path) -> tuple[Baseline, ...]:
     Raises:
         UsageError: There is no such file or folder, or a file is no baseline; the error has its problems.
     """
+    if not path.exists() and path.suffix != ".toml":
+        hint = "for a first run, make an empty folder of this name"
+        raise UsageError.at(path, "there is no such folder of baselines", hint)
     if not path.is_dir():
-        return tuple(_baselines_of(path))
+        return baselines_from(read_toml(path), path)
     files = sorted(path.glob("*.toml"))
     if len(files) > MOST_FILES:
         raise UsageError.at(path, f"more than {MOST_FILES:,} baselines", "name those that are meant")
-    return tuple(one for file in files for one in _baselines_of(file))
+    return tuple(one for file in files for one in baselines_from(read_toml(file), file))
+
+
+def baselines_from(table: dict[str, Any], path: Path) -> tuple[Baseline, ...]:
+    """Check a baseline that ``tomllib`` has parsed; ``path`` names it in messages.
+
+    Raises:
+        UsageError: It is no baseline; the error has its first problems.
+    """
+    place = Place(str(path))
+    problems = [*deviations(table, msgspec.inspect.type_info(BaselineFile), place)]
+    if not problems:
+        problems = [*_contradictions(table, place)]
+    if problems:
+        rest = len(problems) - _SHOWN
+        more = [place.problem(f"and {rest:,} more problems")] if rest > 0 else []
+        raise UsageError(*problems[:_SHOWN], *more)
+    return tuple(
+        Baseline(
+            file=str(path),
+            target=entry["name"],
+            provider=entry["provider"],
+            where=where_from(entry["where"]),
+            failures={
+                Verdict(verdict): tuple(sorted(cells)) for verdict, cells in entry.get("failures", {}).items()
+            },
+        )
+        for entry in table["target"]
+    )
 
 
 def with_baselines(plan: Plan, paths: Sequence[Path]) -> Plan:
@@ -77,7 +111,9 @@ def with_baselines(plan: Plan, paths: Sequence[Path]) -> Plan:
         its = load_baselines(path)
         found[str(path.absolute())] = known = of_targets(its, providers)
         if its and not known and not path.is_dir():
-            names = ", ".join(f"{one.target!r} ({one.provider})" for one in its[:_SHOWN])
+            names = ", ".join(
+                f"{one_line(one.target, 60)!r} ({one_line(one.provider, 60)})" for one in its[:_SHOWN]
+            )
             raise UsageError.at(
                 path, f"knows no target of the matrix, but {names}", "choose another baseline"
             )
@@ -121,32 +157,6 @@ def baseline_schema() -> dict[str, Any]:
     }
 
 
-def _baselines_of(path: Path) -> Iterator[Baseline]:
-    table = read_toml(path)
-    place = Place(str(path))
-    problems = [*deviations(table, msgspec.inspect.type_info(BaselineFile), place)]
-    if not problems:
-        problems = [*_contradictions(table, place)]
-    if problems:
-        rest = len(problems) - _SHOWN
-        more = [place.problem(f"and {rest:,} more problems")] if rest > 0 else []
-        raise UsageError(*problems[:_SHOWN], *more)
-    for entry in table["target"]:
-        yield Baseline(
-            file=str(path),
-            target=entry["name"],
-            provider=entry["provider"],
-            where=where_from(entry["where"]),
-            failures={
-                Verdict(verdict): tuple(sorted(cells)) for verdict, cells in entry.get("failures", {}).items()
-            },
-        )
-
-
-_SHOWN = 5
-"""Problems of one file that are told."""
-
-
 def _contradictions(table: Mapping[str, Any], place: Place) -> Iterator[Problem]:
     """Yield what the types of a file do not show."""
     for index, entry in enumerate(table["target"]):
@@ -164,7 +174,9 @@ def _contradictions(table: Mapping[str, Any], place: Place) -> Iterator[Problem]
                 if problem := _about(cell, entry["name"]):
                     yield below.item(at).problem(problem)
                 elif seen.setdefault(cell, verdict) != verdict:
-                    yield below.item(at).problem(f"{cell!r} is {seen[cell]} as well", "leave one of them")
+                    yield below.item(at).problem(
+                        f"{one_line(cell, 60)!r} is {seen[cell]} as well", "leave one of them"
+                    )
 
 
 def _about(cell: str, target: str) -> str:
@@ -172,8 +184,10 @@ def _about(cell: str, target: str) -> str:
     try:
         its = parse_cell_id(cell)[2]
     except ValueError:
-        return f"not a cell id: {cell[:60]!r}; it reads suite/model[target,axis=value]"
-    return "" if its == target else f"a cell of the target {its!r}, in the table of {target!r}"
+        return f"not a cell id: {one_line(cell, 60)!r}; it reads suite/model[target,axis=value]"
+    if its == target:
+        return ""
+    return f"a cell of the target {one_line(its, 60)!r}, in the table of {one_line(target, 60)!r}"
 
 
 def _toml(value: Any) -> str:

@@ -1,11 +1,13 @@
 """Baselines: the class of a machine, which one fits, and what is expected where one does or none."""
 
+import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.core.cell import Cell
@@ -16,6 +18,7 @@ from harness.plan.baseline_file import (
     FAILURES,
     baseline_schema,
     baseline_text,
+    baselines_from,
     load_baselines,
     with_baselines,
 )
@@ -84,11 +87,9 @@ def test_releases_are_part_of_the_class() -> None:
     )
 
 
-FACTS = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=8,
-)
+FACT = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
+TABLE = st.dictionaries(st.sampled_from(["version", "type", "device", "metadata", "x"]), FACT, max_size=3)
+FACTS = FACT | TABLE | st.lists(FACT | TABLE, max_size=3)
 
 
 @given(
@@ -302,9 +303,34 @@ def test_the_schema_names_every_failure() -> None:
     }
 
 
+def test_a_folder_that_is_not_there_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such folder of baselines\n    for a first run, make an empty"):
+        load_baselines(tmp_path / "base")
+    with pytest.raises(UsageError, match="no such file"):
+        load_baselines(tmp_path / "base.toml")
+
+
 def test_a_folder_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.plan.baseline_file.MOST_FILES", 1)
     for name in ("a", "b"):
         (tmp_path / f"{name}.toml").write_text("x", encoding="utf-8")
     with pytest.raises(UsageError, match="more than 1 baselines"):
         load_baselines(tmp_path)
+
+
+@settings(max_examples=100, derandomize=True, deadline=None, database=None)
+@given(st.data())
+def test_any_table_is_a_baseline_or_an_error_of_use(
+    mutated: Callable[..., st.SearchStrategy[Any]], data: st.DataObject
+) -> None:
+    valid = tomllib.loads(baseline_text((baseline(failures={Verdict.CRASH: (A.id,)}),)))
+    table = data.draw(mutated(valid).filter(lambda made: isinstance(made, dict)))
+    try:
+        found = baselines_from(table, Path("b.toml"))
+    except UsageError as error:
+        told = error.problems
+    else:
+        told = ()
+        fitting(found, "ov", OPENVINO, seen(WITH_AMX))
+    assert len(told) <= 6
+    assert all(map(str, told))

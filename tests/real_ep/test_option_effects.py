@@ -94,6 +94,7 @@ def openvino(elsewhere: dict[str, str]) -> None:
 
 @pytest.mark.usefixtures("openvino")
 def test_openvino_computes_in_the_precision_of_the_mode(records: dict[Any, list[Record]]) -> None:
+    """The mode f32 is what a processor without AMX and AVX512_BF16 does; bf16 is real on others alone."""
     assert min(map(bits, records["modes", "ep:f32"])) > 20
     if HAS_BFLOAT16:
         assert all(8 < bits(record) < 10 for record in records["modes", "ep:bf16"])

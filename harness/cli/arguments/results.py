@@ -118,7 +118,7 @@ def add_baseline(commands: declare.Commands) -> None:
     write = declare.command(
         commands,
         "write",
-        "write the failures of a run, and its kind of machine, into a file",
+        "write the failures of a run and its kind of machine to a file",
         "baseline.write",
         {
             0: "it is written",
