@@ -166,3 +166,8 @@ def test_a_table_fits_80_columns(count: int, name: str) -> None:
     head, line = table((row,))
     assert len(head) <= 80
     assert len(line) <= 80
+
+
+def test_a_failure_says_what_was_fed() -> None:
+    failed = record(Verdict.MISMATCH, expected=False, fed="your data: test_data_set_0")
+    assert "\n  fed:        your data: test_data_set_0\n" in outcome_for(failed, plan()).text
