@@ -50,6 +50,7 @@ def parse_model(content: bytes) -> "onnx.ModelProto":
     """
     import onnx
 
+    model: onnx.ModelProto
     if is_ort_format(content):
         model = _saved(content)
         check_bounds(model)

@@ -183,3 +183,8 @@ def test_what_baselines_expect_is_told(known: tuple[str, ...], text: str) -> Non
     compared = msgspec.structs.replace(bare, matrix=msgspec.structs.replace(bare.matrix, baselines=(its,)))
     outcome = outcome_for(record(Verdict.MISMATCH, reason="3 of 5"), compared)
     assert (outcome.kind, outcome.text) == ("xfailed", text)
+
+
+def test_a_failure_says_what_was_fed() -> None:
+    failed = record(Verdict.MISMATCH, expected=False, fed="your data: test_data_set_0")
+    assert "\n  fed:        your data: test_data_set_0\n" in outcome_for(failed, plan()).text

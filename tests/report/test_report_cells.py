@@ -87,3 +87,11 @@ def test_how_often_a_cell_ran_and_how_many_runs_differ(record: Callable[..., Rec
         told
         == "10 runs in one session: 2 different results, up to 0.5 from the first, 3 runs unlike the first"
     )
+
+
+def test_what_was_fed_is_on_the_page(
+    record: Callable[..., Record], merged: Callable[..., MergedRun], site: Callable[[Report], dict[str, str]]
+) -> None:
+    one = record("m", verdict=Verdict.MISMATCH, fed="generated 2x3x64x96, seed 0")
+    page = words(site(build_report(merged([one]), lambda *_: "", {}))["cells.html"])
+    assert "Fed generated 2x3x64x96, seed 0" in page

@@ -66,9 +66,9 @@ def _fill_graph(graph: "onnx.GraphProto", saved: Table, depth: int) -> None:
             kind = types.get(text)
             if kind is not None:
                 _fill_type(value.type, kind, 0)
-    for name, kind in types.items():
-        if name and kind is not None and name not in named:
-            _fill_type(graph.value_info.add(name=name).type, kind, 0)
+    for text, kind in types.items():
+        if text and kind is not None and text not in named:
+            _fill_type(graph.value_info.add(name=text).type, kind, 0)
     _fill_nodes(graph, list(saved.tables(8)), depth)
 
 

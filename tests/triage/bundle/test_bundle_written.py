@@ -291,3 +291,11 @@ def test_a_hostile_name_stays_in_its_code_span(tmp_path: Path, contents: Content
     assert "<img" not in html
     assert "<h1>" not in html
     assert "<a href" not in html
+
+
+def test_it_says_what_the_model_of_the_cell_was_fed(tmp_path: Path, contents: Contents) -> None:
+    write_bundle(tmp_path / "F1", contents(fault={"fed": "your data: test_data_set_0"}))
+    bundle = read_bundle(tmp_path / "F1")
+    assert bundle.manifest.fault.fed == "your data: test_data_set_0"
+    told = (tmp_path / "F1" / "REPORT.md").read_text("utf-8")
+    assert "was fed: `your data: test_data_set_0`" in told
