@@ -9,7 +9,7 @@ from harness.core.cause import innermost, plain_cause, says_little
     "messages",
     [
         (
-            "Fail: while running Cast node. Name:'a' Status Message: Cast requires f16 but the device has none",
+            "Fail: while running Cast node. Name:'a' Status Message: Cast requires f16 but it has none",
             "Fail: Status Message: Status Message: Program Max requires f16 but the device has none",
         ),
         (
