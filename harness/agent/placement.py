@@ -25,7 +25,7 @@ def placement(job_run: JobRun) -> dict[str, Any]:
     groups: list[tuple[str, list[tuple[str, str]]]] = []
     if target.records_assignment():
         groups = [
-            (subgraph.ep_name, [(node.name, node.op_type) for node in subgraph.get_nodes()])
+            (subgraph.ep_name, [(getattr(node, "name", ""), node.op_type) for node in subgraph.get_nodes()])
             for subgraph in job_run.session.get_provider_graph_assignment_info()
         ]
     source = "assignment"

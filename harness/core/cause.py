@@ -29,7 +29,7 @@ _WORD = re.compile(r"[^\s'\"`,;:()\[\]{}<>=]+")
 _NAMES = re.compile(
     r"(?<=ode \()[^()]*(?=\) Op)"  # Node (c1) Op (Conv)
     r"|(?<=put: )\S+"  # for input: x
-    r"|(?<=name: )[^\s,;]+"  # Operation name: y
+    r"|(?<=(?:name|node): )[^\s,;]+"  # Operation name: y
     r"|(?<=hostname=)\S+"  # CUDA failure 700: ... ; GPU=0 ; hostname=box7 ; file=...
 )
 """Where providers name a node, an input, an output or a machine without quotes.
@@ -38,11 +38,14 @@ An optimizer makes up names of its own, which no model has.
 """
 
 _VARYING = re.compile(
-    r"(?!.[A-Z][A-Za-z]+['\"`])(?:'[^']{0,200}'|\"[^\"]{0,200}\"|`[^`]{0,200}`)"  # but of an operator: 'Relu'
+    r"'[^']{0,200}'|\"[^\"]{0,200}\"|`[^`]{0,200}`"
     r"|[(\[{]\s*-?\d[\d\s,x*-]*[)\]}]"  # a shape
     r"|[\w.+-]+\.(?:onnx|ort|pb|npy|npz)\b|0x[0-9a-fA-F]+|(?:[\w.+-]*/)+[\w.+-]*|[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?%?"
 )
 """Names in quotes, shapes, files, addresses, paths, figures."""
+
+_OPERATOR = re.compile(r"['\"`][A-Z][A-Za-z]+['\"`]")
+"""An operator in quotes, which is part of a cause: ``no kernel for 'Relu'``."""
 
 
 def plain_cause(text: str, names: Collection[str] = ()) -> str:
@@ -57,7 +60,7 @@ def plain_cause(text: str, names: Collection[str] = ()) -> str:
     if names:
         known = frozenset(names)
         marked = _WORD.sub(lambda word: "#" if word[0] in known else word[0], marked)
-    return one_line(_VARYING.sub("#", marked))
+    return one_line(_VARYING.sub(lambda part: part[0] if _OPERATOR.fullmatch(part[0]) else "#", marked))
 
 
 def innermost(text: str) -> str:

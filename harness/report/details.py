@@ -9,6 +9,7 @@ from harness.core.leak import cell_leaks
 from harness.core.manner import manners_words
 from harness.core.output_metrics import OutputMetrics
 from harness.core.own_error import own_error, without_verdict
+from harness.core.placed import share_words
 from harness.core.record import OtherDraw, Record
 from harness.core.verdict import Family
 from harness.core.work import NOT_CHECKED, unchecked_words
@@ -129,6 +130,17 @@ def _detail(cell: ReportCell, anchor: str, matrix_path: str, captured: str) -> C
     )
 
 
+def _placed(record: Record) -> Iterator[tuple[str, str]]:
+    placed = record.placement
+    if placed is None:
+        return
+    for where, ops in (placed.chain_ops or {"the EP": placed.ep_ops}).items():
+        yield f"On {one_line(where, 60)}", _nodes(sum(ops.values()), ops)
+    yield "On the CPU", _nodes(placed.cpu_nodes, placed.cpu_ops)
+    if placed.ep_share is not None:
+        yield "Share of the EP", share_words(placed)
+
+
 def _facts(record: Record) -> Iterator[tuple[str, str]]:
     if record.fed:
         yield "Fed", one_line(record.fed, 300)
@@ -136,11 +148,7 @@ def _facts(record: Record) -> Iterator[tuple[str, str]]:
         yield "Cause", record.cause
     if record.phase and record.verdict.family is not Family.PASSED:
         yield "Phase", record.phase.value
-    if record.placement:
-        placed = record.placement
-        for where, ops in (placed.chain_ops or {"the EP": placed.ep_ops}).items():
-            yield f"On {one_line(where, 60)}", _nodes(sum(ops.values()), ops)
-        yield "On the CPU", _nodes(placed.cpu_nodes, placed.cpu_ops)
+    yield from _placed(record)
     yield from _times(record)
     yield from scenario_facts(record)
     yield from evidence(record)

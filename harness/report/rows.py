@@ -9,7 +9,7 @@ import msgspec
 from harness.core.agreement import agreements_words, least_share
 from harness.core.lacking import lack_of, lacks_of
 from harness.core.manner import manners_words
-from harness.core.record import Record
+from harness.core.record import Placement, Record
 from harness.core.run_info import TargetExit
 from harness.core.verdict import Family, Phase, Verdict
 from harness.core.work import unchecked_words
@@ -137,6 +137,7 @@ class CellRow(RecordRow, frozen=True, kw_only=True):
         weak_golden: Why a wrong answer could go unnoticed; empty if it could not.
         approximate: Which output passes by what the EP documents; may be empty.
         unconfirmed: Why float64 has not confirmed that values are wrong; may be empty.
+        ep_share: Part of the compute on the EP, from 0 to 1; null if the cell did not run, or nothing tells.
         lacks: The feature of the device for want of which it fails or is refused; empty if there is none.
         manners: What the cell changed around it that its user does not expect; empty if nothing.
         agreement: The least part of a task's answers that do not disagree with the golden's; null if no task
@@ -162,6 +163,7 @@ class CellRow(RecordRow, frozen=True, kw_only=True):
     reason: str
     ep_nodes: int | None
     cpu_nodes: int | None
+    ep_share: float | None
     partitions: int | None
     headroom: float | None
     delivered_bits: float | None
@@ -251,6 +253,15 @@ def target_rows(report: Report) -> tuple[TargetRow, ...]:
     )
 
 
+def _share_of(placed: Placement | None) -> float | None:
+    """Return the part of the compute on the EP; a record has it where some of it is on the CPU EP."""
+    if placed is None or placed.is_unknown or not (placed.ep_nodes or placed.cpu_nodes):
+        return None
+    if not placed.ep_nodes:
+        return 0.0
+    return 1.0 if placed.cpu_ops.keys() <= set(placed.shape_ops) else placed.ep_share
+
+
 def cell_rows(run: MergedRun) -> Iterator[CellRow]:
     """Yield a row for each cell, those not run included, in the order of the runs."""
     path = run.matrix_path or UNKNOWN_MATRIX
@@ -283,6 +294,7 @@ def _row(record: Record, columns: Mapping[str, Any], *, known: str, command: str
         family=record.verdict.family,
         ep_nodes=placed.ep_nodes if placed else None,
         cpu_nodes=placed.cpu_nodes if placed else None,
+        ep_share=_share_of(placed),
         partitions=placed.partitions if placed else None,
         headroom=most_headroom(record),
         delivered_bits=least_bits(record),

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from harness.cli.progress import Progress
 from harness.core.cell import Cell
+from harness.core.ended import Ended
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.record import SCHEMA, Record
@@ -243,3 +244,15 @@ def test_what_baselines_know_is_counted_and_what_is_mended_is_told(plan: Plan) -
         again.add(record(cell, Verdict.UNAVAILABLE, expected=True, cause="no_device"))
     assert [(row.known, row.mended) for row in again.rows()] == [(0, ()), (0, ())]
     assert again.exit_code() == EXIT_INCOMPLETE
+
+
+def test_a_feature_that_the_device_lacks_is_one_line(plan: Plan) -> None:
+    tally = Tally(plan)
+    ended = Ended(how="raised", message="Program Cast requires f16", lacks="f16")
+    for cell in plan.cells:
+        tally.add(record(cell, Verdict.ERROR, expected=False, ended=ended))
+    told = [line for word, line in remarks(tally.rows()) if word == "lacks"]
+    cells = len(MODELS)
+    assert [line.partition(";")[0] for line in told] == [
+        f"{target}: the device lacks f16: {cells} cells need it" for target in ("cpu", "npu")
+    ]

@@ -552,6 +552,10 @@ class SessionOptions:
         self.profile_file_prefix = ""
         self.for_devices: tuple[str, dict[str, str]] | None = None
         self.entries: dict[str, str] = {}
+        self.fixed: dict[str, int] = {}
+
+    def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
+        self.fixed[name] = size
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         self.entries[key] = value
@@ -678,6 +682,10 @@ class InferenceSession:
     def assigned(self) -> list[tuple[str, list[str]]]:
         """``(provider, operators)`` of each partition."""
         mine, second = [*self.providers, CPU][:2]
+        if self.fault == "free_crash" and self.settings.fixed:
+            os.abort()
+        if self.fault.startswith("free_") and not self.settings.fixed:
+            return [(CPU, ["Relu", "Cast", "Neg"])]
         return {
             "placed_nowhere": [(CPU, ["Relu", "Cast", "Neg"])],
             "folded": [],
