@@ -71,8 +71,9 @@ RAN = Facts(
 def ended(how: Any, **fields: Any) -> Facts:
     own, converted = fields.pop("own", None), fields.pop("converted", False)
     phase, provider = fields.pop("phase", Phase.RUN), fields.pop("provider", "")
-    how_it_ended = Ended(how=how, message="what happened", **fields)
-    return Facts(phase=phase, ended=how_it_ended, own_cpu=own, converted=converted, provider=provider)
+    beyond = fields.pop("beyond", "")
+    end = Ended(how=how, message="what happened", **fields)
+    return Facts(phase=phase, ended=end, own_cpu=own, converted=converted, provider=provider, beyond=beyond)
 
 
 def ran(**fields: Any) -> Facts:
@@ -142,6 +143,8 @@ CASES: list[tuple[Facts, Verdict]] = [
     (ended("raised", converted=True), Verdict.ERROR),
     (ended("raised", own=DIED), Verdict.NO_GOLDEN),
     (ended("raised", own=OK), Verdict.ERROR),
+    (ended("raised", own=OK, beyond="MaxPool has a window of 3 over 2"), Verdict.NO_INPUT),
+    (ended("died", own=OK, beyond="MaxPool has a window of 3 over 2"), Verdict.CRASH),
     (ended("raised", own=OK, kind="NotImplemented", phase=Phase.CREATE), Verdict.UNSUPPORTED),
     (ended("raised", own=OK, out_of_memory=True), Verdict.OUT_OF_MEMORY),
     (ended("raised", own=REFUSED, out_of_memory=True), Verdict.INVALID_MODEL),
@@ -167,6 +170,7 @@ CASES: list[tuple[Facts, Verdict]] = [
     (ran(outputs=(BAD,), undefined={"z": "negative float to uint8"}), Verdict.MISMATCH),
     (ran(outputs=(BAD,), placement=ON_CPU), Verdict.REFERENCE_DISPUTED),
     (ran(outputs=(BAD,)), Verdict.MISMATCH),
+    (ran(outputs=(BAD,), beyond="MaxPool has a window of 3 over 2"), Verdict.NO_INPUT),
     (ran(again=(BAD,)), Verdict.NONDETERMINISTIC),
     (ran(repeats=Repeats(runs=2, sessions=1, distinct=2, bit_equal=True)), Verdict.NONDETERMINISTIC),
     (ran(outputs=(COARSE,), answered=("noise",)), Verdict.MISMATCH),

@@ -37,7 +37,7 @@ def case_of(folder: Path, graph: str, name: str = "m.onnx", **dimensions: int) -
 
 
 def recipe_of(folder: Path, graph: str, **dimensions: int) -> Recipe:
-    recipe = case_of(folder, graph, **dimensions).recipe
+    recipe = case_of(folder, graph, "m.onnx", **dimensions).recipe
     assert recipe is not None
     return recipe
 

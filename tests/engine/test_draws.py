@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.core.decide import decide
+from harness.core.decide import decide, judged_again
 from harness.core.ended import Ended
 from harness.core.facts import Facts
 from harness.core.policy import Policy
@@ -21,6 +21,9 @@ HEAD = '<ir_version: 9, opset_import: ["" : 17]> '
 MODELS = {
     "open": "agraph (float[n, w] x) => (float[n, w] y) { y = Softmax(x) }",
     "fixed": "agraph (float[4, 9] x) => (float[4, 9] y) { y = Softmax(x) }",
+    # The CPU EP takes a window of 3 over 1.
+    "window": "agraph (float[9, 2, 1] x) => (float[9, 2, s] y) "
+    "{ y = AveragePool<kernel_shape = [3], strides = [3]>(x) }",
 }
 TARGETS = {"at-one-size": "2", "at-two-sizes": "2 3", "at-all-sizes": "2 3 4 9", "never": ""}
 """Target -> extents that it refuses; the batches are 2, 3 and 4."""
@@ -81,7 +84,7 @@ def test_a_failure_at_another_size_is_none_of_one_size(records: dict[tuple[str, 
 def test_a_failure_at_all_sizes_has_the_verdicts_of_the_others(
     records: dict[tuple[str, str], Record],
 ) -> None:
-    for name in MODELS:
+    for name in ("open", "fixed"):
         record = records[name, "at-all-sizes"]
         assert [one.verdict for one in record.other_draws] == [Verdict.ERROR, Verdict.ERROR]
         assert not record.fails_with_these_alone
@@ -91,6 +94,16 @@ def test_a_failure_at_all_sizes_has_the_verdicts_of_the_others(
 def test_what_passes_is_not_tried_again(records: dict[tuple[str, str], Record]) -> None:
     for name in MODELS:
         assert (records[name, "never"].verdict, records[name, "never"].other_draws) == (Verdict.PASS, ())
+
+
+def test_a_provider_that_refuses_a_window_beyond_the_data_has_no_input(
+    records: dict[tuple[str, str], Record],
+) -> None:
+    record = records["window", "at-all-sizes"]
+    assert record.verdict is Verdict.NO_INPUT
+    assert record.beyond == "AveragePool '' has a window of 3 over 1"
+    assert record.reason.endswith(f"{record.beyond}; RuntimeError: no kernel for an extent of 2")
+    assert judged_again(record, Policy()).verdict is Verdict.NO_INPUT
 
 
 BEYOND = "Conv 'c' has a window of 7 over 5"
