@@ -25,8 +25,11 @@ CPU = {"provider": "CPUExecutionProvider"}
 FOLDER = {"path": "mine.toml", "models": {"suites": ["onnx-node"], "folders": ["nets"]}}
 
 
-def output(bits: float | None, like: str = "float32", precision: str = "float32") -> OutputMetrics:
-    noise = Noise(precision=precision, rms=1.0, max=1.0, like=like)
+def output(bits: float | None, delivers: str = "", precision: str = "float32") -> OutputMetrics:
+    """Return an output whose error the noise of a delivered precision explains, or else its own."""
+    wider = (Noise(precision=delivers, rms=1.0, max=1.0, delivers=delivers),) if delivers else ()
+    far = 1e6 if delivers else 1.0
+    noise = Noise(precision=precision, rms=far, max=far, like="float16", wider=wider)
     return OutputMetrics(name="y", dtype="float32", shape=(4,), delivered_bits=bits, elements=4, noise=noise)
 
 
@@ -104,9 +107,16 @@ def test_a_lower_precision_is_named_with_what_is_left_of_it(
     assert is_near_limit(one) is (left is not None and left < 2)
 
 
+def test_an_error_that_no_precision_explains_shows_none(record: MakeRecord) -> None:
+    far = Noise(precision="float32", rms=1e6, max=1e6, like="float16")
+    row = msgspec.structs.replace(output(-0.1), noise=far)
+    assert lower_precision(record("m", verdict=Verdict.MISMATCH, outputs=(row,))) == ""
+    assert lower_precision(record("m", outputs=(row,))) == ""
+
+
 def test_a_precision_that_was_asked_for_is_not_lower_but_has_the_limit(record: MakeRecord) -> None:
     policy = {"precision": "bfloat16", "own_precision": "float32", "bits.": 6.0}
-    one = record("m", outputs=(output(7.7, "bfloat16", "bfloat16"),), policy=policy)
+    one = record("m", outputs=(output(7.7, precision="bfloat16"),), policy=policy)
     assert lower_precision(one) == ""
     assert bits_to_spare(one) == pytest.approx(1.7)
     assert is_near_limit(one)
