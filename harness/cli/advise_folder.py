@@ -29,8 +29,8 @@ _NAMED = 6
 
 _LONGEST_NAME = 24
 
-_REASON_CHARS = 150
-"""Of a reason: about two lines; --json has all."""
+_REASON_CHARS = 100
+"""Of a reason: about two lines, and reasons that begin alike are one; --json has all."""
 
 
 def advise_on_folder(folder: Path, matrix: Matrix, *, budget_s: float | None, as_json: bool) -> int:
@@ -121,14 +121,14 @@ def _reasons(answer: Answer, models: Sequence[ShippedModel]) -> Iterator[str]:
     for model in models:
         for row in model.rows:
             if row.answer is answer:
-                groups.setdefault(plain_cause(row.because), []).append((model, row))
+                groups.setdefault(plain_cause(row.because)[:_REASON_CHARS], []).append((model, row))
     if groups:
         yield f"{answer}, because"
     for its in sorted(groups.values(), key=len, reverse=True):
         targets = ", ".join(dict.fromkeys(one_line(visible(row.target), 16) for _, row in its))
         concerned = {model.model: model for model, _ in its}
         why = one_line(visible(its[0][1].because), _REASON_CHARS)
-        varies = " (figures vary)" if len({row.because for _, row in its}) > 1 else ""
+        varies = " (details vary)" if len({row.because for _, row in its}) > 1 else ""
         yield from wrapped(f"{targets}: {_named([*concerned.values()], models)}: {why}{varies}", "  ", "    ")
     if groups:
         yield ""

@@ -24,6 +24,24 @@ suites  = ["onnx-node"]      # ONNX's operator tests; `ep-harness list --suites`
 # graph_optimization = ["all", "disabled"]
 """
 
+HEAD_OF_FOLDERS = """\
+# Written by `ep-harness init` for the models here, on what can be used on this machine.
+# Every key: docs/reference/matrix.md.
+schema = 1
+
+[models]
+folders = {folders}          # every *.onnx below; test_data_set_N beside a model where present
+# suites = ["onnx-node"]     # ONNX's operator tests; `ep-harness list --suites` names the others
+
+[[latency]]                  # speed and memory for the table *What to ship* of the report
+repeats  = 100
+budget_s = 1                 # seconds for each cell at most
+
+# [axes]                     # the product is taken, for every target
+# graph_optimization = ["all", "disabled"]
+"""
+"""The beginning of a matrix where there are models; ``{folders}`` is a list."""
+
 _TAIL = """
 # Known faults of a provider. The run fails on every other verdict, a pass included.
 # [[expect]]

@@ -223,10 +223,10 @@ def _gain(choice: Choice, plain: Choice) -> str:
 def _beside(row: Shipping, cpu: Shipping | None) -> Shipping:
     """Compare with the CPU provider: what is clearly slower gains nothing."""
     mine, cpus = row.p50_ms, cpu.p50_ms if cpu is not None else None
-    if cpu is None or not mine or not cpus:
-        return row
+    if cpu is None or not mine or not cpus or not row.ships:
+        return row  # a simulator's time is compared with nothing
     times = mine / cpus
-    if row is not cpu and row.ships and beats(cpu.choice.rounds, row.choice.rounds):
+    if row is not cpu and beats(cpu.choice.rounds, row.choice.rounds):
         because = f"slower: {times:.3g} times the time of {cpu.target}"
         return msgspec.structs.replace(row, answer=Answer.NOT, option="", because=because, times=times)
     return msgspec.structs.replace(row, times=times)

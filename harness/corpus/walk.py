@@ -12,6 +12,12 @@ from harness.corpus.archive import ARCHIVE_SUFFIX
 MODEL_SUFFIXES = _MODEL_SUFFIX, _ORT_SUFFIX = ".onnx", ".ort"
 """Of models in ONNX's format, and in onnxruntime's own."""
 
+_NOT_MODELS = (frozenset({"run.json", "records.jsonl"}), frozenset({"pyvenv.cfg"}))
+"""Files of folders that a search passes by: a run folder, with its bundles, and a virtual environment."""
+
+_MOST_LEVELS = 3
+"""How far below a folder ``model_folders`` looks."""
+
 
 def is_text(name: str) -> bool:
     """Return whether a file name is Unicode; one that is not has surrogates, which no record could hold."""
@@ -25,7 +31,8 @@ def find_models(root: Path) -> tuple[str, ...]:
 
     Links to folders are followed after all real folders, and each folder is entered once: a loop ends, and a
     model that can be reached both ways has its real name. A link to a file is a model too. Names with ``._``
-    at the start are not: macOS keeps a file's attributes there, on disks without a place for them.
+    at the start are not: macOS keeps a file's attributes there, on disks without a place for them. Run
+    folders and virtual environments below the folder hold no models of its owner.
 
     Raises:
         UsageError: No such folder, a part of it cannot be read, its name is not text, or no model at all.
@@ -65,6 +72,44 @@ def _is_of_macos(path: str) -> bool:
     return path.rpartition("/")[2].startswith("._")
 
 
+def model_folders(root: Path) -> tuple[str, ...]:
+    """Return what to name in a matrix for the models of a working folder: ``.``, or folders directly below.
+
+    ``.`` if models are in the folder itself. Else its folders with models at most two levels further down,
+    without hidden ones. Nothing is opened, and what cannot be read is passed by.
+    """
+    entries = list(_entries(root))
+    if any(_is_model(entry) for entry in entries):
+        return (".",)
+    below = (entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+    return tuple(sorted(name for name in below if is_text(name) and _has_models(root / name, _MOST_LEVELS)))
+
+
+def _has_models(folder: Path, levels: int) -> bool:
+    entries = list(_entries(folder))
+    if folder.name.startswith(".") or _holds_none({entry.name for entry in entries}):
+        return False
+    below = (Path(one.path) for one in entries if levels > 1 and one.is_dir(follow_symlinks=False))
+    return any(map(_is_model, entries)) or any(_has_models(one, levels - 1) for one in below)
+
+
+def _entries(folder: Path) -> Iterator["os.DirEntry[str]"]:
+    try:
+        with os.scandir(folder) as listing:
+            yield from listing
+    except OSError:
+        return
+
+
+def _is_model(entry: "os.DirEntry[str]") -> bool:
+    name = entry.name
+    return name.lower().endswith(MODEL_SUFFIXES) and not _is_of_macos(name) and entry.is_file()
+
+
+def _holds_none(names: set[str]) -> bool:
+    return any(marks <= names for marks in _NOT_MODELS)
+
+
 def _files(root: Path, problems: list[Problem]) -> Iterator[str]:
     """Yield the relative paths of all files; folders that cannot be read become problems."""
     entered: set[tuple[int, int]] = set()
@@ -81,6 +126,8 @@ def _files(root: Path, problems: list[Problem]) -> Iterator[str]:
         except OSError as error:
             what = f"the folder cannot be read: {one_line(error)}"
             problems.append(Problem(where=str(root / relative), what=what))
+            continue
+        if relative and _holds_none({entry.name for entry in entries}):
             continue
         for entry in entries:
             path = f"{relative}/{entry.name}" if relative else entry.name

@@ -1,11 +1,16 @@
-"""Which precision a cell delivered where it is lower than asked, and how many bits are left to lose."""
+"""Which precision a cell delivered where it is lower than asked, and how many bits are left to lose.
+
+The precision is that which explains the error within the limits, as the verdict has it; an error that none
+explains shows no precision.
+"""
 
 from harness.core.delivered import delivered_precision
+from harness.core.noise import DEFAULT_LIMITS, NoiseLimits, beyond
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
 from harness.core.record import Record
 from harness.core.tolerance import FLOORS, UNIT_ROUNDOFF
-from harness.core.verdict import WRONG_NUMBERS, Family
+from harness.core.verdict import Family, Verdict
 
 NEAR_BITS = 2.0
 """Bits above the limit of ``precision_loss`` within which a right answer is near it."""
@@ -18,10 +23,11 @@ _LIMIT_OF_ALL = "bits."
 
 def lower_precision(record: Record) -> str:
     """Return the precision that was delivered, such as ``bf16``, where it is lower than asked; else empty."""
-    if record.verdict.family is not Family.PASSED and record.verdict not in WRONG_NUMBERS:
+    if record.verdict.family is not Family.PASSED and record.verdict is not Verdict.PRECISION_LOSS:
         return ""
-    found = delivered_precision(record.outputs)
-    return _SHORT[found] if found and _is_coarser(found, _asked(record)) else ""
+    shown = [one for row in record.outputs if _is_coarser(one := _delivered(row, record), _asked(record))]
+    coarsest = max(shown, key=_roundoff, default="")
+    return _SHORT.get(coarsest, coarsest)
 
 
 def bits_to_spare(record: Record) -> float | None:
@@ -43,12 +49,26 @@ def is_near_limit(record: Record) -> bool:
 
 
 def _to_spare(row: OutputMetrics, record: Record, own: str) -> float | None:
-    delivered = delivered_precision([row])
-    if row.delivered_bits is None or not delivered or not _is_coarser(delivered, own):
+    delivered = _delivered(row, record)
+    if row.delivered_bits is None or not _is_coarser(delivered, own):
         return None
     limit = record.policy.get(_LIMIT_OF_ALL + row.name, record.policy.get(_LIMIT_OF_ALL))
     given = {row.name: float(limit)} if isinstance(limit, int | float) else {}
     return row.delivered_bits - Policy(bits=given).least_bits(row.name, delivered)
+
+
+def _delivered(row: OutputMetrics, record: Record) -> str:
+    """Return the precision whose noise explains the error of an output; empty if none does."""
+    if row.noise is None:  # the tables judged
+        return delivered_precision([row]) if record.approximate else ""
+    limits = NoiseLimits(
+        rms=float(record.policy.get("limits.rms", DEFAULT_LIMITS.rms)),
+        max=float(record.policy.get("limits.max", DEFAULT_LIMITS.max)),
+    )
+    of_precision = (noise for noise in row.noises if not noise.document)
+    explains = (noise for noise in of_precision if beyond(noise, limits, row.elements) <= 1)
+    found = next(explains, None)
+    return "" if found is None else found.delivers or found.precision
 
 
 def _asked(record: Record) -> str:
@@ -56,4 +76,9 @@ def _asked(record: Record) -> str:
 
 
 def _is_coarser(one: str, other: str) -> bool:
-    return UNIT_ROUNDOFF[FLOORS.get(one, one)] > UNIT_ROUNDOFF.get(FLOORS.get(other, other), 1.0)
+    return _roundoff(one) > _roundoff(other)
+
+
+def _roundoff(precision: str) -> float:
+    """Return the unit roundoff of a precision; 0 of one that is not known."""
+    return UNIT_ROUNDOFF.get(FLOORS.get(precision, precision), 0.0)

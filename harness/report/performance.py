@@ -1,13 +1,15 @@
 """The page *Performance*: how fast each model ran in each column."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from harness.core.errors import one_line
 from harness.core.latency import FEWEST_RUNS, Latency
+from harness.core.pace import unbeaten
 from harness.core.record import Record
+from harness.core.share import is_the_cpus
 from harness.core.verdict import Verdict
 from harness.report.cell import ReportCell
 from harness.report.column import Column
@@ -25,7 +27,7 @@ class TimedCell(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         times: Median as a multiple of the fastest column's.
-        fastest: Whether it is the fastest of several.
+        fastest: Whether it is the only one of several that no other beats by more than noise.
         memory: Most host memory and, if known, device memory.
         plot: Fastest run, quartiles, median and slowest shown run, in percent of the model's scale.
     """
@@ -52,7 +54,8 @@ class ColumnSpeed(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         compared: Those whose model was also measured in another column.
-        fastest: How often it was the fastest of these.
+        fastest: How often it was the fastest of these. Simulators, and times that differ by no more than
+            noise or are disturbed, make none.
         disturbed: Cells during which another process used the processors.
     """
 
@@ -109,10 +112,10 @@ def performance_view(report: Report) -> Iterator[Performance]:
         if shown + len(timed) > MOST_CELLS and models:
             break
         shown += len(timed)
-        models.append(_model(name, timed, say_threads=len(allowed) > 1))
+        models.append(_model(name, timed, report.run.simulated, say_threads=len(allowed) > 1))
     total = sum(map(len, by_model.values()))
     yield Performance(
-        columns=tuple(_speeds(by_model.values(), report.columns)),
+        columns=tuple(_speeds(by_model.values(), report)),
         models=tuple(models),
         cells=total,
         left_out=total - shown,
@@ -121,23 +124,37 @@ def performance_view(report: Report) -> Iterator[Performance]:
     )
 
 
-def _speeds(models: Iterable[Sequence[_Timed]], order: Sequence[Column]) -> Iterable[ColumnSpeed]:
+def _fastest(timed: Sequence[_Timed], simulated: Mapping[str, str]) -> ReportCell | None:
+    """Return the cell that is the fastest of several; None where none is, beyond noise."""
+    real = [
+        (cell, latency)
+        for cell, latency in timed
+        if cell.record.target not in simulated and not is_the_cpus(cell.record)
+    ]
+    found = unbeaten(real, lambda pair: (pair[1],))
+    return found[0][0] if len(found) == 1 and len(timed) > 1 else None
+
+
+def _speeds(models: Iterable[Sequence[_Timed]], report: Report) -> Iterable[ColumnSpeed]:
     counts: dict[Column, Counter[str]] = defaultdict(Counter)
     for timed in models:
-        winner, _ = min(timed, key=lambda pair: pair[1].p50_ms)
+        winner = _fastest(timed, report.run.simulated)
         rivals = len(timed) > 1
         for cell, latency in timed:
             its = counts[cell.column]
             its["measured"] += 1
             its["compared"] += rivals
-            its["fastest"] += rivals and cell is winner
+            its["fastest"] += cell is winner
             its["disturbed"] += latency.disturbed
-    for column in order:
+    for column in report.columns:
         if column in counts:
             yield ColumnSpeed(column=column, **counts[column])
 
 
-def _model(name: str, timed: Sequence[_Timed], *, say_threads: bool) -> TimedModel:
+def _model(
+    name: str, timed: Sequence[_Timed], simulated: Mapping[str, str], *, say_threads: bool
+) -> TimedModel:
+    winner = _fastest(timed, simulated)
     ordered = sorted(timed, key=lambda pair: pair[1].p50_ms)
     # Not the slowest run of all: one interruption would compress everything else.
     scale = max(_shown_end(latency) for _, latency in ordered) or 1.0
@@ -146,15 +163,23 @@ def _model(name: str, timed: Sequence[_Timed], *, say_threads: bool) -> TimedMod
         name=one_line(name, 120),
         scale=f"{brief(scale)} ms",
         cells=tuple(
-            _cell(cell, latency, scale, best, alone=len(ordered) == 1, say_threads=say_threads)
+            _cell(
+                cell,
+                latency,
+                scale,
+                best if len(ordered) > 1 else 0.0,
+                fastest=cell is winner,
+                say_threads=say_threads,
+            )
             for cell, latency in ordered
         ),
     )
 
 
 def _cell(
-    cell: ReportCell, latency: Latency, scale: float, best: float, *, alone: bool, say_threads: bool
+    cell: ReportCell, latency: Latency, scale: float, best: float, *, fastest: bool, say_threads: bool
 ) -> TimedCell:
+    """Return a cell; ``best`` is the least median of several columns, 0 of a single one."""
     quartiles = spread(latency.samples_ms)
     ends = (
         latency.min_ms,
@@ -166,8 +191,8 @@ def _cell(
     return TimedCell(
         cell=cell,
         latency=latency,
-        times="" if alone or not best else f"{latency.p50_ms / best:.3g}",
-        fastest=not alone and latency.p50_ms == best,
+        times=f"{latency.p50_ms / best:.3g}" if best else "",
+        fastest=fastest,
         memory=_memory(latency),
         notes=tuple(_notes(latency, cell.record, say_threads=say_threads)),
         plot=tuple(round(min(100.0, 100 * end / scale), 2) for end in ends),  # type: ignore[arg-type]  # five of them

@@ -153,4 +153,4 @@ def _rows(model: ShippedModel, report: Report) -> Iterator[ShippingRow]:
 def _bits(row: Shipping) -> str:
     if not row.choice.record.outputs:
         return ""
-    return "exact" if row.bits is None else f"{row.bits:.1f}"
+    return "exact" if row.bits is None else f"{round(row.bits, 1) + 0.0:.1f}"

@@ -15,7 +15,7 @@ from harness.core.cell import Cell
 from harness.core.errors import HarnessError
 from harness.core.record import SCHEMA, Record
 from harness.core.shipping import Choice, ShippedModel, what_to_ship
-from harness.core.verdict import Family, Verdict
+from harness.core.verdict import WRONG_NUMBERS, Family, Verdict
 from harness.corpus.graph import graph_in
 from harness.corpus.suites import Suite
 from harness.engine.engine import Engine
@@ -41,6 +41,9 @@ _FOR_FINALS = 0.4
 
 _LEAST_LIMIT_S = 10.0
 """Seconds that a session, or a run, may take at least: opening a large model takes some."""
+
+_SLOW_AT_ONCE = 4
+"""Sessions and runs of each model at their limit that the time is enough for; software devices are slow."""
 
 Show = Callable[[str, Tried], None]
 """Shows the result of a model."""
@@ -93,10 +96,19 @@ class _Model:
     def next(self) -> Candidate | None:
         """Return the next candidate, which is then under way; None if none is left."""
         candidate = self._again.pop(0) if self._again else self.course.next()
-        while candidate is not None and candidate.target in self.course.simulated:
-            candidate = self.course.next()  # no change makes a simulator a device
+        while candidate is not None and not self._is_worth(candidate):
+            candidate = self.course.next()
         self.under_way = candidate
         return candidate
+
+    def _is_worth(self, candidate: Candidate) -> bool:
+        """Whether a candidate may change an answer: a simulator stays one, and a refusal a refusal."""
+        if candidate.target in self.course.simulated:
+            return False
+        plain = self.verdicts.get(Candidate(target=candidate.target))
+        if not candidate.changes or plain is None or plain.record.family is Family.PASSED:
+            return True
+        return plain.record.verdict in WRONG_NUMBERS and candidate.changes[0][0] == "precision"
 
     def choices(self, suite: str, bases: Sequence[Target]) -> Iterator[Choice]:
         """Yield what was tried, and a choice without a result for each target that was not reached."""
@@ -116,7 +128,7 @@ def advise_folder(suite: Suite, matrix: Matrix, *, until: float, notify: Notify,
     """
     began = time.monotonic()
     budget_s = max(until - began, 0.0)
-    limit_s = max(_LEAST_LIMIT_S, budget_s / len(suite.models()))
+    limit_s = max(_LEAST_LIMIT_S, budget_s / (_SLOW_AT_ONCE * len(suite.models())))
     bases = [base_of(target, limit_s) for target in matrix.targets]
     study = _Study(suite, matrix, bases, until, notify, show)
     stopped_by = "budget"

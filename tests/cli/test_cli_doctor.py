@@ -153,6 +153,30 @@ def test_init_writes_what_a_run_takes(
     assert "# AzureExecutionProvider works, and computes nothing itself." in out.read_text(encoding="utf-8")
 
 
+def test_init_plans_the_models_that_are_there(
+    examined: Examined, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    examined(*ROWS[1:])
+    for name in ("models/a.onnx", "more/deep/b.onnx", ".hidden/c.onnx", "env/lib/d.onnx", "runs/r/e.onnx"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True)
+        path.touch()
+    (tmp_path / "env" / "pyvenv.cfg").touch()
+    for name in ("run.json", "records.jsonl"):
+        (tmp_path / "runs" / "r" / name).touch()
+    out = tmp_path / "new.toml"
+    assert main(["init", "--out", str(out)]) == 0
+    assert "models   2 models in models, more" in capsys.readouterr().out
+    matrix = load_matrix(out)
+    assert (matrix.models.folders, matrix.models.suites) == (("models", "more"), ())
+    assert len(matrix.latency) == 1
+    (tmp_path / "f.onnx").touch()
+    out.unlink()
+    assert main(["init", "--out", str(out)]) == 0
+    # All of them, but neither those of a virtual environment nor those that a run has written.
+    assert "models   4 models in ." in capsys.readouterr().out
+
+
 def test_init_overwrites_nothing(
     examined: Examined, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -123,8 +123,8 @@ def test_the_page_is_inert_and_every_figure_is_on_it(
     folder = write_run(
         "run",
         [
-            record(hostile, hostile, latency=latency(*[0.5] * 100, waiting_threads=0.5)),
-            record(hostile, "cpu", latency=latency(*[1.25] * 100)),
+            record(hostile, hostile, latency=latency(*[1.25] * 100, waiting_threads=0.5)),
+            record(hostile, "cpu", latency=latency(*[0.5] * 100)),
         ],
     )
     index = render([folder], tmp_path / "report")
@@ -205,3 +205,24 @@ def test_many_lengths_are_chosen_evenly_and_many_cells_end_the_list(
     assert (found.cells, found.left_out) == (6, 4)
     assert found.models[0].prompts == (1, 4, 7, 10, 13)
     assert found.models[0].sizes_left_out == 8
+
+
+def test_neither_a_simulator_nor_noise_nor_a_disturbed_time_is_the_fastest(
+    record: MakeRecord, merged: Merged
+) -> None:
+    busy = latency(9.0, waiting_threads=0.6)
+    records = [
+        record("sim", "program", latency=latency(1.0)),
+        record("sim", "cpu", latency=latency(5.0)),
+        record("sim", "npu", latency=latency(9.0)),
+        record("equal", "cpu", latency=latency(5.0)),
+        record("equal", "npu", latency=latency(5.9)),
+        record("busy", "cpu", latency=busy),
+        record("busy", "npu", latency=latency(10.0)),
+    ]
+    run = msgspec.structs.replace(merged(records), simulated={"program": "SwiftShader"})
+    (page,) = performance_view(build_report(run, lambda *_: "", {}))
+    fastest = {
+        model.name: [one.cell.column.target for one in model.cells if one.fastest] for model in page.models
+    }
+    assert fastest == {"onnx-node/sim": ["cpu"], "onnx-node/equal": [], "onnx-node/busy": []}

@@ -91,7 +91,7 @@ def _add_check(commands: declare.Commands) -> None:
 
 def _add_init(commands: declare.Commands) -> None:
     init = declare.command(
-        commands, "init", "write a matrix file for the providers that work here", "init.init"
+        commands, "init", "write a matrix file for the models and providers here", "init.init"
     )
     _plugins(init)
     declare.path(init, "--out", "FILE", "default: matrix.toml", default=Path("matrix.toml"))

@@ -321,6 +321,40 @@ def test_the_drawer_shows_everything_recorded_as_text(browser: "Browser", site: 
     assert browser.complaints == []
 
 
+def test_every_square_can_be_chosen_by_pointer_and_by_keyboard(browser: "Browser", site: Path) -> None:
+    browser.size(1280)
+    browser.open((site / "models.html").as_uri())
+    chosen = """
+    (async () => {
+      const opened = [];
+      for (const cell of document.querySelectorAll('.grid tbody tr:not(.suite) td[class]')) {
+        for (const choose of [
+          () => (cell.querySelector('a') ?? cell).click(),
+          () => cell.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true })),
+          () => cell.dispatchEvent(new KeyboardEvent('keydown', { key: ' ', bubbles: true })),
+        ]) {
+          choose();
+          for (let tries = 0; tries < 200 && !drawer.open; tries += 1) {
+            await new Promise((resolve) => setTimeout(resolve, 5));
+          }
+          const model = cell.parentElement.cells[0].textContent;
+          const id = drawer.querySelector('.id')?.textContent ?? '';
+          opened.push(drawer.open && decodeURIComponent(id).includes(model.slice(0, 8)));
+          drawer.close();
+          drawer.replaceChildren();
+        }
+      }
+      return [opened.length, opened.filter(Boolean).length];
+    })()
+    """
+    count, opened = browser.value(chosen)
+    assert count == opened > 3
+    # Tab reaches one square, whichever has a link; the arrows reach the others.
+    reached = "document.querySelectorAll('.grid tbody td a:not([tabindex=\"-1\"])').length"
+    assert browser.value(reached) == 0
+    assert browser.value("document.querySelectorAll('.grid td[tabindex=\"0\"]').length") == 1
+
+
 def test_operators_are_sorted_and_filtered_and_a_reload_keeps_it(browser: "Browser", site: Path) -> None:
     browser.open((site / "operators.html").as_uri())
     names = (
