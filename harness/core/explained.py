@@ -87,10 +87,15 @@ def _bits_of_count(row: OutputMetrics) -> float:
 
 
 def judge_all_noise(row: OutputMetrics, noise: Noise, policy: Policy) -> Judged:
-    """Judge an output that rounding takes; at the model's own precision nobody can compute it."""
+    """Judge an output that rounding takes; at the model's own precision nobody can compute it.
+
+    An EP need not lose what a coarser precision may: CUDA computes products alone in TF32.
+    """
     of_own = (one for one in row.noises if not policy.is_coarser(one.precision))
     if any(one.is_all for one in of_own) or not policy.is_coarser(noise.precision):
         return wrong(row, Verdict.ILL_CONDITIONED, wording.ill_conditioned(row, noise))
+    if is_rounded(row) and row.delivered_bits is not None and not row.is_lost:
+        return judge_bits(row, noise.delivers or noise.precision, policy)
     return wrong(row, Verdict.PRECISION_LOSS, wording.nothing_left(row, noise, policy.remedy))
 
 

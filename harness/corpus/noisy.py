@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from harness.corpus.noise.rewrite import Written
 
-FORMAT = 30
+FORMAT = 31
 """Rises when the noise changes although no model does."""
 
 SAMPLES = 8

@@ -48,7 +48,7 @@ class Partial(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         inputs: Names of the tensors that it reads; an optional input that is left out is empty.
-        to: The element type of the result of a ``Cast``.
+        to: The element type of the result of a ``Cast``; empty of a ``CastLike``, which reads it.
         opset: Version of ONNX's operators that the model imports.
         reaches: Graph outputs that depend on its result.
     """
@@ -147,8 +147,13 @@ def _target(node: "onnx.NodeProto") -> str:
 
 def _may_be_undefined(node: "onnx.NodeProto") -> bool:
     if node.op_type == "Cast":
-        return "int" in _target(node) or _target(node) in {_UNSIGNED_FLOAT, _FINITE_FLOAT}
+        return _is_partial(_target(node))
     return not any(one.name == "reduction" and one.s not in {b"", b"none"} for one in node.attribute)
+
+
+def _is_partial(to: str) -> bool:
+    """Return whether a cast to an element type has values without a defined result."""
+    return "int" in to or to in {_UNSIGNED_FLOAT, _FINITE_FLOAT}
 
 
 def _array(value: Value | None) -> Array | None:
@@ -180,6 +185,12 @@ def _cast(node: Partial, data: Array) -> str:
         worst = numbers.reshape(-1)[int(np.argmax(np.maximum(low - whole, whole - high)))]
         return f"Cast of {worst:.6g} to {node.to}, which holds {low} to {high}"
     return ""
+
+
+def _cast_like(node: Partial, data: Array, like: Array) -> str:
+    """Text of CastLike: as Cast, to the type of its second input."""
+    to = next((name for name, dtype in DTYPES.items() if dtype == like.dtype), "")
+    return _cast(msgspec.structs.replace(node, to=to), data) if _is_partial(to) else ""
 
 
 def _quantized(node: Partial, data: Array) -> str:
@@ -238,6 +249,7 @@ def _twice(node: Partial, *, at_all: bool) -> str:
 RULES: dict[str, tuple[tuple[int, ...], Callable[..., str]]] = {
     "BitShift": ((1,), _shifted),
     "Cast": ((0,), _cast),
+    "CastLike": ((0, 1), _cast_like),
     "Div": ((1,), _divided),
     "DynamicQuantizeLinear": ((0,), _quantized),
     "Mod": ((1,), _divided),

@@ -207,6 +207,8 @@ def test_what_rounding_takes_is_nobodys_fault_or_that_of_the_coarse_precision() 
     found = judge_row(coarse_only, Policy(delivers=("bfloat16",), own_precision="float32"))
     assert found.fault is Verdict.PRECISION_LOSS
     assert "computes in bfloat16, whose rounding moves it by 1.2 of its size" in found.why
+    # An EP that keeps more than that precision must: CUDA computes products alone in TF32.
+    assert judge_row(coarse(0.0, 13.7, size=0.7), Policy(delivers=("bfloat16",))).fault is None
     # Or the matrix did, and float32 leaves as little.
     asked = Policy(precision="bfloat16", own_precision="float32")
     own = msgspec.structs.replace(nothing, precision="bfloat16", wider=(nothing,))

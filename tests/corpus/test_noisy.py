@@ -288,6 +288,19 @@ def test_noise_in_a_body_reaches_the_result(write_model: Write, opset: int) -> N
 
 
 @pytest.mark.real_ep
+@pytest.mark.parametrize("opset", [17, 22, 28])
+def test_the_noise_of_an_element_is_drawn_anew_in_each_run(write_model: Write, opset: int) -> None:
+    """Signs that follow each other in equal steps were the same in all runs for one element in 14."""
+    noisy, _ = made(case_of(write_model, "agraph (float[64,64] x) => (float[64,64] y) { y = Exp(x) }", opset))
+    found = [values(outputs) for outputs in run(noisy)[: 1 + SAMPLES]]
+    signs = np.sign(np.array(found[1:]) - found[0]).reshape(SAMPLES, -1)
+    assert np.mean(np.abs(signs)) > 0.9
+    assert np.mean(np.abs(signs.sum(axis=0)) == SAMPLES) < 2 * 2.0 ** (1 - SAMPLES)
+    alike = np.abs((signs[:, 1:] * signs[:, :-1]).sum(axis=0)) == SAMPLES
+    assert np.mean(alike) < 2 * 2.0 ** (1 - SAMPLES)
+
+
+@pytest.mark.real_ep
 def test_a_normalization_made_a_product_and_an_offset_is_noise(write_model: Write) -> None:
     """Its few small results behind Relu are differences of larger numbers."""
     graph = (

@@ -6,7 +6,7 @@ import numpy as np
 import onnx.parser
 import pytest
 
-from harness.core.value import Array, Value, tensor
+from harness.core.value import DTYPES, Array, Value, tensor
 from harness.corpus.undefined import hidden_from, partials_of, undefined_outputs
 
 HEADER = '<ir_version: 9, opset_import: ["" : 18]>'
@@ -24,6 +24,8 @@ def floats(*values: float) -> Array:
 FLOATS, WHOLE = floats(1.5, 2.0, 3.0), np.array([0, 1, 2])
 CAST = "agraph (float[3] x) => (uint8[3] y) { y = Cast<to = 2>(x) }"
 TO_FLOAT4 = CAST.replace("uint8", "float4e2m1").replace("= 2", "= 23")
+CAST_LIKE = "agraph (float[3] x, uint8[1] p) => (uint8[3] y) { y = CastLike(x, p) }"
+NO_FLOAT4 = np.zeros(1, DTYPES["float4e2m1"])
 POW = "agraph (float[3] x, float[3] p) => (float[3] y) { y = Pow(x, p) }"
 DIV = "agraph (int64[3] x, int64[3] p) => (int64[3] y) { y = Div(x, p) }"
 SCATTER = "agraph (float[3] x, int64[3] i, float[3] u) => (float[3] y) { y = ScatterElements(x, i, u) }"
@@ -42,6 +44,10 @@ TUPLES = "agraph (float[3] x, int64[3, 1] i, float[3] u) => (float[3] y) { y = S
         (CAST.replace("uint8", "bool").replace("= 2", "= 9"), {"x": -FLOATS}, ""),
         (TO_FLOAT4, {"x": floats(7, np.inf, -np.inf)}, ""),
         (TO_FLOAT4, {"x": floats(0, np.nan, 1)}, "Cast of NaN to float4e2m1, which has none"),
+        (CAST_LIKE, {"x": floats(0, 256, 1), "p": np.zeros(1, np.uint8)}, "Cast of 256 to uint8"),
+        (CAST_LIKE, {"x": floats(0, 255, 1), "p": np.zeros(1, np.uint8)}, ""),
+        (CAST_LIKE, {"x": floats(0, np.nan, 1), "p": np.zeros(1, np.float16)}, ""),
+        (CAST_LIKE, {"x": floats(0, np.nan, 1), "p": NO_FLOAT4}, "Cast of NaN to float4e2m1, which has none"),
         (POW, {"x": -FLOATS, "p": floats(2, 3, 0)}, ""),
         (POW, {"x": FLOATS, "p": FLOATS}, ""),
         (POW, {"x": -FLOATS, "p": FLOATS}, "Pow of a negative base with a fraction as exponent"),
