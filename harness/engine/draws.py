@@ -16,6 +16,9 @@ from harness.engine.events import Finished
 from harness.engine.task import CellTask
 
 _SAYS_NOTHING = frozenset({Family.SKIPPED, Family.EXCLUDED, Family.MISSING})
+_COSTLY = frozenset({Verdict.CRASH, Verdict.HANG})
+"""Each further one costs a process, or its time limit, and no size excuses it."""
+
 _BY_DATA = frozenset({Phase.RUN, Phase.COMPARE})
 
 
@@ -27,7 +30,7 @@ def next_draw(task: CellTask, record: Record, case: Case | None) -> int:
         record: Its first one.
         case: Its model as it was tried last.
     """
-    if record.family is not Family.FAILED or record.expected or record.verdict is Verdict.HANG:
+    if record.family is not Family.FAILED or record.expected or record.verdict in _COSTLY:
         return 0
     if case is None or case.recipe is None or not case.ports or record.phase not in _BY_DATA:
         return 0
