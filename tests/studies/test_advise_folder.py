@@ -20,10 +20,8 @@ def asked(verdicts: dict[str, Verdict], simulated: dict[str, str]) -> list[Candi
     bases = [base_of(target, 10.0) for target in TARGETS]
     model = _Model("m", Course(Search(TARGETS, bases, {"Conv"}, remedies_first=True), float("inf")), bases)
     for target, verdict in verdicts.items():
-        candidate = Candidate(target=target)
-        model.verdicts[candidate] = Tried(
-            candidate=candidate, record=bare_record("m", verdict, target=target)
-        )
+        plain = Candidate(target=target)
+        model.verdicts[plain] = Tried(candidate=plain, record=bare_record("m", verdict, target=target))
     model.begin(simulated, float("inf"))
     found = []
     while (candidate := model.next()) is not None:
