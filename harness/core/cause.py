@@ -40,9 +40,13 @@ An optimizer makes up names of its own, which no model has.
 _VARYING = re.compile(
     r"'[^']{0,200}'|\"[^\"]{0,200}\"|`[^`]{0,200}`"
     r"|[(\[{]\s*-?\d[\d\s,x*-]*[)\]}]"  # a shape
-    r"|[\w.+-]+\.(?:onnx|ort|pb|npy|npz)\b|0x[0-9a-fA-F]+|(?:[\w.+-]*/)+[\w.+-]*|[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?%?"
+    r"|[\w.+-]{1,200}\.(?:onnx|ort|pb|npy|npz)\b|0x[0-9a-fA-F]+"
+    r"|(?:[\w.+-]{0,200}/)+[\w.+-]{0,200}|[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?%?"
 )
-"""Names in quotes, shapes, files, addresses, paths, figures."""
+"""Names in quotes, shapes, files, addresses, paths, figures; bounded, for a text without an end."""
+
+_MOST_CHARS = 4000
+"""Of a text in which a cause is looked for: a foreign record may have any."""
 
 _OPERATOR = re.compile(r"['\"`][A-Z][A-Za-z]+['\"`]")
 """An operator in quotes, which is part of a cause: ``no kernel for 'Relu'``."""
@@ -54,6 +58,7 @@ def plain_cause(text: str, names: Collection[str] = ()) -> str:
     Texts with the same result tell of the same cause. A feature that a device lacks is one cause, whichever
     operator needs it. ``names`` are those of the model's nodes and tensors.
     """
+    text = one_line(text, _MOST_CHARS)
     if feature := lacking(text):
         return f"the device lacks {feature}"
     marked = _NAMES.sub("#", innermost(text))

@@ -414,7 +414,8 @@ class CellPipeline:
     def _look_for_effect(self, task: CellTask, facts: Facts, outcome: Judged) -> None:
         """Finish a cell; first compare its outputs with those without options that should change them."""
         cell = task.cell
-        doubt = self.effects.doubt(cell)
+        # A baseline is of the first inputs.
+        doubt = None if task.draw else self.effects.doubt(cell)
         if doubt is None or not isinstance(outcome, Ran) or not self._can_tell(task, facts, outcome):
             self._finish(task, facts, outcome)
             return

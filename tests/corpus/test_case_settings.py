@@ -101,7 +101,7 @@ def test_settings_that_do_not_fit_the_model(bert: Path, settings: ModelSettings,
     ("text", "cause"),
     [
         ("dimensions = {", r"bert\.onnx\.toml: "),
-        ("dims = 1", "dims: unknown key; valid: dimensions, inputs"),
+        ("dims = 1", "dims: unknown key; valid: dimensions, fixed, inputs, vary, agree"),
         ("inputs = { x = { hihg = 1 } }", "inputs.x.hihg: unknown key; did you mean 'high'"),
         ("inputs = { x = { low = 1 } }\ndimensions = { a = -1 }", r"\(2 problems in all\)"),
         ("dimensions = { bacth = 2 }", "did you mean 'batch'"),
@@ -145,7 +145,7 @@ def test_sizes_that_are_spelled_as_expressions_follow(write_model: Callable[...,
     assert inputs(load(path, seq=4, past=0))["m"].shape == (8,)
     # The size of an expression as a whole can be given, too.
     settings = ModelSettings(dimensions={"past": 5})
-    assert inputs(load(path, settings))["m"].shape == (9,)
+    assert inputs(load(path, settings))["m"].shape == (11,)
 
 
 def test_a_shape_helps_a_model_that_declares_none(write_model: Callable[..., Path]) -> None:

@@ -34,8 +34,12 @@ pytestmark = pytest.mark.real_ep
 
 README = Path(__file__).parents[2] / "README.md"
 MATRIX = data_root() / "matrices" / "local.toml"
-SELECTED = ("--model", "onnx-node/test_[gmt]*", "--model", "onnx-node/test_s[p-z]*")
-WHOLE = 311
+SELECTED = (
+    *("--model", "onnx-node/test_[gmt]*"),
+    *("--model", "onnx-node/test_lstm_*"),
+    *("--model", "onnx-node/test_s[p-z]*"),
+)
+WHOLE = 317
 """Operator tests of these letters."""
 TARGETS = ("cpu", "openvino-default", "openvino-f32", "qnn-htp", "webgpu-swiftshader")
 CELLS = dict.fromkeys(TARGETS, WHOLE)
@@ -111,6 +115,7 @@ def test_what_the_cpu_computed_is_fallback(rows: Rows, target: str) -> None:
     if all(row["verdict"] == "unavailable" for row in of(rows, target)):
         pytest.skip(of(rows, target)[0]["reason"])
     fallback = [row for row in of(rows, target) if row["verdict"] == "fallback"]
+    fallback = [row for row in fallback if row.get("cause") != "too_little"]
     assert len(fallback) >= 5
     assert all(row["placement"]["ep_nodes"] == 0 < row["placement"]["cpu_nodes"] for row in fallback)
 

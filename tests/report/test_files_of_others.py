@@ -154,7 +154,7 @@ def test_a_plan_of_too_many_lines_is_none(
         read_run(run)
 
 
-OWN = {"conform.py", "profiles.py", "site.py"}
+OWN = {"conform.py", "profiles.py", "record.py", "site.py"}
 """Modules that read, besides, what the command itself has just written, or what was installed with it."""
 
 

@@ -132,7 +132,19 @@ def broadcast(given: Sequence[Known | None]) -> Dims:
         TypeError: One is not known.
         ValueError: They do not fit.
     """
-    return np.broadcast_shapes(*(dims_of(one) for one in given if one is not None))
+    return together(*(dims_of(one) for one in given if one is not None))
+
+
+def together(*shapes: Dims) -> Dims:
+    """Return the shape that shapes are broadcast to.
+
+    Raises:
+        ValueError: They do not fit, or have more axes than numpy has.
+    """
+    try:
+        return np.broadcast_shapes(*shapes)
+    except RuntimeError as error:
+        raise ValueError(str(error)) from error
 
 
 def _constant(node: "onnx.NodeProto") -> Known:
@@ -166,7 +178,7 @@ def _expand(_node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | No
     numbers = given[1].numbers if given[1] is not None else None
     if numbers is None:
         return None
-    return np.broadcast_shapes(dims_of(given[0]), tuple(map(int, numbers.reshape(-1))))
+    return together(dims_of(given[0]), tuple(map(int, numbers.reshape(-1))))
 
 
 def _gemm(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None:
@@ -176,7 +188,7 @@ def _gemm(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None:
 
 def _product(_node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None:
     one, other = dims_of(given[0]), dims_of(given[1])
-    batch = np.broadcast_shapes(one[:-2], other[:-2])
+    batch = together(one[:-2], other[:-2])
     return *batch, *one[-2:-1], *(other[-1:] if len(other) > 1 else ())
 
 
