@@ -1,4 +1,4 @@
-"""Whether a failure depends on the generated inputs: a failed cell runs again with two others.
+"""Whether a failure depends on the generated inputs: a failed cell runs again with up to two others.
 
 The first verdict stands. The others show whether the provider computes wrongly, or whether these sizes or
 these numbers are at fault.
@@ -34,6 +34,8 @@ def next_draw(task: CellTask, record: Record, case: Case | None) -> int:
         return 0
     if case is None or case.recipe is None or not case.ports or record.phase not in _BY_DATA:
         return 0
+    if any(one.verdict.family is Family.FAILED for one in record.other_draws):
+        return 0  # it does not depend on them
     if SCENARIOS[task.about.scenario].other_data or record.flaky or record.fails_here_alone:
         return 0
     return (task.draw + 1) % DRAWS

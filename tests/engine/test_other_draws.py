@@ -1,4 +1,4 @@
-"""A failure on generated inputs is tried with two others before it is final."""
+"""A failure on generated inputs is tried with two others before it is final, or until one fails, too."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -76,17 +76,17 @@ def test_a_failure_at_one_size_alone_stays_one_and_says_so(records: dict[tuple[s
 
 def test_a_failure_at_another_size_is_none_of_one_size(records: dict[tuple[str, str], Record]) -> None:
     record = records["open", "at-two-sizes"]
-    assert [one.verdict for one in record.other_draws] == [Verdict.ERROR, Verdict.PASS]
+    assert [one.verdict for one in record.other_draws] == [Verdict.ERROR]
     assert not record.fails_with_these_alone
     assert record.reason == "RuntimeError: no kernel for an extent of 2"
 
 
-def test_a_failure_at_all_sizes_has_the_verdicts_of_the_others(
+def test_a_failure_at_all_sizes_is_tried_with_one_other(
     records: dict[tuple[str, str], Record],
 ) -> None:
     for name in ("open", "fixed"):
         record = records[name, "at-all-sizes"]
-        assert [one.verdict for one in record.other_draws] == [Verdict.ERROR, Verdict.ERROR]
+        assert [one.verdict for one in record.other_draws] == [Verdict.ERROR]
         assert not record.fails_with_these_alone
         assert record.reason.startswith("RuntimeError: no kernel for an extent of")
 
