@@ -86,6 +86,7 @@ def verdicts(events: list[Event]) -> dict[str, Verdict]:
     return {record.model.removesuffix(".onnx"): record.verdict for record in records}
 
 
+@pytest.mark.long
 def test_each_fault_has_its_verdict_and_leaves_no_file(
     tmp_path: Path,
     memory: Path,

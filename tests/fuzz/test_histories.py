@@ -85,6 +85,7 @@ def test_the_cells_before_one_are_those_of_its_process(tmp_path: Path) -> None:
     assert [one.verdict for one in found] == [Verdict.NOT_RUN, Verdict.PASS, Verdict.NOT_RUN]
 
 
+@pytest.mark.long
 def test_a_fault_that_needs_a_model_of_which_no_record_is_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

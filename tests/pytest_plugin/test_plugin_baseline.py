@@ -10,6 +10,7 @@ import pytest
 Run = Callable[..., Any]
 
 
+@pytest.mark.long
 def test_a_first_run_with_xdist(tmp_path: Path, make_project: Callable[..., Path], run: Run) -> None:
     project = make_project(tmp_path / "project")
     (project / "base").mkdir()

@@ -190,6 +190,7 @@ def test_a_killed_part_of_a_browser_costs_one_cell(
     assert len(passed) >= 2
 
 
+@pytest.mark.long
 def test_memory_that_runs_out_in_wasm_is_a_verdict_of_its_own(
     built: Callable[..., Any], records: Callable[..., dict[str, Record]], tmp_path: Path
 ) -> None:

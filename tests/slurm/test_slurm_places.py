@@ -127,6 +127,7 @@ def test_steps_of_one_allocation(
     assert "waits in Slurm's queue: the allocation has no room for it" in done.stdout
 
 
+@pytest.mark.long
 def test_a_cancelled_job_costs_its_place_a_while_and_no_cell(
     slurm: "Slurm", tmp_path: Path, start_engine: Start, matrix: Callable[..., dict[str, Any]]
 ) -> None:
@@ -160,6 +161,7 @@ def test_a_node_that_fails_costs_its_places_a_while_and_no_cell(
     assert time.monotonic() - began < 180.0
 
 
+@pytest.mark.long
 def test_a_killed_srun_costs_its_place_a_while_and_no_cell(
     slurm: "Slurm", tmp_path: Path, start_engine: Start, matrix: Callable[..., dict[str, Any]]
 ) -> None:

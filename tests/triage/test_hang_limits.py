@@ -87,6 +87,7 @@ def test_a_hang_is_explained(triage_hang: TriageHang, model: onnx.ModelProto) ->
     assert shape.startswith("2x")
 
 
+@pytest.mark.long
 def test_what_is_slow_is_not_taken_for_the_hang(triage_hang: TriageHang, chain: Chain) -> None:
     model = chain([("Erf", ["x"], ["a"], {}), ("Tanh", ["a"], ["y"], {})])
     planted = {"op_type": "Tanh", "phase": "create", "slow": "Erf", "seconds": LOW_S * 2}

@@ -65,6 +65,7 @@ def test_without_time_they_stay(before: Subject) -> None:
     assert smaller(check, before, Budget(0)).after == (before,)
 
 
+@pytest.mark.long
 def test_the_bundle_has_a_small_pair(triage_planted: TriagePlanted, chain: Chain, tmp_path: Any) -> None:
     planted = {"kind": "scale", "op_type": "Tanh", "after": "Sin", "factor": 1.01}
     nodes: Nodes = [("Sin", ["x"], ["a"], {}), ("Neg", ["a"], ["y"], {})]

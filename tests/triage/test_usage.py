@@ -220,6 +220,7 @@ def scenario(name: str, **settings: int) -> dict[str, Any]:
         ),
     ],
 )
+@pytest.mark.long
 def test_a_scenario_is_reduced_and_played_by_the_bundle(
     triage_planted: TriagePlanted,
     few: Few,
