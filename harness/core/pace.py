@@ -29,7 +29,7 @@ def calm(rounds: Rounds) -> tuple[Latency, ...]:
 
 
 def is_reliable(rounds: Rounds) -> bool:
-    """Whether a time can be compared: at least one round is undisturbed."""
+    """Return whether a time can be compared: at least one round is undisturbed."""
     return bool(calm(rounds))
 
 

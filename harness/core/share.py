@@ -1,18 +1,24 @@
-"""The share of a model that the EP computed: the one place where it is read from a record."""
+"""The share of a model's compute that the EP has, as a record tells it."""
 
+from harness.core.placed import LEAST_SHARE
 from harness.core.record import Placement, Record
 from harness.core.verdict import Verdict
 
-LEAST_SHARE = 0.01
-"""Below this share of the nodes on the EP, times are those of the CPU EP under another name."""
 
+def share_on_ep(placed: Placement | None) -> float | None:
+    """Return the share of the compute on the EP, from 0 to 1; None where no placement is known.
 
-def share_on_ep(record: Record) -> float | None:
-    """Return the share of the compute nodes on the EP, from 0 to 1; None where no placement is known."""
-    placed = record.placement
-    if placed is None or placed.is_unknown:
+    Records of before tell none where a part is on the CPU EP: there the nodes count.
+    """
+    if placed is None or placed.is_unknown or not (placed.ep_nodes or placed.cpu_nodes):
         return None
-    return 1.0 if record.verdict is Verdict.PASS else _part(placed)
+    if not placed.ep_nodes:
+        return 0.0
+    if not placed.cpu_nodes or (placed.cpu_ops and placed.cpu_ops.keys() <= set(placed.shape_ops)):
+        return 1.0
+    if placed.ep_share is not None:
+        return placed.ep_share
+    return placed.ep_nodes / (placed.ep_nodes + placed.cpu_nodes)
 
 
 def nodes_on_ep(record: Record) -> str:
@@ -24,11 +30,9 @@ def nodes_on_ep(record: Record) -> str:
 
 
 def is_the_cpus(record: Record) -> bool:
-    """Whether so little of the model is on the EP that the time says nothing about it."""
-    share = share_on_ep(record)
+    """Return whether so little of the compute is on the EP that a time says nothing about it.
+
+    Such a cell is a ``fallback``, but in records of before.
+    """
+    share = share_on_ep(record.placement)
     return share is not None and share < LEAST_SHARE
-
-
-def _part(placed: Placement) -> float:
-    nodes = placed.ep_nodes + placed.cpu_nodes
-    return placed.ep_nodes / nodes if nodes else 0.0

@@ -205,7 +205,7 @@ def _row(target: str, choices: Sequence[Choice], simulated: str) -> Shipping:
 
 
 def _is_seen(choice: Choice, plain: Choice) -> bool:
-    """Whether an option changes anything; one without effect is not worth naming."""
+    """Return whether an option changes anything; one without effect is not worth naming."""
     effect = choice.record.effect
     return choice is plain or effect is None or effect.seen
 

@@ -1,12 +1,13 @@
 """The operator that a graph output comes from, where it decides how the output's values are judged."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
 from harness.core.ties import ChoosingOp
+from harness.corpus.copies import Copy, copies_of
 from harness.corpus.element_types import ELEMENT_TYPES, NARROWER, is_floating
 from harness.corpus.nodes import all_nodes, bodies, domain_of, number_of, operators, opsets_of, weight_names
 from harness.corpus.port import model_text
@@ -32,18 +33,6 @@ _SCALE_LIMIT = 4096
 
 _DROPOUT_BY_INPUT = 12
 """Opset from which on an input of Dropout says whether it is in training."""
-
-_COPYING = dict.fromkeys(
-    operators("""
-    Abs Ceil Clip Compress Concat DepthToSpace Expand Flatten Floor Gather GatherElements GatherND
-    GlobalMaxPool Identity Max MaxPool Min Neg Pad ReduceMax ReduceMin Relu Reshape ReverseSequence Round
-    Slice SpaceToDepth Split Squeeze Tile TopK Transpose Trilu Unsqueeze
-"""),
-    0,
-) | {"OneHot": 2, "Where": 1}
-"""Operators that copy or choose elements -> input whose type they have."""
-
-_CASTING = frozenset({"Cast", "CastLike"})
 
 _CHOOSING = frozenset(get_args(ChoosingOp))
 
@@ -337,33 +326,14 @@ class _Graph:
     def _copied(self, output: str) -> CopiedFrom | None:
         """Return the origin of floats that are copied; None for an input that is an output itself."""
         known = self._copies.get(output) if output in self.makers else None
-        if known is None or known[0] not in NARROWER:
+        if known is None or known.dtype not in NARROWER:
             return None
-        return CopiedFrom(rounding=tuple(sorted(known[1])))
+        return CopiedFrom(rounding=tuple(sorted(known.rounding)))
 
     @cached_property
-    def _copies(self) -> dict[str, tuple[str, frozenset[str]]]:
-        """Tensor that is copied from inputs and constants -> its element type, and what rounds on the way."""
-        nothing = frozenset[str]()
-        kinds = {**self.input_types, **{name: weight.data_type for name, weight in self.weights.items()}}
-        found = {name: (ELEMENT_TYPES.get(number, ""), nothing) for name, number in kinds.items()}
-        for node in self.nodes:
-            read = [found.get(name) for name in node.input if name]
-            if domain_of(node) or None in read:
-                continue
-            sources = [one for one in read if one is not None]
-            kind = _copied_type(node, [one[0] for one in sources])
-            if kind:
-                rounding = nothing.union(*(one[1] for one in sources))
-                if node.op_type in _CASTING and not _holds(kind, sources[0][0]):
-                    rounding |= {node.op_type}
-                # Further outputs are positions, counts and masks.
-                found.update(
-                    dict.fromkeys(
-                        node.output if node.op_type == "Split" else node.output[:1], (kind, rounding)
-                    )
-                )
-        return found
+    def _copies(self) -> dict[str, Copy]:
+        given = {name: weight.data_type for name, weight in self.weights.items()}
+        return copies_of(self.nodes, {**self.input_types, **given})
 
     def _draws(self, node: "onnx.NodeProto") -> set[str]:
         """Return the operators in a node, its bodies and its function that draw random numbers."""
@@ -419,27 +389,3 @@ def _read(node: "onnx.NodeProto") -> Iterator[str]:
         yield from one.input
         for body in bodies(one):
             yield from (port.name for port in body.output)
-
-
-def _copied_type(node: "onnx.NodeProto", read: Sequence[str]) -> str:
-    """Return the element type that a node copies, chooses or rounds to; empty if it computes something else.
-
-    Args:
-        node: Of ONNX's own domain, with exact operands.
-        read: Their element types.
-    """
-    op = node.op_type
-    if op == "Constant":
-        value = next((one for one in node.attribute if one.name.startswith("value")), None)
-        return ELEMENT_TYPES.get(value.t.data_type, "") if value is not None and value.name == "value" else ""
-    if op in _CASTING:
-        to = ELEMENT_TYPES.get(int(number_of(node, "to", 0)), "") if op == "Cast" else read[1]
-        # Accelerators convert other types in two steps, by way of float32, and round twice.
-        return to if read[0] in NARROWER or (read[0], to) == ("float64", "float32") else ""
-    at = _COPYING.get(op, len(read))
-    return read[at] if at < len(read) else ""
-
-
-def _holds(wide: str, narrow: str) -> bool:
-    """Return whether one of ``NARROWER`` has all values of another one."""
-    return wide in {"float32", narrow}

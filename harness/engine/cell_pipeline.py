@@ -11,36 +11,28 @@ from typing import Any
 import msgspec
 
 from harness.core.cell import Cell
-from harness.core.decide import Decision, decide, verdict_of
+from harness.core.decide import Decision, decide
 from harness.core.ended import Ended
 from harness.core.errors import UncontainedError, UsageError, one_line
 from harness.core.facts import Facts
 from harness.core.own_error import OwnError, lost_record, own_error
 from harness.core.policy import Policy
-from harness.core.record import Record
 from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
 from harness.core.verdict import Cause, Family, Verdict
 from harness.core.work import runs_of
 from harness.corpus.case import Case
 from harness.corpus.errors import MendedError
 from harness.corpus.generation import Generation
-from harness.engine import draws, elsewhere
 from harness.engine.answer import NOT_REQUESTED, golden_of, keep_answer
 from harness.engine.cases import Found, NoCase, NoInput, why_not
 from harness.engine.early_end import ended, without_case
-from harness.engine.effects import (
-    Baseline,
-    Compared,
-    Effects,
-    baseline_of,
-    can_tell,
-    outputs_digest,
-    with_effect,
-)
+from harness.engine.effect_step import EffectStep
+from harness.engine.effects import Effects
 from harness.engine.environments import Environments
 from harness.engine.events import Answered, Event, Finished, NotRun, Warned
 from harness.engine.fixed import may_be_fixed, sizes_to_fix, with_fixed, without_fixed
 from harness.engine.function_step import FunctionStep
+from harness.engine.further_tries import UNTRIED, next_try, told, with_try
 from harness.engine.measure import with_shapes
 from harness.engine.next_step import Judged, NextStep
 from harness.engine.open_questions import OpenQuestions
@@ -51,7 +43,6 @@ from harness.engine.task import BaselineTask, CellTask, FixedTask, Kind, Questio
 _MOST_REPEATS = 3
 """Times that a cell or a question is repeated because the cache has lost its files."""
 
-_UNTRIED = frozenset({Family.SKIPPED, Family.MISSING})
 _RIGHT = frozenset({Family.PASSED, Family.UNTESTED})
 """Families of cells with a right answer."""
 
@@ -74,7 +65,6 @@ class CellPipeline:
         post: Callable[..., None] = lambda call, *arguments: call(*arguments),
     ) -> None:
         self.next_step = next_step
-        self.effects = effects
         self.put = put
         self.announce = announce
         self.gives_outputs = gives_outputs
@@ -82,11 +72,13 @@ class CellPipeline:
         """Tasks that have not been concluded."""
         self.repeated = Counter[str]()
         """How often cells and questions were repeated with files of the cache that were made again."""
-        self.compared: dict[Baseline, list[Compared]] = {}
         self.environments = Environments(next_step.plan, announce)
         self.questions = OpenQuestions(next_step.cases, next_step.references, self._put_question)
         """What is asked of the CPU provider."""
         self.functions = FunctionStep(next_step, post, announce)
+        self.effects = EffectStep(
+            effects, self._put_baseline, self._finish, self.lose, gives_outputs=gives_outputs
+        )
 
     def case(self, task: Task) -> Found:
         """Return the task's model with the data of its scenario, or what is wrong with it."""
@@ -128,14 +120,13 @@ class CellPipeline:
         match task:
             case CellTask(first=Finished() as first):
                 self.open -= 1
-                self.announce(_told(first))
+                self.announce(told(first))
             case CellTask():
-                if (baseline := self.effects.serves(task.cell)) is not None:
-                    self._settle(baseline, None)
+                self.effects.serve(task.cell, None)
                 self.open -= 1
                 self.announce(NotRun(cell=task.cell.id, reason=reason))
             case BaselineTask():
-                self._compare(task.cell, None)
+                self._conclude_baseline(task, None)
             case FixedTask():
                 self._conclude_fixed(task, None)
             case QuestionTask():
@@ -166,13 +157,11 @@ class CellPipeline:
                 for cell_task, outcome in waiting[1:]:
                     self.conclude(cell_task, outcome)
             case BaselineTask():
-                self._compare(task.cell, None)
+                self._conclude_baseline(task, None)
             case FixedTask():
                 self._conclude_fixed(task, None)
             case CellTask():
-                baseline = self.effects.serves(task.cell)
-                if baseline is not None and self.effects.is_coming(baseline):
-                    self._settle(baseline, None)
+                self.effects.lose(task.cell)
                 changed = self.next_step.cases.look(task.about, fails=True)
                 if changed is None:
                     self._lose_cell(task, own_error(error))
@@ -199,7 +188,7 @@ class CellPipeline:
             case QuestionTask():
                 self._answer_caller(task, outcome)
             case BaselineTask():
-                self._compare(task.cell, outcome)
+                self._conclude_baseline(task, outcome)
             case FixedTask():
                 self._conclude_fixed(task, outcome)
             case CellTask():
@@ -258,8 +247,7 @@ class CellPipeline:
     # --- cells ---
 
     def _conclude_cell(self, task: CellTask, outcome: Outcome | NoCase) -> None:
-        if (baseline := self.effects.serves(task.cell)) is not None:
-            self._settle(baseline, outcome)
+        self.effects.serve(task.cell, outcome)
         if isinstance(outcome, NoCase):
             self._finish(task, without_case(outcome), None)
         elif isinstance(outcome, Judged):
@@ -280,6 +268,17 @@ class CellPipeline:
             refused = self.next_step.cases.refused(cell.suite, cell.model, task.about.scenario)
             found = with_shapes(found, case, refused)
         self.functions.then(task, case, found, outcome, self._look_for_effect, self.lose)
+
+    def _look_for_effect(self, task: CellTask, facts: Facts, outcome: Judged) -> None:
+        self.effects.then(task, facts, outcome, lambda: self._policy(task))
+
+    def _put_baseline(self, cell: Cell) -> None:
+        self.open += 1
+        self.put(BaselineTask(cell=cell))
+
+    def _conclude_baseline(self, task: BaselineTask, outcome: Outcome | NoCase | None) -> None:
+        self.open -= 1
+        self.effects.take(task.cell, outcome)
 
     def _policy(self, task: CellTask) -> Policy:
         case = self.case(task)
@@ -311,7 +310,7 @@ class CellPipeline:
         """Decide a cell; announce its record, or put it into its queue once more."""
         # A cell that did not run needs no policy, nor its model read for that.
         facts, decision = self._decided(task, facts, self._policy(task) if facts.ended is None else Policy())
-        if decision.verdict.family not in _UNTRIED:
+        if decision.verdict.family not in UNTRIED:
             fails = decision.verdict.family not in _RIGHT
             changed = self.next_step.cases.look(task.about, fails=fails)
             if isinstance(changed, MendedError) and self._may_repeat(task.cell.id):
@@ -331,7 +330,6 @@ class CellPipeline:
         attempt = Attempt(task.attempt, task.started, process, task.place, expectation)
         plan = self.next_step.plan
         record = record_of(plan, task.cell, facts, decision, attempt, case=case, given=given)
-        is_check = bool(task.only or task.avoid)
         if task.first is None:
             finished = Finished(
                 record=record,
@@ -341,44 +339,16 @@ class CellPipeline:
                 graph=outcome.graph if isinstance(outcome, Ran) else b"",
             )
         else:
-            # The first verdict stands: a retry shows a flake, and never turns a failure into a pass.
-            first = task.first.record
-            if task.draw:
-                retried = draws.with_draw(first, record)
-            elif is_check:
-                retried = elsewhere.with_try(task, first, record)
-            else:
-                tried = () if record.family in _UNTRIED else (record.verdict,)
-                retried = msgspec.structs.replace(first, retries=(*first.retries, *tried))
+            retried = with_try(task, task.first.record, record)
             finished = msgspec.structs.replace(task.first, record=retried, case=case)
-        again = self._again(task, finished, record, case)
+        again = next_try(task, finished, record, case, plan.target(record.target).retries)
         if again is not None:
             self.put(again)
             return
         self.open -= 1
         if task.draw:  # of the inputs that the record is about
             finished = msgspec.structs.replace(finished, case=self._shown(CellTask(cell=task.cell)))
-        self.announce(_told(finished))
-
-    def _again(
-        self, task: CellTask, finished: Finished, record: Record, case: Case | None
-    ) -> CellTask | None:
-        """Return the task of a further try of a cell; None where its result is final.
-
-        ``finished`` is its result so far, ``record`` that of the last try.
-        """
-        # Without model and inputs: many such cells may wait for long.
-        first = msgspec.structs.replace(finished, case=None)
-        is_check = bool(task.only or task.avoid)
-        if record.family not in _UNTRIED and not task.draw:
-            needs_retry = not is_check and self._needs_retry(first.record)
-            if needs_retry or elsewhere.send_on(task, first.record):
-                task.first, task.attempt, task.losses = first, 1, 0
-                return task
-        draw = draws.next_draw(task, first.record, case)
-        if not draw:
-            return None
-        return CellTask(cell=task.cell, first=first, draw=draw, expected_ms=task.expected_ms)
+        self.announce(told(finished))
 
     def _decided(self, task: CellTask, facts: Facts, policy: Policy) -> tuple[Facts, Decision]:
         """Decide a cell; if it fails, with what its generated inputs are too small for."""
@@ -396,62 +366,9 @@ class CellPipeline:
         recipe = case.recipe if isinstance(case, Case) else None
         return "" if recipe is None else one_line("; ".join(recipe.fit.beyond), 150)
 
-    def _needs_retry(self, record: Record) -> bool:
-        """Return whether an unexpected failure is tried again; one difference shows a flake."""
-        unexpected = record.family is Family.FAILED and not record.expected
-        retries = self.next_step.plan.target(record.target).retries
-        return unexpected and not record.flaky and len(record.retries) < retries
-
     def _shown(self, task: Task) -> Case | None:
         """Return the model for the record and the artifacts; a cell that was not tried need not read it."""
         case = self.case(task)
         if isinstance(case, NoInput):
             return case.case
         return case if isinstance(case, Case) else None
-
-    # --- effects of options ---
-
-    def _look_for_effect(self, task: CellTask, facts: Facts, outcome: Judged) -> None:
-        """Finish a cell; first compare its outputs with those without options that should change them."""
-        cell = task.cell
-        # A baseline is of the first inputs.
-        doubt = None if task.draw else self.effects.doubt(cell)
-        if doubt is None or not isinstance(outcome, Ran) or not self._can_tell(task, facts, outcome):
-            self._finish(task, facts, outcome)
-            return
-        baseline, own = baseline_of(doubt.without, cell), outputs_digest(outcome)
-        digest = self.effects.digest(baseline)
-        if digest is not None:
-            self._finish(task, with_effect(facts, doubt, own, digest), outcome)
-            return
-        if baseline not in self.compared and not self.effects.is_coming(baseline):
-            self.open += 1
-            self.put(BaselineTask(cell=cell))
-        if not self.gives_outputs:  # the baseline may be a cell of another target, and far behind
-            outcome = msgspec.structs.replace(outcome, outputs=())
-        waiting = Compared(task, facts, outcome, doubt, own)
-        self.compared.setdefault(baseline, []).append(waiting)
-
-    def _can_tell(self, task: CellTask, facts: Facts, outcome: Ran) -> bool:
-        return can_tell(facts, verdict_of(facts, self._policy(task)), outcome)
-
-    def _compare(self, cell: Cell, outcome: Outcome | NoCase | None) -> None:
-        doubt = self.effects.doubt(cell)
-        self.open -= 1
-        if doubt is not None:
-            self._settle(baseline_of(doubt.without, cell), outcome)
-
-    def _settle(self, baseline: Baseline, outcome: Outcome | NoCase | None) -> None:
-        """Take the outcome of a baseline, and finish the cells that have waited for it."""
-        digest = self.effects.keep(baseline, outcome)
-        for waiting in self.compared.pop(baseline, ()):
-            try:
-                facts = with_effect(waiting.facts, waiting.doubt, waiting.digest, digest)
-                self._finish(waiting.task, facts, waiting.outcome)
-            except Exception as error:  # noqa: BLE001 - it costs this cell alone
-                self.lose(waiting.task, error)
-
-
-def _told(finished: Finished) -> Finished:
-    """Return a result whose reason begins with what further tries of it show."""
-    return elsewhere.told(draws.told(finished))

@@ -24,7 +24,7 @@ from harness.core.verdict import Phase
 from harness.core.weak_golden import why_weak
 from harness.core.work import OTHER_INPUTS, SECOND_RUN, Unchecked, short_of
 from harness.corpus.case import Case
-from harness.corpus.work.share import share_on_ep
+from harness.corpus.work.share import compute_share
 from harness.engine.compare_sets import by_name, compare_sets, flat
 from harness.engine.early_end import ended, tells_no_memory
 from harness.engine.evidence import Evidence, Rule
@@ -301,7 +301,7 @@ def placement_of(outcome: Ran, case: Case) -> Placement:
             on_ep, on_cpu = _unnamed(placed.ep_ops), _unnamed(placed.cpu_ops)
         compute = tuple(node for node in on_cpu if node[1] not in shape_ops)
         total = case.work.multiply_adds + case.work.nbytes
-        share, counted = share_on_ep(case.node_work, on_ep, compute, total)
+        share, counted = compute_share(case.node_work, on_ep, compute, total)
     return msgspec.structs.replace(
         placed, shape_ops=tuple(sorted(shape_ops)), ep_share=share, share_of=counted
     )

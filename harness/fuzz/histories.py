@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 
 from harness.core.cell import Cell
+from harness.core.not_run import not_run
 from harness.core.reading import MOST_FILE, read_regular
-from harness.core.record import SCHEMA, ProcessState, Record
-from harness.core.verdict import Verdict
+from harness.core.record import ProcessState, Record
 from harness.core.writing import writing
 from harness.corpus.fuzz import fuzz_name, fuzz_suite_name, number_of
 from harness.fuzz.candidates import AXES
@@ -108,16 +108,5 @@ def earlier_of_all(folder: Path, kept: Collection[Record], record: Record) -> tu
 def _without_result(history: History, seed: int, session: int, number: int) -> Record:
     name = fuzz_name(seed, number)
     cell = Cell(suite=fuzz_suite_name(seed), model=name, target=history.target, axes=AXES)
-    return Record(
-        schema=SCHEMA,
-        cell=cell.id,
-        suite=cell.suite,
-        model=cell.model,
-        target=cell.target,
-        provider="",
-        axes=dict(cell.axes),
-        verdict=Verdict.NOT_RUN,
-        family=Verdict.NOT_RUN.family,
-        expected=True,
-        process=ProcessState(pid=history.pid, session=session),
-    )
+    process = ProcessState(pid=history.pid, session=session)
+    return msgspec.structs.replace(not_run(cell, ""), process=process)

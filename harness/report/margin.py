@@ -43,7 +43,7 @@ def bits_to_spare(record: Record) -> float | None:
 
 
 def is_near_limit(record: Record) -> bool:
-    """Whether a right answer is within ``NEAR_BITS`` of the limit."""
+    """Return whether a right answer is within ``NEAR_BITS`` of the limit."""
     left = bits_to_spare(record)
     return left is not None and left < NEAR_BITS
 

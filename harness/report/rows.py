@@ -9,8 +9,9 @@ import msgspec
 from harness.core.agreement import agreements_words, least_share
 from harness.core.lacking import lack_of, lacks_of
 from harness.core.manner import manners_words
-from harness.core.record import Placement, Record
+from harness.core.record import Record
 from harness.core.run_info import TargetExit
+from harness.core.share import share_on_ep
 from harness.core.verdict import Family, Phase, Verdict
 from harness.core.work import unchecked_words
 from harness.report.cell import UNKNOWN_MATRIX, command_of
@@ -253,15 +254,6 @@ def target_rows(report: Report) -> tuple[TargetRow, ...]:
     )
 
 
-def _share_of(placed: Placement | None) -> float | None:
-    """Return the part of the compute on the EP; a record has it where some of it is on the CPU EP."""
-    if placed is None or placed.is_unknown or not (placed.ep_nodes or placed.cpu_nodes):
-        return None
-    if not placed.ep_nodes:
-        return 0.0
-    return 1.0 if placed.cpu_ops.keys() <= set(placed.shape_ops) else placed.ep_share
-
-
 def cell_rows(run: MergedRun) -> Iterator[CellRow]:
     """Yield a row for each cell, those not run included, in the order of the runs."""
     path = run.matrix_path or UNKNOWN_MATRIX
@@ -294,7 +286,7 @@ def _row(record: Record, columns: Mapping[str, Any], *, known: str, command: str
         family=record.verdict.family,
         ep_nodes=placed.ep_nodes if placed else None,
         cpu_nodes=placed.cpu_nodes if placed else None,
-        ep_share=_share_of(placed),
+        ep_share=share_on_ep(placed),
         partitions=placed.partitions if placed else None,
         headroom=most_headroom(record),
         delivered_bits=least_bits(record),

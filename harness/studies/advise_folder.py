@@ -13,9 +13,10 @@ import msgspec
 
 from harness.core.cell import Cell
 from harness.core.errors import HarnessError
-from harness.core.record import SCHEMA, Record
+from harness.core.not_run import not_run
+from harness.core.record import Record
 from harness.core.shipping import Choice, ShippedModel, what_to_ship
-from harness.core.verdict import WRONG_NUMBERS, Family, Verdict
+from harness.core.verdict import WRONG_NUMBERS, Family
 from harness.corpus.graph import graph_in
 from harness.corpus.suites import Suite
 from harness.engine.engine import Engine
@@ -44,6 +45,8 @@ _LEAST_LIMIT_S = 10.0
 
 _SLOW_AT_ONCE = 4
 """Sessions and runs of each model at their limit that the time is enough for; software devices are slow."""
+
+_TIME_WAS_UP = "the time was up; --budget gives more"
 
 Show = Callable[[str, Tried], None]
 """Shows the result of a model."""
@@ -102,7 +105,7 @@ class _Model:
         return candidate
 
     def _is_worth(self, candidate: Candidate) -> bool:
-        """Whether a candidate may change an answer: a simulator stays one, and a refusal a refusal."""
+        """Return whether a candidate may change an answer: a simulator stays one, and a refusal a refusal."""
         if candidate.target in self.course.simulated:
             return False
         plain = self.verdicts.get(Candidate(target=candidate.target))
@@ -115,7 +118,8 @@ class _Model:
         found = self.verdicts | self.course.results
         for base in bases:
             if (candidate := Candidate(target=base.name)) not in found:
-                yield Choice(record=_not_run(candidate.cell(suite, self.name), base.provider[0]))
+                cell = candidate.cell(suite, self.name)
+                yield Choice(record=not_run(cell, base.provider[0], _TIME_WAS_UP, expected=False))
         for one in found.values():
             yield Choice(record=one.record, rounds=one.rounds)
 
@@ -239,21 +243,6 @@ class _Study:
 
 def _search(suite: Suite, model: str, matrix: Matrix, bases: Sequence[Target]) -> Search:
     return Search(matrix.targets, bases, _operators(suite, model), remedies_first=True)
-
-
-def _not_run(cell: Cell, provider: str) -> Record:
-    return Record(
-        schema=SCHEMA,
-        cell=cell.id,
-        suite=cell.suite,
-        model=cell.model,
-        target=cell.target,
-        provider=provider,
-        verdict=Verdict.NOT_RUN,
-        family=Family.MISSING,
-        expected=False,
-        reason="the time was up; --budget gives more",
-    )
 
 
 def _operators(suite: Suite, model: str) -> frozenset[str]:

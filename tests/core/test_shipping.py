@@ -142,8 +142,8 @@ def test_other_ways_to_use_a_session_are_another_question() -> None:
 def test_the_share_on_the_ep_is_read_in_one_place() -> None:
     part = choice("npu", verdict=Verdict.PASS_PARTIAL, placement=partly(82, 2)).record
     assert (nodes_on_ep(part), is_the_cpus(part)) == ("82/84", False)
-    assert share_on_ep(part) == pytest.approx(82 / 84)
-    assert share_on_ep(choice("npu").record) is None
+    assert share_on_ep(part.placement) == pytest.approx(82 / 84)
+    assert share_on_ep(choice("npu").record.placement) is None
     assert nodes_on_ep(choice("npu", placement=partly(84, 0)).record) == ""
 
 

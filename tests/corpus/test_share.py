@@ -6,7 +6,7 @@ import pytest
 
 from harness.core.value import tensor
 from harness.corpus.work.estimate import work_of
-from harness.corpus.work.share import NodeWork, share_on_ep
+from harness.corpus.work.share import NodeWork, compute_share
 
 WORK = NodeWork(named={"conv": 900.0, "a": 50.0, "b": 50.0}, mean={"Conv": 900.0, "Add": 50.0})
 
@@ -24,13 +24,13 @@ WORK = NodeWork(named={"conv": 900.0, "a": 50.0, "b": 50.0}, mean={"Conv": 900.0
 def test_nodes_count_by_their_work(
     ep: list[tuple[str, str]], cpu: list[tuple[str, str]], share: float
 ) -> None:
-    found, counted = share_on_ep(WORK, ep, cpu, total=1000.0)
+    found, counted = compute_share(WORK, ep, cpu, total=1000.0)
     assert found == pytest.approx(share)
     assert counted == "work"
 
 
 def test_without_known_work_nodes_count() -> None:
-    assert share_on_ep(NodeWork(), [("a", "Add")], [("b", "Add")] * 3, total=0.0) == (0.25, "nodes")
+    assert compute_share(NodeWork(), [("a", "Add")], [("b", "Add")] * 3, total=0.0) == (0.25, "nodes")
 
 
 def test_bodies_count_once_for_each_turn() -> None:

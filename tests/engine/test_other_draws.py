@@ -1,5 +1,6 @@
 """A failure on generated inputs is tried with two others before it is final, or until one fails, too."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from harness.engine.events import Event, Finished
 from harness.run.tally import TargetRow
 
 PLANTED = Path(__file__).with_name("planted_sizes")
+ROOT = Path(__file__).parents[2]
 HEAD = '<ir_version: 9, opset_import: ["" : 17]> '
 MODELS = {
     "open": "agraph (float[n, w] x) => (float[n, w] y) { y = Softmax(x) }",
@@ -42,7 +44,7 @@ def records(
         {
             "name": name,
             "provider": "CPUExecutionProvider",
-            "env": {"PYTHONPATH": str(PLANTED), "REFUSED_EXTENTS": refused},
+            "env": {"PYTHONPATH": f"{PLANTED}{os.pathsep}{ROOT}", "REFUSED_EXTENTS": refused},
         }
         for name, refused in TARGETS.items()
     ]

@@ -1,5 +1,6 @@
 """A provider that is right for the first inputs of a session, and wrong for others."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 
 PLANTED = Path(__file__).with_name("planted_others")
+ROOT = Path(__file__).parents[2]
 ZOO = ("mnist-small-op12", "bert-small-fixed-op17", "trees-small-fixed-op17")
 
 PASS, MISMATCH = Verdict.PASS, Verdict.MISMATCH
@@ -111,7 +113,7 @@ def run(
         {
             "name": fault.replace(" ", "-").replace("%", "percent"),
             "provider": "CPUExecutionProvider",
-            "env": {"PYTHONPATH": str(PLANTED), "FAULT_FOR_OTHERS": fault},
+            "env": {"PYTHONPATH": f"{PLANTED}{os.pathsep}{ROOT}", "FAULT_FOR_OTHERS": fault},
         }
         for fault in faults
     ]

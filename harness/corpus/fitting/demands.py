@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.corpus.fitting.known import (
     BROADCASTING,
     Known,
-    dims_of,
     reshaped,
     sliced,
     split_lengths,
 )
 from harness.corpus.nodes import domain_of
-from harness.corpus.work.size import NOT_KNOWN, Dims, attribute
+from harness.corpus.work.size import NOT_KNOWN, Dims, attribute, known_dims
 
 if TYPE_CHECKING:
     import onnx
@@ -79,7 +78,7 @@ def _windows(node: "onnx.NodeProto", dims: Dims, kernel: Dims) -> _Demands:
 
 def _convolution(weight: int) -> "_Rule":
     def rule(node: "onnx.NodeProto", given: _Given) -> _Demands:
-        dims, kernel = dims_of(given[0]), dims_of(given[weight])
+        dims, kernel = known_dims(given[0]), known_dims(given[weight])
         yield "channels", Demand(dims[1] - kernel[1] * attribute(node, "group", 1), exact=True)
         yield from _windows(node, dims, kernel[2:])
 
@@ -87,11 +86,11 @@ def _convolution(weight: int) -> "_Rule":
 
 
 def _transposed_convolution(_node: "onnx.NodeProto", given: _Given) -> _Demands:
-    yield "channels", Demand(dims_of(given[0])[1] - dims_of(given[1])[0], exact=True)
+    yield "channels", Demand(known_dims(given[0])[1] - known_dims(given[1])[0], exact=True)
 
 
 def _pool(node: "onnx.NodeProto", given: _Given) -> _Demands:
-    return _windows(node, dims_of(given[0]), attribute(node, "kernel_shape", ()))
+    return _windows(node, known_dims(given[0]), attribute(node, "kernel_shape", ()))
 
 
 def _stft(node: "onnx.NodeProto", given: _Given) -> _Demands:
@@ -99,19 +98,19 @@ def _stft(node: "onnx.NodeProto", given: _Given) -> _Demands:
     if length is not None and length.numbers is not None:
         frame = int(length.numbers.reshape(-1)[0])
     else:
-        frame = dims_of(given[2])[0]
-    extent = dims_of(given[0])[1]
+        frame = known_dims(given[2])[0]
+    extent = known_dims(given[0])[1]
     yield "frame", Demand(extent - frame, window=f"STFT {node.name!r} has frames of {frame} over {extent}")
 
 
 def _product(_node: "onnx.NodeProto", given: _Given) -> _Demands:
-    one, other = dims_of(given[0]), dims_of(given[1])
+    one, other = known_dims(given[0]), known_dims(given[1])
     yield "terms", Demand(one[-1] - other[max(-2, -len(other))], exact=True)
     yield from _alike([one[:-2], other[:-2]])
 
 
 def _gemm(node: "onnx.NodeProto", given: _Given) -> _Demands:
-    one, other = dims_of(given[0]), dims_of(given[1])
+    one, other = known_dims(given[0]), known_dims(given[1])
     terms = one[0 if attribute(node, "transA", 0) else 1]
     yield "terms", Demand(terms - other[1 if attribute(node, "transB", 0) else 0], exact=True)
 
@@ -119,21 +118,21 @@ def _gemm(node: "onnx.NodeProto", given: _Given) -> _Demands:
 def _recurrence(node: "onnx.NodeProto", given: _Given) -> _Demands:
     if attribute(node, "layout", 0):
         return
-    _, batch, width = dims_of(given[0])
-    yield "width", Demand(width - dims_of(given[1])[2], exact=True)
+    _, batch, width = known_dims(given[0])
+    yield "width", Demand(width - known_dims(given[1])[2], exact=True)
     for index in (5, 6):
         if index < len(given) and given[index] is not None:
-            state = dims_of(given[index])
+            state = known_dims(given[index])
             yield f"batch {index}", Demand(state[1] - batch, exact=True)
-            yield f"state {index}", Demand(state[2] - dims_of(given[2])[2], exact=True)
+            yield f"state {index}", Demand(state[2] - known_dims(given[2])[2], exact=True)
 
 
 def _channels(_node: "onnx.NodeProto", given: _Given) -> _Demands:
-    yield "channels", Demand(dims_of(given[0])[1] - dims_of(given[1])[0], exact=True)
+    yield "channels", Demand(known_dims(given[0])[1] - known_dims(given[1])[0], exact=True)
 
 
 def _broadcast(_node: "onnx.NodeProto", given: _Given) -> _Demands:
-    return _alike([dims_of(one) for one in given if one is not None])
+    return _alike([known_dims(one) for one in given if one is not None])
 
 
 def _alike(shapes: Sequence[Dims]) -> _Demands:
@@ -146,7 +145,7 @@ def _alike(shapes: Sequence[Dims]) -> _Demands:
 
 
 def _concatenation(node: "onnx.NodeProto", given: _Given) -> _Demands:
-    first, *others = (dims_of(one) for one in given)
+    first, *others = (known_dims(one) for one in given)
     axis = attribute(node, "axis", 0) % len(first)
     for at, dims in enumerate(others):
         for other, (one, extent) in enumerate(zip(first, dims, strict=False)):
@@ -155,7 +154,7 @@ def _concatenation(node: "onnx.NodeProto", given: _Given) -> _Demands:
 
 
 def _reshape(node: "onnx.NodeProto", given: _Given) -> _Demands:
-    total, wanted = math.prod(dims_of(given[0])), reshaped(node, given)
+    total, wanted = math.prod(known_dims(given[0])), reshaped(node, given)
     if wanted is None:
         return
     rest = math.prod(extent for extent in wanted if extent >= 0)
@@ -168,11 +167,11 @@ def _reshape(node: "onnx.NodeProto", given: _Given) -> _Demands:
 def _expand(_node: "onnx.NodeProto", given: _Given) -> _Demands:
     wanted = given[1].numbers if given[1] is not None else None
     if wanted is not None:
-        yield from _alike([dims_of(given[0]), tuple(map(int, wanted.reshape(-1)))])
+        yield from _alike([known_dims(given[0]), tuple(map(int, wanted.reshape(-1)))])
 
 
 def _squeeze(node: "onnx.NodeProto", given: _Given) -> _Demands:
-    dims = dims_of(given[0])
+    dims = known_dims(given[0])
     second = given[1].numbers if len(given) > 1 and given[1] is not None else None
     axes = attribute(node, "axes", ()) or (() if second is None else second.reshape(-1).tolist())
     for axis in axes:
@@ -180,7 +179,7 @@ def _squeeze(node: "onnx.NodeProto", given: _Given) -> _Demands:
 
 
 def _slice(node: "onnx.NodeProto", given: _Given) -> _Demands:
-    dims = dims_of(given[0])
+    dims = known_dims(given[0])
     for axis, start, end, step in sliced(node, given) or ():
         left = len(range(dims[axis])[start : None if step < 0 and end < -dims[axis] else end : step])
         # Nothing left of something: the numbers count from another size.
@@ -190,13 +189,13 @@ def _slice(node: "onnx.NodeProto", given: _Given) -> _Demands:
 def _gather(node: "onnx.NodeProto", given: _Given) -> _Demands:
     indices = given[1]
     if indices is not None and indices.numbers is not None and indices.numbers.size:
-        extent = dims_of(given[0])[attribute(node, "axis", 0)]
+        extent = known_dims(given[0])[attribute(node, "axis", 0)]
         beyond = max(int(indices.numbers.max()) + 1, -int(indices.numbers.min()))
         yield "index", Demand(extent - beyond)
 
 
 def _pad(node: "onnx.NodeProto", given: _Given) -> _Demands:
-    dims = dims_of(given[0])
+    dims = known_dims(given[0])
     second = given[1].numbers if len(given) > 1 and given[1] is not None else None
     pads = attribute(node, "pads", ()) or (() if second is None else tuple(map(int, second.reshape(-1))))
     if len(pads) != 2 * len(dims):
@@ -214,12 +213,12 @@ def _pad(node: "onnx.NodeProto", given: _Given) -> _Demands:
 def _top_k(node: "onnx.NodeProto", given: _Given) -> _Demands:
     count = given[1].numbers if given[1] is not None else None
     if count is not None:
-        extent = dims_of(given[0])[attribute(node, "axis", -1)]
+        extent = known_dims(given[0])[attribute(node, "axis", -1)]
         yield "count", Demand(extent - int(count.reshape(-1)[0]))
 
 
 def _split(node: "onnx.NodeProto", given: _Given) -> _Demands:
-    dims = dims_of(given[0])
+    dims = known_dims(given[0])
     extent, lengths = dims[attribute(node, "axis", 0)], split_lengths(node, given)
     if lengths is not None:
         yield "parts", Demand(extent - sum(lengths), exact=True)
@@ -228,20 +227,20 @@ def _split(node: "onnx.NodeProto", given: _Given) -> _Demands:
 
 
 def _to_depth(node: "onnx.NodeProto", given: _Given) -> _Demands:
-    for axis, extent in enumerate(dims_of(given[0])[2:]):
+    for axis, extent in enumerate(known_dims(given[0])[2:]):
         yield f"axis {axis}", Demand(extent, multiple=max(1, attribute(node, "blocksize", 1)))
 
 
 def _layer(_node: "onnx.NodeProto", given: _Given) -> _Demands:
-    scale = dims_of(given[1])
+    scale = known_dims(given[1])
     if len(scale) == 1:
-        yield "width", Demand(dims_of(given[0])[-1] - scale[0], exact=scale[0] != 1)
+        yield "width", Demand(known_dims(given[0])[-1] - scale[0], exact=scale[0] != 1)
 
 
 def _trees(node: "onnx.NodeProto", given: _Given) -> _Demands:
     features = attribute(node, "nodes_featureids", ()) or attribute(node, "nodes_featureids_as_tensor", ())
     if features:
-        yield "features", Demand(dims_of(given[0])[-1] - 1 - max(features))
+        yield "features", Demand(known_dims(given[0])[-1] - 1 - max(features))
 
 
 _Rule = Callable[["onnx.NodeProto", _Given], _Demands]

@@ -13,7 +13,7 @@ import numpy as np
 from harness.corpus.fitting.numbers import MOST, Numbers, numbers_of
 from harness.corpus.nodes import domain_of, operators
 from harness.corpus.protos import tensor_value
-from harness.corpus.work.size import NOT_KNOWN, Dims, Size, attribute, of_dims
+from harness.corpus.work.size import NOT_KNOWN, Dims, Size, attribute, known_dims, of_dims
 from harness.corpus.work.sizes import by_rule
 
 if TYPE_CHECKING:
@@ -114,17 +114,6 @@ def weight(proto: "onnx.TensorProto") -> Known:
     return Known(dims, numbers, fixed=True)
 
 
-def dims_of(one: Known | None) -> Dims:
-    """Return the extents of a tensor.
-
-    Raises:
-        TypeError: They are not known.
-    """
-    if one is None or one.dims is None:
-        raise TypeError
-    return one.dims
-
-
 def broadcast(given: Sequence[Known | None]) -> Dims:
     """Return the shape that tensors are broadcast to.
 
@@ -132,7 +121,7 @@ def broadcast(given: Sequence[Known | None]) -> Dims:
         TypeError: One is not known.
         ValueError: They do not fit.
     """
-    return together(*(dims_of(one) for one in given if one is not None))
+    return together(*(known_dims(one) for one in given if one is not None))
 
 
 def together(*shapes: Dims) -> Dims:
@@ -163,7 +152,7 @@ def _constant(node: "onnx.NodeProto") -> Known:
 
 
 def _like_first(_node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None:
-    return dims_of(given[0])
+    return known_dims(given[0])
 
 
 def _broadcast(_node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None:
@@ -178,32 +167,32 @@ def _expand(_node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | No
     numbers = given[1].numbers if given[1] is not None else None
     if numbers is None:
         return None
-    return together(dims_of(given[0]), tuple(map(int, numbers.reshape(-1))))
+    return together(known_dims(given[0]), tuple(map(int, numbers.reshape(-1))))
 
 
 def _gemm(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None:
-    one, other = dims_of(given[0]), dims_of(given[1])
+    one, other = known_dims(given[0]), known_dims(given[1])
     return one[1 if attribute(node, "transA", 0) else 0], other[0 if attribute(node, "transB", 0) else 1]
 
 
 def _product(_node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None:
-    one, other = dims_of(given[0]), dims_of(given[1])
+    one, other = known_dims(given[0]), known_dims(given[1])
     batch = together(one[:-2], other[:-2])
     return *batch, *one[-2:-1], *(other[-1:] if len(other) > 1 else ())
 
 
 def _space_to_depth(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None:
-    (batch, channels, *spatial), step = dims_of(given[0]), attribute(node, "blocksize", 1)
+    (batch, channels, *spatial), step = known_dims(given[0]), attribute(node, "blocksize", 1)
     return batch, channels * step * step, *(extent // step for extent in spatial)
 
 
 def _depth_to_space(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None:
-    (batch, channels, *spatial), step = dims_of(given[0]), attribute(node, "blocksize", 1)
+    (batch, channels, *spatial), step = known_dims(given[0]), attribute(node, "blocksize", 1)
     return batch, channels // (step * step), *(extent * step for extent in spatial)
 
 
 def _arg(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None:
-    dims, axis = list(dims_of(given[0])), attribute(node, "axis", 0)
+    dims, axis = list(known_dims(given[0])), attribute(node, "axis", 0)
     dims[axis : axis + 1 or None] = [1] if attribute(node, "keepdims", 1) else []
     return tuple(dims)
 
@@ -239,9 +228,9 @@ def _parameters(op: str, given: Sequence[Known | None]) -> list[Known | None]:
 def _numbers_of_shape(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Numbers | None:
     if node.op_type == "Shape":
         end = attribute(node, "end", None)
-        return np.array(dims_of(given[0])[attribute(node, "start", 0) : end], np.int64)
+        return np.array(known_dims(given[0])[attribute(node, "start", 0) : end], np.int64)
     if node.op_type == "Size":
-        return np.array(math.prod(dims_of(given[0])), np.int64)
+        return np.array(math.prod(known_dims(given[0])), np.int64)
     return None
 
 
@@ -253,7 +242,7 @@ def reshaped(node: "onnx.NodeProto", given: Sequence[Known | None]) -> list[int]
         if target is None:
             return None
         wanted = tuple(map(int, target.reshape(-1).tolist()))
-    first = dims_of(given[0])
+    first = known_dims(given[0])
     keeps = not attribute(node, "allowzero", 0)
     return [first[axis] if not extent and keeps else extent for axis, extent in enumerate(wanted)]
 
@@ -262,7 +251,7 @@ def _reshape(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | No
     wanted = reshaped(node, given)
     if wanted is None:
         return None
-    total = math.prod(dims_of(given[0]))
+    total = math.prod(known_dims(given[0]))
     rest = math.prod(extent for extent in wanted if extent >= 0)
     if -1 in wanted and (not rest or total % rest):
         return None
@@ -286,7 +275,7 @@ def sliced(node: "onnx.NodeProto", given: Sequence[Known | None]) -> list[tuple[
 
 
 def _slice(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None:
-    dims, cuts = list(dims_of(given[0])), sliced(node, given)
+    dims, cuts = list(known_dims(given[0])), sliced(node, given)
     if cuts is None:
         return None
     for axis, start, end, step in cuts:
@@ -299,7 +288,7 @@ def _slice(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None
 
 
 def _split(node: "onnx.NodeProto", given: Sequence[Known | None]) -> list[Known]:
-    dims = dims_of(given[0])
+    dims = known_dims(given[0])
     axis, count = attribute(node, "axis", 0) % len(dims), len(node.output)
     lengths = split_lengths(node, given)
     if lengths is None:
@@ -322,13 +311,13 @@ def split_lengths(node: "onnx.NodeProto", given: Sequence[Known | None]) -> list
 def _recurrence(node: "onnx.NodeProto", given: Sequence[Known | None]) -> list[Known]:
     if attribute(node, "layout", 0):
         return []
-    (sequence, batch, _), recurrent = dims_of(given[0]), dims_of(given[2])
+    (sequence, batch, _), recurrent = known_dims(given[0]), known_dims(given[2])
     state = Known((recurrent[0], batch, recurrent[-1]))
     return [Known((sequence, recurrent[0], batch, recurrent[-1])), state, state]
 
 
 def _top_k(node: "onnx.NodeProto", given: Sequence[Known | None]) -> list[Known]:
-    dims, count = list(dims_of(given[0])), given[1]
+    dims, count = list(known_dims(given[0])), given[1]
     if count is None or count.numbers is None:
         return []
     dims[attribute(node, "axis", -1)] = int(count.numbers.reshape(-1)[0])

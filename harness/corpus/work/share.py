@@ -25,7 +25,7 @@ class NodeWork(msgspec.Struct, frozen=True, kw_only=True):
         return self.mean.get(op_type) if found is None else found
 
 
-def share_on_ep(work: NodeWork, ep: Nodes, cpu: Nodes, total: float) -> tuple[float, str]:
+def compute_share(work: NodeWork, ep: Nodes, cpu: Nodes, total: float) -> tuple[float, str]:
     """Return the part of the compute on the EP, from 0 to 1, and what was counted: ``work`` or ``nodes``.
 
     An optimizer makes nodes that the model does not have: each counts as the mean of the model's. A runtime

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     import onnx
@@ -77,7 +77,15 @@ def broadcast(given: Sequence[Size | None]) -> Size:
     return of_dims(dims, largest.nbytes)
 
 
-def known_dims(one: Size | None) -> Dims:
+class HasDims(Protocol):
+    """A tensor whose extents may be known."""
+
+    @property
+    def dims(self) -> Dims | None:
+        """Its extents; None if they are not known."""
+
+
+def known_dims(one: HasDims | None) -> Dims:
     """Return the extents of a tensor.
 
     Raises:

@@ -3,38 +3,19 @@
 The variable ``FAULT_FOR_OTHERS`` chooses the fault. Nothing is imported before onnxruntime is.
 """
 
-import importlib.abc
-import importlib.util
 import os
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from benchmarks.planting import plant
+
 FAULT = os.environ.get("FAULT_FOR_OTHERS", "")
 
 
-class Planting(importlib.abc.MetaPathFinder):
-    def find_spec(self, name: str, *_: Any) -> Any:
-        if name != "onnxruntime":
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        assert spec is not None
-        assert spec.loader is not None
-        execute = spec.loader.exec_module
-
-        def plant(module: Any) -> None:
-            execute(module)
-            module.InferenceSession = planted(module.InferenceSession)
-
-        spec.loader.exec_module = plant  # type: ignore[method-assign]
-        return spec
-
-
-def planted(session_class: Any) -> Any:
-    class Planted(session_class):  # type: ignore[misc]
+def planted(onnxruntime: Any) -> Any:
+    class Planted(onnxruntime.InferenceSession):  # type: ignore[misc]
         first: Any = None
 
         def run(self, names: Any, feeds: Any, *more: Any) -> Any:
@@ -89,4 +70,4 @@ FAULTS: dict[str, Callable[[Any], Any]] = {
 }
 
 if FAULT:
-    sys.meta_path.insert(0, Planting())
+    plant(planted)

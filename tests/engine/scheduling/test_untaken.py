@@ -129,7 +129,7 @@ def test_results_wait_for_another_target_without_outputs(
         digested.append(outputs_digest(outcome))
         return digested[-1]
 
-    monkeypatch.setattr("harness.engine.cell_pipeline.outputs_digest", watched)
+    monkeypatch.setattr("harness.engine.effect_step.outputs_digest", watched)
     bench.models("0_gate_in_run", "1_rounds", "2_rounds", "3_rounds")
     bench.open_gate("strict")
     targets = bench.target("plain"), bench.target("strict", options={"use_tf32": 0})

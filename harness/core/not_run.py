@@ -1,0 +1,22 @@
+"""The record of a cell that was planned, and of which there is no result."""
+
+from harness.core.cell import Cell
+from harness.core.record import SCHEMA, Record
+from harness.core.verdict import Verdict
+
+
+def not_run(cell: Cell, provider: str, reason: str = "", *, expected: bool = True) -> Record:
+    """Return the record; ``expected`` is whether nothing is amiss that it has no result."""
+    return Record(
+        schema=SCHEMA,
+        cell=cell.id,
+        suite=cell.suite,
+        model=cell.model,
+        target=cell.target,
+        axes=dict(cell.axes),
+        provider=provider,
+        verdict=Verdict.NOT_RUN,
+        family=Verdict.NOT_RUN.family,
+        expected=expected,
+        reason=reason,
+    )

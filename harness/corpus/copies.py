@@ -1,0 +1,82 @@
+"""Tensors that a graph copies or chooses from its inputs and constants, or rounds once to nearest."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from harness.corpus.element_types import ELEMENT_TYPES, NARROWER
+from harness.corpus.nodes import domain_of, number_of, operators
+
+if TYPE_CHECKING:
+    import onnx
+
+_COPYING = dict.fromkeys(
+    operators("""
+    Abs Ceil Clip Compress Concat DepthToSpace Expand Flatten Floor Gather GatherElements GatherND
+    GlobalMaxPool Identity Max MaxPool Min Neg Pad ReduceMax ReduceMin Relu Reshape ReverseSequence Round
+    Slice SpaceToDepth Split Squeeze Tile TopK Transpose Trilu Unsqueeze
+"""),
+    0,
+) | {"OneHot": 2, "Where": 1}
+"""Operators that copy or choose elements -> input whose type they have."""
+
+_CASTING = frozenset({"Cast", "CastLike"})
+
+
+class Copy(NamedTuple):
+    """A tensor of which each element has one right answer.
+
+    Attributes:
+        dtype: Its element type; empty if that is not known.
+        rounding: Operators on the way that round.
+    """
+
+    dtype: str
+    rounding: frozenset[str] = frozenset()
+
+
+def copies_of(nodes: "Iterable[onnx.NodeProto]", given: Mapping[str, int]) -> dict[str, Copy]:
+    """Return the copies of a graph by their names, those that are given included.
+
+    Args:
+        nodes: In topological order.
+        given: Input or weight -> ONNX's number of its element type.
+    """
+    found = {name: Copy(ELEMENT_TYPES.get(number, "")) for name, number in given.items()}
+    for node in nodes:
+        read = [found[name] for name in node.input if name in found]
+        if domain_of(node) or len(read) < sum(map(bool, node.input)):
+            continue
+        dtype = _type_of(node, [one.dtype for one in read])
+        if not dtype:
+            continue
+        rounding = frozenset[str]().union(*(one.rounding for one in read))
+        if node.op_type in _CASTING and not _holds(dtype, read[0].dtype):
+            rounding |= {node.op_type}
+        # Further outputs are positions, counts and masks.
+        names = node.output if node.op_type == "Split" else node.output[:1]
+        found.update(dict.fromkeys(names, Copy(dtype, rounding)))
+    return found
+
+
+def _type_of(node: "onnx.NodeProto", read: Sequence[str]) -> str:
+    """Return the element type that a node copies, chooses or rounds to; empty if it computes something else.
+
+    Args:
+        node: Of ONNX's own domain, with exact operands.
+        read: Their element types.
+    """
+    op = node.op_type
+    if op == "Constant":
+        value = next((one.t for one in node.attribute if one.name == "value"), None)
+        return "" if value is None else ELEMENT_TYPES.get(value.data_type, "")
+    if op in _CASTING:
+        to = ELEMENT_TYPES.get(int(number_of(node, "to", 0)), "") if op == "Cast" else read[1]
+        # Accelerators convert other types in two steps, by way of float32, and round twice.
+        return to if read[0] in NARROWER or (read[0], to) == ("float64", "float32") else ""
+    at = _COPYING.get(op, len(read))
+    return read[at] if at < len(read) else ""
+
+
+def _holds(wide: str, narrow: str) -> bool:
+    """Return whether a type has all values of another one, as far as casts between these are followed."""
+    return wide == narrow or (wide == "float32" and narrow in NARROWER)

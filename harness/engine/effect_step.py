@@ -1,0 +1,100 @@
+"""The step of a cell after its facts: its outputs are compared with those without options in question."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from harness.core.cell import Cell
+from harness.core.decide import verdict_of
+from harness.core.facts import Facts
+from harness.core.policy import Policy
+from harness.engine.cases import NoCase
+from harness.engine.effects import (
+    Baseline,
+    Compared,
+    Effects,
+    baseline_of,
+    can_tell,
+    outputs_digest,
+    with_effect,
+)
+from harness.engine.next_step import Judged
+from harness.engine.outcome import Outcome, Ran
+from harness.engine.task import CellTask
+
+GoOn = Callable[[CellTask, Facts, Judged], None]
+Lose = Callable[[CellTask, Exception], None]
+
+
+class EffectStep:
+    """Holds cells until the outputs without their options are known.
+
+    ``put`` is called with a cell whose baseline has to be run, ``go_on`` with the facts of each cell that
+    waits no longer.
+    """
+
+    def __init__(
+        self,
+        effects: Effects,
+        put: Callable[[Cell], None],
+        go_on: GoOn,
+        lose: Lose,
+        *,
+        gives_outputs: bool,
+    ) -> None:
+        self.effects = effects
+        self._put = put
+        self._go_on = go_on
+        self._lose = lose
+        self._gives_outputs = gives_outputs
+        self._waiting: dict[Baseline, list[Compared]] = {}
+
+    def then(self, task: CellTask, facts: Facts, outcome: Judged, policy: Callable[[], Policy]) -> None:
+        """Go on with a cell: at once, or when its outputs can be compared with its baseline's."""
+        cell = task.cell
+        # A baseline is of the first inputs.
+        doubt = None if task.draw else self.effects.doubt(cell)
+        if (
+            doubt is None
+            or not isinstance(outcome, Ran)
+            or not can_tell(facts, verdict_of(facts, policy()), outcome)
+        ):
+            self._go_on(task, facts, outcome)
+            return
+        baseline, own = baseline_of(doubt.without, cell), outputs_digest(outcome)
+        digest = self.effects.digest(baseline)
+        if digest is not None:
+            self._go_on(task, with_effect(facts, doubt, own, digest), outcome)
+            return
+        if baseline not in self._waiting and not self.effects.is_coming(baseline):
+            self._put(cell)
+        if not self._gives_outputs:  # the baseline may be a cell of another target, and far behind
+            outcome = msgspec.structs.replace(outcome, outputs=())
+        self._waiting.setdefault(baseline, []).append(Compared(task, facts, outcome, doubt, own))
+
+    def take(self, cell: Cell, outcome: Outcome | NoCase | None) -> None:
+        """Take the outcome of the baseline that was put for a cell."""
+        doubt = self.effects.doubt(cell)
+        if doubt is not None:
+            self._settle(baseline_of(doubt.without, cell), outcome)
+
+    def serve(self, cell: Cell, outcome: Outcome | NoCase | None) -> None:
+        """Take the outcome of a cell that may be the baseline of others."""
+        if (baseline := self.effects.serves(cell)) is not None:
+            self._settle(baseline, outcome)
+
+    def lose(self, cell: Cell) -> None:
+        """Take it that a cell ended without an outcome, unless it had one before."""
+        baseline = self.effects.serves(cell)
+        if baseline is not None and self.effects.is_coming(baseline):
+            self._settle(baseline, None)
+
+    def _settle(self, baseline: Baseline, outcome: Outcome | NoCase | None) -> None:
+        """Keep a baseline, and go on with the cells that have waited for it."""
+        digest = self.effects.keep(baseline, outcome)
+        for waiting in self._waiting.pop(baseline, ()):
+            try:
+                facts = with_effect(waiting.facts, waiting.doubt, waiting.digest, digest)
+                self._go_on(waiting.task, facts, waiting.outcome)
+            except Exception as error:  # noqa: BLE001 - it costs this cell alone
+                self._lose(waiting.task, error)
