@@ -56,6 +56,7 @@ _ERROR_LINE = re.compile(
     re.MULTILINE,
 )
 """A line that onnxruntime's logger, or an EP by itself, prints as an error."""
+
 _SOURCES = re.compile(r"/(?:onnxruntime_src|onnxruntime/(?:core|python))/")
 _LINE = re.compile(r":\d+")
 _STATUS = re.compile(
@@ -181,11 +182,11 @@ def _raised(outcome: Raised, case: Case | None) -> Facts:
 
 def _printed_cause(printed: str, message: str) -> str:
     """Return the first error that was printed; empty if the exception repeats it."""
-    text = visible(without_stacks(printed))
-    for line in _ERROR_LINE.finditer(text):
-        words = one_line(clean_error(line["words"] or line["other"]), _PRINTED_CHARS)
-        return "" if words in message or innermost(message) in words else words
-    return ""
+    line = _ERROR_LINE.search(visible(without_stacks(printed)))
+    if line is None:
+        return ""
+    words = one_line(clean_error(line["words"] or line["other"]), _PRINTED_CHARS)
+    return "" if words in message or innermost(message) in words else words
 
 
 def clean_error(message: str, model: Path | None = None) -> str:
