@@ -38,7 +38,7 @@ from harness.agent.run import REPEAT_LIMIT_MS
 from harness.agent.wire import to_wire
 from harness.core.value import Tensor, tensor
 from harness.corpus.case import Case, DataSet, load_case
-from harness.corpus.suites import open_folder
+from harness.corpus.suite import open_folder
 from harness.engine.configuration import cpu_configuration
 from harness.engine.job import job
 from harness.engine.launch import launch_here

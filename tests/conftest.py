@@ -25,6 +25,7 @@ from harness.core.decide import Decision
 from harness.core.facts import Facts
 from harness.core.record import Record, decode_record, encode_record
 from harness.corpus.cache import ENVIRONMENT
+from harness.doors import behind
 from harness.engine.engine import Engine
 from harness.engine.events import Event
 from harness.engine.prepare import open_suites
@@ -315,3 +316,24 @@ def run_matrix(start_engine: Callable[..., Engine]) -> Callable[..., list[Event]
         return list(start_engine(folder, matrix, processes).events())
 
     return run
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Path]]:
+    """Return what makes a distribution of one module and its entry points, as pip would install it."""
+
+    def make(name: str, entry_points: str, code: str = "") -> Path:
+        folder = tmp_path / name
+        info = folder / f"{name}-1.0.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(entry_points)
+        (folder / f"{name}_module.py").write_text(code)
+        monkeypatch.syspath_prepend(folder)
+        behind.cache_clear()
+        return folder
+
+    yield make
+    behind.cache_clear()
+    for module in [name for name in sys.modules if name.endswith("_module")]:
+        del sys.modules[module]

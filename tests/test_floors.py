@@ -34,7 +34,7 @@ def floor(floors: str, third_party: frozenset[str], lazy: str = "") -> Floor:
 
 
 COMES_WITH = {"onnx": {"google"}, "jinja2": {"markupsafe"}, "pytest": {"pluggy"}}
-GROUND = {"data_files", "__version__"}
+GROUND = {"data_files", "doors", "__version__"}
 """Beside the floors, below all that may know where they are installed: not ``core``, not ``agent``."""
 
 

@@ -13,7 +13,7 @@ from benchmarks.detection.net import Array
 from harness.core.value import Tensor, tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.protos import tensor_proto
-from harness.corpus.suites import open_file
+from harness.corpus.suite import open_file
 from harness.corpus.zoo import bert, gpt
 from harness.corpus.zoo.graph import BATCH, FLOAT, Graph
 from harness.corpus.zoo.inputs import activations, images

@@ -13,7 +13,7 @@ from benchmarks.profiles.trial import failed_by_cpu
 from harness.core.noise import DEFAULT_LIMITS
 from harness.core.policy import DEFAULT_STEPS
 from harness.core.tolerance import DEFAULTS
-from harness.corpus.fuzz import GENERATOR
+from harness.corpus.fuzz_suite import GENERATOR
 from harness.profiles.archive import write_archive
 from harness.profiles.case_files import by_case
 from harness.profiles.profile import CORE, SCHEMA, Feature, Profile, ProfileCase, Rules, encode_profile

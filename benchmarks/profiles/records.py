@@ -8,7 +8,7 @@ import msgspec
 from harness.core.record import Record
 from harness.core.scenario import PLAIN
 from harness.core.verdict import Family, Verdict
-from harness.corpus.fuzz import fuzz_suite_name, parse_fuzz
+from harness.corpus.fuzz_suite import fuzz_suite_name, parse_fuzz
 
 CPU = "CPUExecutionProvider"
 

@@ -26,7 +26,8 @@ from harness.core.ways import WAYS
 from harness.corpus.case import load_case
 from harness.corpus.decoder import Decoder, decoder_of
 from harness.corpus.genai_config import CONFIG_NAME
-from harness.corpus.suites import Suite, open_folder, open_model
+from harness.corpus.suite import Suite, open_folder
+from harness.corpus.suites import open_model
 from harness.plan.matrix import Matrix
 from harness.plan.target import Target
 from harness.report.figures import first_of, ratio

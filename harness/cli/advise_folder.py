@@ -12,7 +12,7 @@ from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, one_
 from harness.core.shipping import Answer, ShippedModel, Shipping
 from harness.core.text import visible
 from harness.core.verdict import Family
-from harness.corpus.suites import open_folder
+from harness.corpus.suite import open_folder
 from harness.plan.matrix import Matrix
 from harness.plan.surroundings import surroundings_of
 from harness.report.figures import plural, ratio

@@ -17,7 +17,7 @@ from harness.cli.targets import HERE, Request, Tested, in_its_place, naming_argu
 from harness.cli.web import Place
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, UsageError
 from harness.core.scenario import GENERATE
-from harness.corpus.suites import open_folder
+from harness.corpus.suite import open_folder
 from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from

@@ -9,7 +9,7 @@ import msgspec
 from harness.cli.output import print_result
 from harness.cli.selection import Selection
 from harness.core.errors import EXIT_OK, UsageError
-from harness.corpus.suites import SUITES
+from harness.corpus.suites import suite_lines
 from harness.engine.prepare import prepare
 from harness.plan.plan import Plan
 
@@ -19,8 +19,9 @@ def listing(matrix: Path | None, *, suites: bool, as_json: bool, count: bool, **
     if not suites and matrix is None:
         raise UsageError.at("list", "no matrix file", "ep-harness list MATRIX, or ep-harness list --suites")
     if matrix is None or suites:
-        width = max(map(len, SUITES))
-        rows, lines = SUITES, [f"{name:<{width}}  {text}" for name, text in SUITES.items()]
+        rows = suite_lines()
+        width = max(map(len, rows))
+        lines = [f"{name:<{width}}  {text}" for name, text in rows.items()]
     else:
         rows, lines = (_counts if count else _cells)(Selection(**selection).of(prepare(matrix)[0]))
     print_result(rows, lines, as_json=as_json)

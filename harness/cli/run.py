@@ -16,7 +16,7 @@ from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, HarnessError,
 from harness.core.own_error import own_error
 from harness.core.record import Record
 from harness.core.verdict import Family
-from harness.corpus.suites import Suite
+from harness.corpus.suite import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import (
     Event,

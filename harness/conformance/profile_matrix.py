@@ -7,10 +7,9 @@ from typing import Any
 
 from harness.core.facts import CPU_PROVIDER
 from harness.core.scenario import PLAIN
-from harness.corpus.suites import PROFILE
 from harness.plan.matrix import Matrix, matrix_from
 from harness.profiles.profile import Profile
-from harness.profiles.suite import suite_name
+from harness.profiles.suite import PROFILE, suite_name
 
 
 def profile_table(profile: Profile, without: Collection[str] = ()) -> dict[str, Any]:

@@ -37,7 +37,7 @@ from harness.corpus.port import Port, ValueType, model_text, value_type
 from harness.corpus.recipe import Recipe, fitted, inputs_of
 from harness.corpus.row_cache import LARGEST, open_row_cache
 from harness.corpus.side_file import read_side_file
-from harness.corpus.suites import Suite
+from harness.corpus.suite import Suite
 from harness.corpus.tolerance_file import TOLERANCE_FILE, ExpectedTolerance, read_tolerance
 from harness.corpus.unused_data import refuse_unused
 from harness.corpus.work.estimate import work_of

@@ -12,7 +12,7 @@ from harness.corpus.errors import ModelError
 from harness.corpus.model_file import parse_model
 from harness.corpus.nodes import all_nodes, bodies, domain_of, named_opsets, taken_from_outside, weight_names
 from harness.corpus.port import model_text
-from harness.corpus.suites import Suite
+from harness.corpus.suite import Suite
 
 if TYPE_CHECKING:
     import onnx

@@ -14,7 +14,7 @@ from typing import IO
 from harness.core.errors import one_line
 from harness.corpus.helper_process import HelperProcess
 from harness.corpus.row_cache import open_row_cache
-from harness.corpus.suites import suites_cache
+from harness.corpus.suite import suites_cache
 
 _CHECKER = HelperProcess(Path(__file__).with_name("check_child.py"))
 

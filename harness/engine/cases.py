@@ -19,7 +19,7 @@ from harness.corpus.precision import precision_case, rounded_case
 from harness.corpus.revealed import hidden, read_by_partials, revealed_case
 from harness.corpus.scenario import Inapplicable, scenario_case
 from harness.corpus.shapes import GIVEN
-from harness.corpus.suites import Suite
+from harness.corpus.suite import Suite
 from harness.corpus.upcast import composed_case, float64_case
 from harness.corpus.zeroed import zeroed_case
 from harness.engine.files_in_use import FilesInUse

@@ -17,7 +17,7 @@ from harness.core.cell import Cell
 from harness.core.lru_cache import Room
 from harness.core.missing import Need
 from harness.corpus.model_check import end_checker
-from harness.corpus.suites import Suite
+from harness.corpus.suite import Suite
 from harness.engine.admission import processors
 from harness.engine.cases import Cases
 from harness.engine.cell_pipeline import CellPipeline

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from harness.core.errors import Problem, UsageError
-from harness.corpus.suites import PROFILE, Suite, open_folder, open_suite
+from harness.corpus.suite import Suite, open_folder
+from harness.corpus.suites import open_suite
 from harness.plan.expand import expand
 from harness.plan.matrix import Matrix, load_matrix
 from harness.plan.plan import Plan
-from harness.profiles.suite import open_profile
 
 
 def prepare(path: Path) -> tuple[Plan, dict[str, Suite]]:
@@ -32,7 +32,7 @@ def open_suites(matrix: Matrix) -> dict[str, Suite]:
     wanted: list[str | Path] = [*matrix.models.suites, *matrix.folder_paths]
     for what in wanted:
         try:
-            suite = _open(what) if isinstance(what, str) else open_folder(what)
+            suite = open_suite(what) if isinstance(what, str) else open_folder(what)
         except UsageError as error:
             problems += error.problems
             continue
@@ -44,8 +44,3 @@ def open_suites(matrix: Matrix) -> dict[str, Suite]:
     if problems:
         raise UsageError(*problems)
     return suites
-
-
-def _open(name: str) -> Suite:
-    """Open a suite by name; profiles are not part of the corpus, which knows of no archive."""
-    return open_profile(name.removeprefix(PROFILE)) if name.startswith(PROFILE) else open_suite(name)

@@ -16,7 +16,7 @@ from harness.core.cell import Cell
 from harness.core.lru_cache import Room
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict, says_nothing
-from harness.corpus.suites import FUZZ
+from harness.corpus.fuzz_suite import FUZZ
 from harness.engine.engine import Engine, Study
 from harness.engine.events import Event, Finished, Noted, TargetReady, Warned
 from harness.engine.references import Stores

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 
 from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.corpus.forms.make import full_name
-from harness.corpus.fuzz import CYCLE, MOST, choice_of, fuzz_name, fuzz_suite_name, is_graph
+from harness.corpus.fuzz_suite import CYCLE, MOST, choice_of, fuzz_name, fuzz_suite_name, is_graph
 from harness.fuzz.coverage import ENOUGH, Coverage, choice_in
 from harness.fuzz.findings import Findings
 

@@ -7,7 +7,7 @@ import msgspec
 from harness.core.cause import plain_cause
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
-from harness.corpus.fuzz import is_graph, number_of
+from harness.corpus.fuzz_suite import is_graph, number_of
 from harness.fuzz.coverage import choice_in, operator_in
 from harness.triage.groups import COMPARED
 from harness.triage.signature import named_operator

@@ -16,7 +16,7 @@ from harness.core.not_run import not_run
 from harness.core.reading import MOST_FILE, read_regular
 from harness.core.record import ProcessState, Record
 from harness.core.writing import writing
-from harness.corpus.fuzz import fuzz_name, fuzz_suite_name, number_of
+from harness.corpus.fuzz_suite import fuzz_name, fuzz_suite_name, number_of
 from harness.fuzz.candidates import AXES
 from harness.fuzz.state import read_state
 from harness.triage.preceding import EARLIER, earlier_cells

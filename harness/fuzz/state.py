@@ -8,7 +8,7 @@ from harness.core.cell import AXIS_DEFAULTS, Cell, parse_cell_id
 from harness.core.errors import UsageError, one_line
 from harness.core.reading import MOST_FILE, read_regular
 from harness.core.writing import write_aside, writing
-from harness.corpus.fuzz import GENERATOR
+from harness.corpus.fuzz_suite import GENERATOR
 from harness.run.run_folder import PLAN
 
 FILE = "fuzz.json"

@@ -5,8 +5,9 @@ import shutil
 import time
 from pathlib import Path
 
-from harness.corpus.fuzz import fuzz_maker, fuzz_suite_name
-from harness.corpus.suites import Suite, operator_tests
+from harness.corpus.fuzz_suite import fuzz_maker, fuzz_suite_name
+from harness.corpus.suite import Suite
+from harness.corpus.suites import operator_tests
 
 
 def suite_in(root: Path, seed: int) -> Suite:

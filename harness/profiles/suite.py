@@ -10,10 +10,20 @@ from harness.core.noise import NoiseLimits
 from harness.core.policy import Policy
 from harness.core.tolerance import Tolerance
 from harness.corpus.cache import cache_root, fill_once
-from harness.corpus.suites import Suite
+from harness.corpus.suite import Suite, SuiteSource
 from harness.profiles.archive import read_archive
 from harness.profiles.case_files import by_case, digests_of
-from harness.profiles.profile import Profile, ProfileCase, Rules, load_profile, profiles_folder
+from harness.profiles.profile import (
+    Profile,
+    ProfileCase,
+    Rules,
+    load_profile,
+    profile_labels,
+    profiles_folder,
+)
+
+PROFILE = "profile:"
+"""Before the label of a profile, in the name of its suite in a matrix."""
 
 
 def open_profile(label: str) -> Suite:
@@ -38,6 +48,18 @@ def profile_suite(profile: Profile, archive: Path) -> Suite:
     return Suite(
         name=suite_name(profile), root=root, kind="built_in", names=tuple(sorted(policies)), policies=policies
     )
+
+
+def frozen_policies(label: str) -> tuple[str, Mapping[tuple[str, str], Policy]] | None:
+    """Return the name of a profile in cells, and the policy of each model and scenario.
+
+    Returns:
+        None if no profile of this label is shipped.
+    """
+    if label not in profile_labels():
+        return None
+    profile = load_profile(label)
+    return suite_name(profile), {case.key: policy_of_case(profile.rules, case) for case in profile.cases}
 
 
 def suite_name(profile: Profile) -> str:
@@ -88,3 +110,10 @@ def _unpack(profile: Profile, archive: Path, folder: Path) -> None:
             target = folder / name / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
+
+
+SOURCE = SuiteSource(
+    form="profile:NAME@N",
+    line="the frozen cases of a conformance profile",
+    open=lambda name: open_profile(name.removeprefix(PROFILE)),
+)

@@ -6,7 +6,7 @@ from pathlib import Path
 from harness.core.errors import UsageError
 from harness.core.fault import TRIAGE_FOLDER
 from harness.core.text import visible
-from harness.corpus.suites import Suite
+from harness.corpus.suite import Suite
 from harness.engine.admission import processors
 from harness.plan.matrix import Matrix
 from harness.report.read import read_run

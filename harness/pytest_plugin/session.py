@@ -13,7 +13,7 @@ import pytest
 from harness.core.cell import Cell
 from harness.core.errors import UncontainedError, UsageError
 from harness.core.record import Record
-from harness.corpus.suites import Suite
+from harness.corpus.suite import Suite
 from harness.engine.admission import processors
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, NotRun, PlaceChanged, ProcessEnded, TargetReady, Warned

@@ -5,7 +5,8 @@ verdict. What is stored is never believed; where it differs, that is told.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import FunctionType
 
 import msgspec
 
@@ -19,6 +20,7 @@ from harness.core.policy_terms import policy_text
 from harness.core.record import Record
 from harness.core.run_info import RunInfo, TargetExit
 from harness.core.verdict import Family, Verdict
+from harness.doors import FROZEN_POLICIES, behind, load
 from harness.plan.expectation import ALL_CLEAN, is_expected, is_expected_exit
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
@@ -27,8 +29,8 @@ from harness.plan.tolerance_entry import policy_of
 from harness.plan.tolerance_policy import cell_of
 from harness.report.figures import plural
 
-_PROFILE = "profile:"
-"""Before the label of a profile in the suites of a matrix."""
+Frozen = tuple[str, Mapping[tuple[str, str], Policy]]
+"""A suite's name in cells, and the policy of each model and scenario."""
 
 _CHARS = 160
 
@@ -46,7 +48,7 @@ class Derived:
         self._planned = None if planned is None else frozenset(planned)
         self._plan, self._problem = _plan_of(info)
         self._providers = self._plan.matrix.first_providers if self._plan is not None else {}
-        self._frozen: dict[str, dict[tuple[str, str], Policy]] | None = None
+        self._frozen: dict[str, Mapping[tuple[str, str], Policy]] | None = None
         self._foreign: list[str] = []
         self.known: dict[str, str] = {}
         """Cell -> why the matrix expects its failure."""
@@ -179,26 +181,16 @@ def _plan_of(info: RunInfo) -> tuple[Plan | None, str]:
         return None, one_line(what_is_wrong(error), _CHARS)
 
 
-def _frozen_policies(matrix: Matrix) -> Iterator[tuple[str, dict[tuple[str, str], Policy]]]:
-    """Yield the suite of each profile of a matrix, with the policy of each case, by model and scenario.
+def _frozen_policies(matrix: Matrix) -> Iterator[tuple[str, Mapping[tuple[str, str], Policy]]]:
+    """Yield each frozen suite of a matrix, with the policy of each case, by model and scenario.
 
     A profile that this version does not have gives none.
     """
-    labels = [suite.removeprefix(_PROFILE) for suite in matrix.models.suites if suite.startswith(_PROFILE)]
-    if not labels:
-        return
-    from harness.profiles.profile import load_profile, profile_labels  # few runs have one
-    from harness.profiles.suite import policy_of_case, suite_name
-
-    for label in labels:
-        if label in profile_labels():
-            profile = load_profile(label)
-            yield (
-                suite_name(profile),
-                {case.key: policy_of_case(profile.rules, case) for case in profile.cases},
-            )
-        else:
-            yield "-".join(label.rsplit("@", 1)), {}
+    for name in matrix.models.suites:
+        kind, colon, rest = name.partition(":")
+        if colon and kind in behind(FROZEN_POLICIES):
+            policies_of: Callable[[str], Frozen | None] = load(FROZEN_POLICIES, kind, FunctionType)
+            yield policies_of(rest) or ("-".join(rest.rsplit("@", 1)), {})
 
 
 def _records(cells: list[str]) -> str:

@@ -35,6 +35,7 @@ class Pages:
 
     Args:
         templates: Folder with templates that replace the shipped ones of the same name.
+        added: Folders with templates of other names.
 
     Attributes:
         environment: Jinja's, with the filters and variables of every template.
@@ -43,13 +44,13 @@ class Pages:
         UsageError: The folder does not exist.
     """
 
-    def __init__(self, templates: Path | None = None) -> None:
+    def __init__(self, templates: Path | None = None, *added: Path) -> None:
         if templates is not None and not templates.is_dir():
             what = "there is no such folder of templates"
             raise UsageError.at(templates, what, "name an existing folder")
         self._templates = templates
         shipped = data_root() / "report_templates"
-        self._loader = TemplateLoader([*([] if templates is None else [templates]), shipped], shipped)
+        self._loader = TemplateLoader([*([] if templates is None else [templates]), shipped, *added], shipped)
         self.environment = jinja2.Environment(
             loader=self._loader,
             autoescape=True,

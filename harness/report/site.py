@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from harness.doors import REPORT_PAGES, behind, load
 from harness.report.cell import page_file
 from harness.report.changes import changes_view
 from harness.report.details import detail_pages
@@ -32,6 +33,7 @@ class SitePage(msgspec.Struct, frozen=True, kw_only=True):
         template: Its template, which sees ``report``, ``page``, ``listed`` and its own ``view``.
         views: Returns the view of each file; none if the report has nothing to show on this page.
         listed: Whether the navigation links to it. If not, its files are numbered from 1.
+        templates: Folder of its template, if that is not shipped.
     """
 
     title: str
@@ -40,6 +42,7 @@ class SitePage(msgspec.Struct, frozen=True, kw_only=True):
     views: Callable[[Report], Iterable[object]]
     scripts: tuple[str, ...] = ("report.js", "tables.js")
     listed: bool = True
+    templates: Path | None = None
 
     def file(self, number: int) -> str:
         """Return the name of a file; ``number`` counts from 1."""
@@ -75,7 +78,16 @@ PAGES = (
     SitePage(title="Nights", stem="nights", template="page_nights.html", views=nights_view),
     SitePage(title="Details", stem="cells", template="page_cells.html", views=detail_pages),
 )
-"""Every page, in the order of the navigation."""
+"""Every shipped page, in the order of the navigation."""
+
+
+def site_pages() -> tuple[SitePage, ...]:
+    """Return every page: the shipped ones, and those of other distributions after them.
+
+    Raises:
+        UsageError: One of them cannot be loaded.
+    """
+    return (*PAGES, *(load(REPORT_PAGES, name, SitePage) for name in behind(REPORT_PAGES)))
 
 
 def write_site(report: Report, out: Path, *, templates: Path | None = None) -> Path:
@@ -86,13 +98,15 @@ def write_site(report: Report, out: Path, *, templates: Path | None = None) -> P
     Raises:
         UsageError: A template is wrong, or ``out`` cannot be written.
     """
+    pages = site_pages()
     files = [
         (page, page.file(number), view)
-        for page in PAGES
+        for page in pages
         for number, view in enumerate(page.views(report), start=1)
     ]
     listed = [page for page in dict.fromkeys(page for page, *_ in files) if page.listed]
-    make = partial(Pages(templates).make, report=report, listed=listed)
+    folders = [page.templates for page in pages if page.templates is not None]
+    make = partial(Pages(templates, *folders).make, report=report, listed=listed)
     write_pages(
         out,
         (
@@ -101,14 +115,14 @@ def write_site(report: Report, out: Path, *, templates: Path | None = None) -> P
         ),
     )
     copy_bundles((fault.bundle for fault in report.faults if fault.bundle is not None), out)
-    _clear(out, {name for _, name, _ in files})
+    _clear(out, {page.stem for page in pages}, {name for _, name, _ in files})
     return out / "index.html"
 
 
-def _clear(out: Path, written: set[str]) -> None:
+def _clear(out: Path, stems: set[str], written: set[str]) -> None:
     """Remove files of an earlier report, to which no page links any more."""
     mark = f'<meta name="generator" content="{GENERATOR}">'
-    for stem in {page.stem for page in PAGES}:
+    for stem in stems:
         for old in (out / f"{stem}.html", *out.glob(f"{stem}-*.html")):
             if old.name in written or not old.is_file():
                 continue

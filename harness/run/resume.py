@@ -12,7 +12,7 @@ from harness.core.record import Record
 from harness.core.run_info import RunInfo
 from harness.corpus.case import load_case
 from harness.corpus.errors import ModelError
-from harness.corpus.suites import Suite
+from harness.corpus.suite import Suite
 from harness.plan.plan import Plan
 
 SHOWN = 4

@@ -14,7 +14,7 @@ import msgspec
 
 from harness.core.scenario import GENERATE, PLAIN
 from harness.corpus.graph import graph_in
-from harness.corpus.suites import Suite
+from harness.corpus.suite import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
 from harness.plan.matrix import Matrix

@@ -18,7 +18,7 @@ from harness.core.record import Record
 from harness.core.shipping import Choice, ShippedModel, what_to_ship
 from harness.core.verdict import WRONG_NUMBERS, Family
 from harness.corpus.graph import graph_in
-from harness.corpus.suites import Suite
+from harness.corpus.suite import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
 from harness.plan.matrix import Matrix

@@ -9,7 +9,7 @@ from harness.corpus.case import load_case
 from harness.corpus.decoder import Decoder, decoder_of
 from harness.corpus.errors import ModelError
 from harness.corpus.genai_config import CONFIG_NAME, ConfigError, read_genai_config
-from harness.corpus.suites import Suite, open_file
+from harness.corpus.suite import Suite, open_file
 
 
 def decoders_in(suite: Suite) -> tuple[str, ...]:

@@ -23,7 +23,8 @@ from harness.corpus.model_file import load_model
 from harness.corpus.noisy import amplitudes_of, noisy_case
 from harness.corpus.revealed import read_by_partials
 from harness.corpus.scenario import Inapplicable, scenario_case
-from harness.corpus.suites import Suite, open_folder, open_suite
+from harness.corpus.suite import Suite, open_folder
+from harness.corpus.suites import open_suite
 from harness.engine.events import Answered
 from harness.engine.task import HOME, Kind
 from harness.golden.golden import Golden

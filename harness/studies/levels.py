@@ -19,7 +19,7 @@ from harness.core.levels import ORIGINS, Levels, Operator, OperatorRow, Share, S
 from harness.core.record import Record
 from harness.corpus.graph import Graph, graph_in, read_graph
 from harness.corpus.graph_changes import changes
-from harness.corpus.suites import Suite
+from harness.corpus.suite import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
 from harness.engine.job import FORM

@@ -8,7 +8,7 @@ from harness.core.errors import UsageError, one_line
 from harness.core.own_error import own_error
 from harness.corpus.errors import ModelError
 from harness.corpus.protos import TooLargeError
-from harness.corpus.suites import Suite
+from harness.corpus.suite import Suite
 from harness.engine.events import Answered
 from harness.engine.reference_check import NAMES
 from harness.engine.references import References, Stores

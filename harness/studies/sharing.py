@@ -8,7 +8,7 @@ import msgspec
 from harness.core.record import Record
 from harness.core.scenario import GENERATE
 from harness.core.verdict import Family
-from harness.corpus.suites import Suite
+from harness.corpus.suite import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Finished
 from harness.plan.matrix import Matrix

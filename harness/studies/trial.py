@@ -13,7 +13,7 @@ from harness.catalog.provider import Provider
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.corpus.cache import cache_root, fill_once
-from harness.corpus.suites import Suite, open_folder
+from harness.corpus.suite import Suite, open_folder
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
 from harness.plan.expand import expand

@@ -11,7 +11,7 @@ from harness.core.facts import UNREPEATABLE
 from harness.corpus.case import Case
 from harness.corpus.errors import ModelError
 from harness.corpus.origins import RANDOM_OPERATORS
-from harness.corpus.suites import Suite, open_folder
+from harness.corpus.suite import Suite, open_folder
 from harness.engine.events import Answered, TargetReady
 from harness.engine.references import References, Stores
 from harness.golden.golden import Golden

@@ -13,7 +13,7 @@ from harness.core.record import Record
 from harness.core.scenario import GENERATE
 from harness.corpus.case import Case
 from harness.corpus.generation import Generation, generation_of
-from harness.corpus.suites import Suite
+from harness.corpus.suite import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
 from harness.engine.evidence import rule_of

@@ -25,7 +25,7 @@ from harness.core.record import Record, decode_record, encode_record
 from harness.core.value import NamedValues, Value
 from harness.corpus.port import ValueType, value_type
 from harness.corpus.protos import encode
-from harness.corpus.suites import Suite
+from harness.corpus.suite import Suite
 from harness.engine.engine import Engine, Study
 from harness.engine.events import Answered, Event, Finished, Noted, NotRun, TargetReady, Warned
 from harness.engine.references import Stores

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import msgspec
 
 from harness.core.record import Record
-from harness.corpus.suites import Suite
+from harness.corpus.suite import Suite
 from harness.plan.matrix import Matrix
 from harness.triage.budget import Budget
 from harness.triage.failure import Failure, rerun

@@ -19,7 +19,7 @@ from harness.core.scenario import SCENARIOS
 from harness.core.verdict import Family, Verdict
 from harness.corpus.case import Case, load_case
 from harness.corpus.errors import ModelError
-from harness.corpus.suites import Suite
+from harness.corpus.suite import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, Noted, TargetReady, Warned
 from harness.engine.job import SESSION_ENTRY, THREADS

@@ -20,7 +20,7 @@ from harness.core.reading import MOST_FILE, read_regular
 from harness.core.record import Record
 from harness.core.verdict import Family
 from harness.core.writing import writing
-from harness.corpus.suites import Suite
+from harness.corpus.suite import Suite
 from harness.engine.native_crash import SWITCHED_ON
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan

@@ -13,7 +13,7 @@ from harness.core.ways import WAYS, TextSettings
 from harness.corpus.case import Case, load_case
 from harness.corpus.decoders.roster import write_decoder
 from harness.corpus.generation import Generation, data_sets_of, generation_of
-from harness.corpus.suites import open_folder
+from harness.corpus.suite import open_folder
 
 Serve = Callable[..., dict[str, Any]]
 

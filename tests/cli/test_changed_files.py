@@ -14,7 +14,7 @@ from harness.cli import main
 from harness.core.reading import read_regular
 from harness.corpus.case import load_case
 from harness.corpus.errors import ChangedError, ModelError
-from harness.corpus.suites import open_folder
+from harness.corpus.suite import open_folder
 from harness.engine import dispatcher
 from harness.engine.files_in_use import FilesInUse
 

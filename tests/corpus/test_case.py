@@ -16,7 +16,7 @@ from harness.corpus.case import Case, load_case
 from harness.corpus.data_sets import GENERATED
 from harness.corpus.errors import InputError, MisnamedError, ModelError
 from harness.corpus.port import Port, ValueType
-from harness.corpus.suites import Suite, open_folder
+from harness.corpus.suite import Suite, open_folder
 from harness.engine.early_end import without_case
 
 RELU = "agraph (float[N] x) => (float[N] y) { y = Relu(x) }"

@@ -11,7 +11,7 @@ from harness.core.model_settings import InputSettings, ModelSettings
 from harness.core.value import Array, Tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.errors import ModelError
-from harness.corpus.suites import open_folder
+from harness.corpus.suite import open_folder
 
 BERT = """agraph (int64[batch, seq] input_ids, int64[batch, seq] attention_mask, float[batch, 3] x)
 => (float[b, s] y) { y = Identity(x) }"""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from harness.corpus.case import load_case
 from harness.corpus.errors import ModelError
-from harness.corpus.suites import Suite
+from harness.corpus.suite import Suite
 
 MODEL = """<ir_version: 9, opset_import: ["" : 17]>
 agraph (float[batch] x, string[batch] t) => (float[batch] y) { y = Relu(x) }"""

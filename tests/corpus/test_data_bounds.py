@@ -18,7 +18,7 @@ from harness.corpus.errors import BoundError, InputError
 from harness.corpus.numpy_files import read_npy, read_npz
 from harness.corpus.port import ValueType
 from harness.corpus.protos import decode_named
-from harness.corpus.suites import open_folder
+from harness.corpus.suite import open_folder
 from harness.corpus.work.estimate import work_of
 
 Write = Callable[..., Path]

@@ -20,7 +20,7 @@ from harness.corpus.data_sets import GENERATED
 from harness.corpus.errors import ModelError
 from harness.corpus.file_state import model_state
 from harness.corpus.numpy_files import read_npz
-from harness.corpus.suites import open_folder
+from harness.corpus.suite import open_folder
 
 SUBTRACT = "agraph (float[N] left, float[N] right) => (float[N] y) { y = Sub(left, right) }"
 

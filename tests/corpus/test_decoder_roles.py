@@ -15,7 +15,8 @@ from harness.corpus.decoder import CachePair, Decoder, decoder_of
 from harness.corpus.decoders.roster import DECODERS, decoder_names
 from harness.corpus.file_state import model_state
 from harness.corpus.genai_config import CONFIG_NAME, ConfigError
-from harness.corpus.suites import open_file, open_folder, open_suite
+from harness.corpus.suite import open_file, open_folder
+from harness.corpus.suites import open_suite
 
 IDS, FLOAT, BOOL, INT32 = TensorProto.INT64, TensorProto.FLOAT, TensorProto.BOOL, TensorProto.INT32
 Ports = dict[str, tuple[int, tuple[Any, ...]]]

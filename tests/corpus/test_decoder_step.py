@@ -13,7 +13,7 @@ from harness.corpus.case import Case, load_case
 from harness.corpus.decoder_step import step_inputs
 from harness.corpus.decoders.roster import write_decoder
 from harness.corpus.generation import Generation, data_sets_of, generation_of
-from harness.corpus.suites import open_folder
+from harness.corpus.suite import open_folder
 
 ort: Any = pytest.importorskip("onnxruntime")
 

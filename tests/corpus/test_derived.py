@@ -10,7 +10,7 @@ import pytest
 
 from harness.corpus.case import Case, load_case
 from harness.corpus.derived import prune_derived
-from harness.corpus.suites import open_file
+from harness.corpus.suite import open_file
 from harness.corpus.upcast import float64_case
 
 DAY_S = 86400.0

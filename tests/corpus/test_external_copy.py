@@ -12,7 +12,7 @@ from harness.corpus.case import Case, load_case
 from harness.corpus.errors import ModelError
 from harness.corpus.external_copy import ALIGNMENT, SMALLEST, external_copy
 from harness.corpus.scenario import Inapplicable, scenario_case
-from harness.corpus.suites import open_folder
+from harness.corpus.suite import open_folder
 
 ROWS = SMALLEST // 4
 

@@ -9,7 +9,7 @@ from onnx import helper
 
 from harness.corpus.case import Case, load_case
 from harness.corpus.errors import ModelError
-from harness.corpus.suites import open_folder
+from harness.corpus.suite import open_folder
 
 links = pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need a privilege on Windows")
 WEIGHTS = np.arange(4, dtype=np.float32).tobytes()

@@ -15,7 +15,7 @@ from harness.corpus.attempts import ATTEMPTS, Attempt
 from harness.corpus.case import Case, at_draw, load_case
 from harness.corpus.nodes import bodies
 from harness.corpus.recipe import Recipe
-from harness.corpus.suites import open_folder
+from harness.corpus.suite import open_folder
 
 HEADER = '<ir_version: 9, opset_import: ["" : 17]>'
 

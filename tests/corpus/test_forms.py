@@ -18,7 +18,7 @@ from harness.corpus.forms.families import FAMILIES
 from harness.corpus.forms.make import Choice, choose, count_choices, form_model, known_operators
 from harness.corpus.forms.model import Built
 from harness.corpus.forms.values import APART, DISTINCT, Kind, values
-from harness.corpus.fuzz import choice_of, fuzz_name, number_of
+from harness.corpus.fuzz_suite import choice_of, fuzz_name, number_of
 from harness.corpus.suites import open_model, open_suite
 from harness.corpus.undefined import undefined_outputs
 

@@ -13,7 +13,7 @@ import pytest
 from harness.core.value import Tensor
 from harness.corpus.case import load_case
 from harness.corpus.forms.draw import Draw
-from harness.corpus.fuzz import fuzz_maker, fuzz_name
+from harness.corpus.fuzz_suite import fuzz_maker, fuzz_name
 from harness.corpus.grown.grow import grow
 from harness.corpus.grown.growth import Growth, RefusedError
 from harness.corpus.suites import open_suite

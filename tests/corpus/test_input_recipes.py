@@ -15,7 +15,7 @@ from harness.corpus.fed import fed_words
 from harness.corpus.port import Port, ValueType
 from harness.corpus.recipes.made import by_recipe, elements_of
 from harness.corpus.recipes.rows import row_lengths
-from harness.corpus.suites import open_folder
+from harness.corpus.suite import open_folder
 
 READER = """agraph (float[N,3,32,48] image, int64[N,T] ids, int64[N,T] mask, int64[N] size, float[B,4] boxes)
 => (float[a,b,c,d] y, int64[e,f] z, int64[g,h] m, int64[i] s, float[j,k] x)

@@ -11,7 +11,7 @@ from harness.corpus.cache import fill_intact, fill_once
 from harness.corpus.case import load_case
 from harness.corpus.errors import ChangedError, DamagedError, MendedError
 from harness.corpus.intact import DIGESTS, find_damaged, mend
-from harness.corpus.suites import Suite
+from harness.corpus.suite import Suite
 from harness.engine.files_in_use import FilesInUse
 
 Write = Callable[..., Path]

@@ -20,7 +20,7 @@ from harness.corpus.errors import InputError, ModelError
 from harness.corpus.model_file import read_model_file
 from harness.corpus.port import ValueType
 from harness.corpus.protos import encode
-from harness.corpus.suites import Suite, open_folder
+from harness.corpus.suite import Suite, open_folder
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 

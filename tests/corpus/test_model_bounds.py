@@ -15,7 +15,7 @@ from harness.corpus.errors import BoundError, ModelError
 from harness.corpus.facts import model_facts
 from harness.corpus.model_bounds import MOST_NODES, check_bounds
 from harness.corpus.noise.flat import NotFlatError, flattened
-from harness.corpus.suites import open_folder
+from harness.corpus.suite import open_folder
 from harness.corpus.work.estimate import work_of
 
 FLOAT = onnx.TensorProto.FLOAT

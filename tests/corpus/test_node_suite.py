@@ -13,7 +13,8 @@ from onnx import numpy_helper
 from harness.core.value import Map, Sequence, Tensor, Value
 from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import load_case
-from harness.corpus.suites import Suite, open_suite
+from harness.corpus.suite import Suite
+from harness.corpus.suites import open_suite
 
 
 @pytest.fixture(scope="module")

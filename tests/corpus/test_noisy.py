@@ -18,7 +18,7 @@ from harness.corpus.derived import MODEL
 from harness.corpus.noise import AMPLITUDE
 from harness.corpus.noisy import JUMPING, SAMPLES, SMOOTH, amplitudes_of, noisy_case, noisy_entry
 from harness.corpus.scenario import Inapplicable
-from harness.corpus.suites import open_folder
+from harness.corpus.suite import open_folder
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 

@@ -16,7 +16,7 @@ from harness.core.spread import Spread, spread_of
 from harness.core.value import Array, NamedValues, Tensor, tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.noisy import amplitudes_of, noisy_case
-from harness.corpus.suites import open_folder
+from harness.corpus.suite import open_folder
 
 pytestmark = [pytest.mark.real_ep, pytest.mark.usefixtures("own_cache")]
 

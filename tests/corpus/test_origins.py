@@ -23,7 +23,7 @@ from harness.corpus.origins import (
 from harness.corpus.protos import tensor_proto
 from harness.corpus.revealed import hidden, revealed_case
 from harness.corpus.scenario import Inapplicable
-from harness.corpus.suites import open_folder
+from harness.corpus.suite import open_folder
 
 HEAD = '<ir_version: 9, opset_import: ["" : 20, "com.microsoft" : 1]>\n'
 

@@ -15,7 +15,8 @@ from harness.corpus.case import load_case, state_of
 from harness.corpus.errors import ModelError
 from harness.corpus.model_file import parse_model
 from harness.corpus.ort_format.model import is_ort_format, onnx_model_of
-from harness.corpus.suites import open_file, open_folder, open_model
+from harness.corpus.suite import open_file, open_folder
+from harness.corpus.suites import open_model
 
 onnxruntime: Any = pytest.importorskip("onnxruntime")
 

@@ -21,7 +21,7 @@ from harness.corpus.precision import (
     rounded_case,
 )
 from harness.corpus.scenario import Inapplicable
-from harness.corpus.suites import open_folder
+from harness.corpus.suite import open_folder
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 

@@ -9,7 +9,7 @@ import pytest
 
 from harness.corpus.case import load_case
 from harness.corpus.errors import InputError
-from harness.corpus.suites import open_file, open_folder
+from harness.corpus.suite import open_file, open_folder
 
 
 @pytest.mark.parametrize("name", ["inputs.npz", "input_0.npy", "input_0.pb"])

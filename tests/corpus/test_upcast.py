@@ -14,7 +14,7 @@ from harness.core.value import Sequence, Tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.external_copy import external_copy
 from harness.corpus.scenario import Inapplicable
-from harness.corpus.suites import open_file
+from harness.corpus.suite import open_file
 from harness.corpus.upcast import float64_case
 
 Write = Callable[..., Path]

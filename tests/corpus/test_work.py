@@ -10,7 +10,8 @@ import pytest
 from harness.core.value import NamedValues, Sequence, tensor
 from harness.core.work import STEP
 from harness.corpus.case import load_case
-from harness.corpus.suites import open_folder, open_suite
+from harness.corpus.suite import open_folder
+from harness.corpus.suites import open_suite
 from harness.corpus.work.estimate import work_of
 
 FLOAT = np.float32

@@ -24,7 +24,7 @@ from harness.core.value import Array, NamedValues, Tensor, tensor
 from harness.core.verdict import Verdict
 from harness.corpus.case import Case, load_case
 from harness.corpus.protos import tensor_proto
-from harness.corpus.suites import open_folder
+from harness.corpus.suite import open_folder
 from harness.engine.answer import golden_of
 from harness.engine.compare_sets import compare_sets
 from harness.engine.events import Event, Finished

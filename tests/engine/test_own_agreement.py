@@ -14,7 +14,7 @@ from harness.core.value import STRING, NamedValues, Sequence, Tensor, tensor
 from harness.core.verdict import Verdict
 from harness.corpus.case import load_case
 from harness.corpus.errors import SettingsError
-from harness.corpus.suites import open_folder
+from harness.corpus.suite import open_folder
 from harness.engine.events import Event, Finished, Warned
 from harness.engine.own_agreement import PATIENCE, Call, OwnFunctions, figure_of
 

@@ -10,7 +10,7 @@ from harness.core.record import Record
 from harness.core.value import Tensor
 from harness.core.verdict import Verdict
 from harness.corpus.case import load_case
-from harness.corpus.suites import open_folder
+from harness.corpus.suite import open_folder
 from harness.engine.events import Event, Finished
 from harness.engine.reference_check import TRUTHS
 from harness.engine.task import Kind

@@ -8,7 +8,7 @@ import pytest
 
 from harness.core.lru_cache import Room
 from harness.corpus.case import Case, load_case
-from harness.corpus.suites import open_folder
+from harness.corpus.suite import open_folder
 from harness.engine.references import MORE_OF_SMALL, References, Stores
 from harness.engine.task import Kind, Question
 from harness.golden.golden import Golden

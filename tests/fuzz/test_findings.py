@@ -6,7 +6,7 @@ import pytest
 from harness.core.ended import Ended
 from harness.core.record import ModelContent, Placement, Record
 from harness.core.verdict import Phase, Verdict
-from harness.corpus.fuzz import is_graph, number_of
+from harness.corpus.fuzz_suite import is_graph, number_of
 from harness.fuzz import coverage as coverage_module
 from harness.fuzz.candidates import Candidates
 from harness.fuzz.coverage import BRED, ENOUGH, Coverage, fused_in

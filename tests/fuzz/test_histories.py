@@ -10,7 +10,7 @@ from harness.cli import main
 from harness.core.cell import Cell
 from harness.core.record import SCHEMA, ProcessState, Record
 from harness.core.verdict import Verdict
-from harness.corpus.fuzz import fuzz_name
+from harness.corpus.fuzz_suite import fuzz_name
 from harness.fuzz import histories
 from harness.fuzz.coverage import Coverage
 from harness.fuzz.histories import HISTORIES, Histories, History, earlier_of_all, write_histories

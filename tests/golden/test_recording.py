@@ -14,7 +14,7 @@ from harness.core.value import Sequence, Value, tensor
 from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import load_case
 from harness.corpus.external_copy import external_copy
-from harness.corpus.suites import open_folder
+from harness.corpus.suite import open_folder
 from harness.golden.golden import Golden
 from harness.golden.recording import Recorder, altered_files, read_recording
 

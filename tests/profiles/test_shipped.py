@@ -11,7 +11,7 @@ from harness.core.record import Record
 from harness.core.value import Tensor
 from harness.corpus.case import load_case
 from harness.corpus.protos import encode
-from harness.corpus.suites import Suite
+from harness.corpus.suite import Suite
 from harness.engine.engine import Engine, Study
 from harness.engine.events import Finished
 from harness.engine.references import Stores

@@ -21,7 +21,8 @@ from benchmarks.profiles.trial import failed_by_cpu
 from harness.core.value import Tensor
 from harness.corpus.case import load_case
 from harness.corpus.protos import encode
-from harness.corpus.suites import open_file, open_suite
+from harness.corpus.suite import open_file
+from harness.corpus.suites import open_suite
 from harness.profiles.archive import read_archive, write_archive
 from harness.profiles.case_files import by_case, digests_of
 from harness.profiles.profile import Profile, load_profile, profiles_folder

@@ -14,7 +14,7 @@ import pytest
 from harness.core.value import STRING, Array, Tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.errors import ModelError
-from harness.corpus.suites import Suite, open_folder
+from harness.corpus.suite import Suite, open_folder
 from harness.golden.provenance import provenance
 from harness.golden.store import GoldenStore
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.core.verdict import Family
-from harness.corpus.suites import Suite, open_model
+from harness.corpus.suite import Suite
+from harness.corpus.suites import open_model
 from harness.plan.matrix import Matrix, Models
 from harness.plan.target import Target
 from harness.studies.advise import advise

@@ -16,7 +16,7 @@ import pytest
 import harness.record
 from harness.core.value import Tensor
 from harness.corpus.case import load_case
-from harness.corpus.suites import open_folder
+from harness.corpus.suite import open_folder
 from harness.record.data_set import UnsavedError, array, write_data_set
 from harness.record.summary import summary
 

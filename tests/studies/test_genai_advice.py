@@ -17,7 +17,7 @@ from harness.core.verdict import Verdict
 from harness.corpus.case import load_case
 from harness.corpus.decoder import Decoder, decoder_of
 from harness.corpus.decoders.roster import write_decoder
-from harness.corpus.suites import open_folder
+from harness.corpus.suite import open_folder
 from harness.plan.target import Target
 from harness.studies.decode_code import decode_code
 from harness.studies.decoders import decoders_in, genai_suite

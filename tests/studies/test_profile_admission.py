@@ -17,7 +17,7 @@ from harness.core.value import Tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.port import ValueType
 from harness.corpus.protos import encode
-from harness.corpus.suites import open_file
+from harness.corpus.suite import open_file
 from harness.engine.task import Kind
 from harness.golden.golden import Golden
 from harness.studies.admission import NotAdmittedError, check_golden, golden_of_candidate

@@ -11,7 +11,7 @@ import pytest
 
 from harness.core.value import tensor
 from harness.corpus.case import load_case
-from harness.corpus.suites import open_folder
+from harness.corpus.suite import open_folder
 from harness.golden.golden import Golden
 from harness.golden.provenance import provenance
 from harness.golden.store import GoldenStore

@@ -14,6 +14,9 @@ from harness.corpus.forms.make import Choice, choose, form_model
 from harness.corpus.value_file import write_model
 from harness.corpus.variants.source import Draws, graph_name, write_graph
 
+FUZZ = "fuzz:"
+"""Before the seed and the count, in the name of a suite."""
+
 GENERATOR = 2
 """Rises when a number stands for another model than before."""
 
