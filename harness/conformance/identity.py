@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+import harness
 from harness import __version__
 from harness.conformance.submission import Harness
 from harness.core.errors import one_line
@@ -30,7 +31,7 @@ _GIT_LIMIT_S = 30.0
 
 def this_harness() -> Harness:
     """Return the harness that runs."""
-    package = Path(__file__).resolve().parents[1]
+    package = Path(harness.__file__).resolve().parent
     return Harness(
         version=__version__,
         sources=sources_digest(package),
