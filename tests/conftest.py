@@ -104,7 +104,7 @@ FIRST = (
 )
 """Folders whose tests start processes: with xdist, what begins last should be short."""
 
-OWN_CACHE = {"cli", "crooked_ep", "engine", "pytest_plugin", "run", "studies"}
+OWN_CACHE = {"advise", "cli", "crooked_ep", "engine", "freeze", "pytest_plugin", "run", "studies"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -148,13 +148,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def folder_of(item: pytest.Item) -> str:
+    """Return the folder of a test below ``tests`` or ``tests/annex``."""
+    parts = folders_of(item)
+    return next((part for part in parts if part != "annex"), "")
+
+
+def folders_of(item: pytest.Item) -> tuple[str, ...]:
     home = Path(__file__).parent
-    return item.path.relative_to(home).parts[0] if item.path.is_relative_to(home) else ""
+    return item.path.relative_to(home).parts if item.path.is_relative_to(home) else ()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Give the tests of these folders a cache of their own, before any other fixture."""
-    if isinstance(item, pytest.Function) and folder_of(item) in OWN_CACHE:
+    if isinstance(item, pytest.Function) and not OWN_CACHE.isdisjoint(folders_of(item)):
         item.fixturenames.insert(0, "own_cache")
 
 
