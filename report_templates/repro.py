@@ -17,11 +17,13 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from repro_session import CPU, Target, run
+from repro_session import CPU, Target, run, start
 from repro_values import compare, read
 
 GONE, THERE, CANNOT = 0, 1, 2
 CROSS_TALK = 0.05  # distance of a result among others from that alone, beyond what rounding explains
+SESSIONS = 3  # of the scenario interleaved
+IN_FLIGHT = 4  # runs of the scenario async_runs
 SHOWN = 40  # runs up to which right results are printed, too
 CHILD = 40  # added to the exit code of the child, so that a provider's own exit code is not taken for it
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -92,6 +94,8 @@ def judge(ort, manifest, replaced):
         for data in manifest["data_sets"]
     ]
     limits = {one["name"]: one.get("limit") for data in manifest["data_sets"] for one in data["outputs"]}
+    if axes["scenario"] == "free_dimensions":
+        target.fix("model.onnx", sets[0][0])
     try:
         held = [target.session("model.onnx", axes["scenario"])]
         providers = held[0].get_providers()
@@ -152,6 +156,9 @@ def runs(ort, held, target, sets, manifest):
     if scenario == "concurrent":
         yield from concurrent_runs(ort, held[0], sets, manifest)
         return
+    if scenario in OTHER_RUNS:
+        yield from OTHER_RUNS[scenario](ort, held, target, sets)
+        return
     sessions = int(axes.get("repeat.sessions", 1))
     if scenario == "sessions":
         sessions, again = int(axes.get("scenario.count", again)), 1
@@ -194,6 +201,43 @@ def concurrent_runs(ort, session, sets, manifest):
                 "which it is not alone"
             )
         yield f"a run in {threads} threads", number, outputs
+
+
+def interleaved_runs(ort, held, target, sets):
+    """Open three sessions, run all in turns, and close them one by one."""
+    while len(held) < SESSIONS:
+        held.append(target.session("model.onnx"))
+    while True:
+        for at, session in enumerate(held):
+            for number, (inputs, _) in enumerate(sets):
+                yield f"session {at + 1} of {len(held)}", number, run(ort, session, inputs)
+        if len(held) == 1:
+            return
+        session = None  # the last name of the one that is closed
+        held.pop(1 if len(held) == SESSIONS else 0)
+
+
+def separate_runs(ort, held, _, sets):
+    """Request each output alone."""
+    for number, (inputs, _) in enumerate(sets):
+        names = [port.name for port in held[0].get_outputs()]
+        alone = [run(ort, held[0], inputs, only=name) for name in names]
+        yield "each output alone", number, {name: value for one in alone for name, value in one.items()}
+
+
+def runs_in_flight(ort, held, _, sets):
+    """Start several runs of each data set before the first result is awaited."""
+    for number, (inputs, _) in enumerate(sets):
+        ended = [start(ort, held[0], inputs) for _ in range(IN_FLIGHT)]
+        for one in ended:
+            yield "a run in flight", number, one.result()
+
+
+OTHER_RUNS = {
+    "interleaved": interleaved_runs,
+    "separate_outputs": separate_runs,
+    "async_runs": runs_in_flight,
+}
 
 
 def tell(code, why):

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import tempfile
+from concurrent.futures import Future
 
 import numpy as np
 from repro_values import feeds, found, narrow
@@ -41,6 +42,7 @@ class Target:
         self.profiles = version < (1, 25) or self.axes["scenario"] == "ort_format"
         self.fallback = {"enable_fallback": 0} if version >= (1, 23) else {}
         self.folder = tempfile.mkdtemp()
+        self.fixed = {}  # symbolic dimension -> its size
         print("onnxruntime {}, {}, options {}".format(ort.__version__, " > ".join(self.chain), self.options))
 
     def session(self, model, scenario="plain"):
@@ -67,13 +69,17 @@ class Target:
     def settings(self):
         """Return the session options."""
         ort, settings = self.ort, self.ort.SessionOptions()
-        settings.intra_op_num_threads = int(self.axes.get("intra_op_threads", 1))
+        threads = int(self.axes.get("intra_op_threads", 1))
+        # A run that is started needs a thread beside the one that starts it.
+        settings.intra_op_num_threads = max(threads, 2 if self.axes["scenario"] == "async_runs" else 1)
         settings.inter_op_num_threads = 1
         level = self.axes["graph_optimization"].upper()
         level = "ORT_DISABLE_ALL" if level == "DISABLED" else "ORT_ENABLE_" + level
         settings.graph_optimization_level = getattr(ort.GraphOptimizationLevel, level)
         if self.axes["execution_mode"] == "parallel":
             settings.execution_mode = ort.ExecutionMode.ORT_PARALLEL
+        for name, size in self.fixed.items():
+            settings.add_free_dimension_override_by_name(name, size)
         for axis, value in self.axes.items():
             if axis.startswith("session."):
                 settings.add_session_config_entry(axis[len("session.") :], value)
@@ -98,6 +104,14 @@ class Target:
         if self.chain[0] not in session.get_providers():
             raise RuntimeError(f"onnxruntime made the session without {self.chain[0]}")
         return session
+
+    def fix(self, model, inputs):
+        """Have later sessions know the size of each symbolic dimension, as some inputs have it."""
+        ports = self.ort.InferenceSession(os.path.join(HERE, model), providers=[CPU]).get_inputs()
+        for port in ports:
+            for name, size in zip(port.shape, getattr(inputs.get(port.name), "shape", ())):
+                if isinstance(name, str):
+                    self.fixed[name] = size
 
     def saved(self, model, key, value, name):
         """Return the path of the model as the CPU EP writes it in another format."""
@@ -127,10 +141,10 @@ class Target:
         return {"EP": on_ep, "others": sum(count for _, count in placed) - on_ep}
 
 
-def run(ort, session, inputs, *, bound=False):
-    """Run once; return the outputs by name."""
+def run(ort, session, inputs, *, bound=False, only=None):
+    """Run once; return the outputs by name, or a single one."""
     fed = {name: feeds(value, ort) for name, value in inputs.items()}
-    ports = session.get_outputs()
+    ports = [port for port in session.get_outputs() if only in (None, port.name)]
     names = [port.name for port in ports]
     if bound:
         binding = session.io_binding()
@@ -152,6 +166,21 @@ def run(ort, session, inputs, *, bound=False):
     else:
         outputs = session.run(names, fed)
     return {port.name: found(output, port.type) for port, output in zip(ports, outputs)}
+
+
+def start(ort, session, inputs):
+    """Start a run with ``run_async``, and return the future of its outputs by name."""
+    ended, ports = Future(), session.get_outputs()
+
+    def take(values, _, error):
+        if error:
+            ended.set_exception(RuntimeError(error))
+        else:
+            ended.set_result({port.name: found(value, port.type) for port, value in zip(ports, values)})
+
+    fed = {name: feeds(value, ort) for name, value in inputs.items()}
+    session.run_async([port.name for port in ports], fed, take, None)
+    return ended
 
 
 def matches(device, wanted):

@@ -16,13 +16,19 @@ PROGRESS_S = 0.1  # seconds between reports that runs go on: the harness limits 
 class Runner:
     """Runs a session; outputs are in wire form, with large ones still as ``Bulk``."""
 
-    def __init__(self, session: Any) -> None:
+    def __init__(self, session: Any, only: int | None = None) -> None:
         self.session = session
         outputs = session.get_outputs()
+        if only is not None:
+            outputs = outputs[only : only + 1]
         self.names = [output.name for output in outputs]
         self.types = [output.type.lower() for output in outputs]
         self.has_narrow = any(map(narrow_type, self.types))
         """Whether an output has an element type that numpy lacks."""
+
+    def only(self, index: int) -> Runner:
+        """Return a runner of the same session that requests a single output."""
+        return Runner(self.session, index)
 
     def __call__(self, feeds: dict[str, Any]) -> list[Any]:
         """Run once, and return the outputs in wire form."""

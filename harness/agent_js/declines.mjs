@@ -4,6 +4,9 @@
 const SCENARIOS = {
   concurrent: 'the JavaScript API runs one session at a time, on one thread',
   ep_context: 'the JavaScript agent starts no second process to load what was compiled',
+  interleaved: 'written for Python; sessions of a JavaScript agent are made one after the other',
+  async_runs: 'the JavaScript API runs one session at a time, on one thread',
+  separate_outputs: 'written for Python',
   generate: 'the ways to generate text are written for Python',
 };
 

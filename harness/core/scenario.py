@@ -18,7 +18,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         meaning: The scenario in one line.
         other_data: Whether it has its own data, which need their own golden.
-        other_files: Whether it only stores the same model in other files.
+        own_case: Whether it applies to some models only, or needs other files or sizes; the golden stays.
         tries_shapes: Whether the CPU provider may refuse some of the shapes, which are then left out.
         swaps_inputs: Whether the session runs the given data as a plain one does, so that it can run other
             inputs between two such runs.
@@ -30,7 +30,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
     meaning: str
     other_data: bool = False
-    other_files: bool = False
+    own_case: bool = False
     tries_shapes: bool = False
     swaps_inputs: bool = False
     measurable: bool = True
@@ -69,6 +69,23 @@ SCENARIOS: dict[str, Scenario] = {
         measurable=False,
         repeatable=False,
     ),
+    "interleaved": Scenario(
+        meaning="three sessions are open at once, run in turns, and are closed one by one",
+        measurable=False,
+        repeatable=False,
+    ),
+    "async_runs": Scenario(
+        meaning="several runs of one session are in flight at once", measurable=False, repeatable=False
+    ),
+    "separate_outputs": Scenario(
+        meaning="each output is requested alone", own_case=True, measurable=False, repeatable=False
+    ),
+    "free_dimensions": Scenario(
+        meaning="symbolic dimensions get their sizes before the session is made",
+        own_case=True,
+        swaps_inputs=True,
+        module="",
+    ),
     "ort_format": Scenario(
         meaning="the model is converted to ORT format, loaded from there and run", swaps_inputs=True
     ),
@@ -78,7 +95,7 @@ SCENARIOS: dict[str, Scenario] = {
     "from_bytes": Scenario(meaning="the model is loaded from memory, not from its path", swaps_inputs=True),
     "external_data": Scenario(
         meaning="the model's weights lie in a file beside it",
-        other_files=True,
+        own_case=True,
         swaps_inputs=True,
         module="",
     ),

@@ -6,11 +6,11 @@ from harness.corpus.sizes import batch_dimensions, size_of
 from harness.corpus.symbols import free_symbols
 
 
-def fixed_sizes(case: Case) -> dict[str, int]:
+def fixed_sizes(case: Case, *, as_given: bool = False) -> dict[str, int]:
     """Return a size for each named dimension of the inputs, that of the first data.
 
-    Of generated inputs the batch is 1: applications have that most often, and further inputs follow it. Empty
-    if the model has no such dimension, or no data.
+    Of generated inputs the batch is 1, unless all sizes shall be ``as_given``: applications have that most
+    often, and further inputs follow it. Empty if the model has no such dimension, or no data.
     """
     values = dict(case.data_sets[0].inputs) if case.data_sets else {}
     found: dict[str, int] = {}
@@ -20,6 +20,6 @@ def fixed_sizes(case: Case) -> dict[str, int]:
             pairs = zip(port.type.axes, value.array.shape, strict=True)
             found |= {name: int(size) for name, size in pairs if name and name not in found}
     symbols = free_symbols(found)
-    batch = () if case.recipe is None else batch_dimensions(symbols, case.ports)
+    batch = () if as_given or case.recipe is None else batch_dimensions(symbols, case.ports)
     sizes = {name: 1 if name in batch else found[name] for name in symbols if name in found}
     return {name: size_of(name, sizes) or size for name, size in found.items()}

@@ -1,14 +1,16 @@
 """A case as a scenario needs it: with other data, or with other files."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
+from harness.core.value import Tensor
 from harness.core.ways import TextSettings
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet, hash_data_set
 from harness.corpus.external_copy import SMALLEST, external_copy
+from harness.corpus.fixed_sizes import fixed_sizes
 from harness.corpus.generation import data_sets_of, generation_of
 from harness.corpus.shapes import GIVEN, empty_batch, other_shapes
 
@@ -33,20 +35,45 @@ def scenario_case(
     """
     if scenario == "dynamic_shapes":
         return _dynamic(case, refused or {})
-    if scenario == "zero_size":
-        data_sets = empty_batch(case)
-        why = Inapplicable("no input has a batch dimension that may vary")
-        return _with_data(case, scenario, data_sets) if data_sets else why
     if scenario == "generate":
-        text = text or TextSettings()
-        generation = generation_of(case, text)
-        if isinstance(generation, str):
-            return Inapplicable(generation)
-        return _with_data(case, scenario, data_sets_of(case, generation, text))
-    if scenario == "external_data":
-        copy = external_copy(case)
-        return copy or Inapplicable(f"no weight of the model takes {SMALLEST} bytes or more")
-    return case
+        return _generating(case, text or TextSettings())
+    own = _OWN_CASES.get(scenario)
+    return case if own is None else own(case)
+
+
+def _empty_batch(case: Case) -> Case | Inapplicable:
+    data_sets = empty_batch(case)
+    why = Inapplicable("no input has a batch dimension that may vary")
+    return _with_data(case, "zero_size", data_sets) if data_sets else why
+
+
+def _generating(case: Case, text: TextSettings) -> Case | Inapplicable:
+    generation = generation_of(case, text)
+    if isinstance(generation, str):
+        return Inapplicable(generation)
+    return _with_data(case, "generate", data_sets_of(case, generation, text))
+
+
+def _with_external_data(case: Case) -> Case | Inapplicable:
+    return external_copy(case) or Inapplicable(f"no weight of the model takes {SMALLEST} bytes or more")
+
+
+def _with_several_outputs(case: Case) -> Case | Inapplicable:
+    return case if len(case.outputs) > 1 else Inapplicable("the model has a single output")
+
+
+def _with_sizes(case: Case) -> Case | Inapplicable:
+    """Return a case whose sessions know the sizes of its data before they are made."""
+    sizes = {} if case.fixed else fixed_sizes(case, as_given=True)
+    if not sizes:
+        return Inapplicable("no input has a symbolic dimension that is free")
+    shapes = {
+        tuple(value.array.shape if isinstance(value, Tensor) else () for _, value in data_set.inputs)
+        for data_set in case.data_sets
+    }
+    if len(shapes) > 1:
+        return Inapplicable("its data sets have several sizes, and a session has one")
+    return msgspec.structs.replace(case, fixed=sizes)
 
 
 def _dynamic(case: Case, refused: Mapping[str, str]) -> Case | Inapplicable:
@@ -66,3 +93,11 @@ def _with_data(case: Case, scenario: str, data_sets: tuple[DataSet, ...]) -> Cas
     for data_set in data_sets:
         hash_data_set(digest, data_set)
     return msgspec.structs.replace(case, data_sets=data_sets, digest=digest.hexdigest())
+
+
+_OWN_CASES: dict[str, Callable[[Case], Case | Inapplicable]] = {
+    "external_data": _with_external_data,
+    "free_dimensions": _with_sizes,
+    "separate_outputs": _with_several_outputs,
+    "zero_size": _empty_batch,
+}

@@ -299,7 +299,7 @@ def _form(question: Question) -> _Form:
         question.suite,
         question.model,
         question.precision,
-        question.scenario if played.other_data or played.other_files else PLAIN,
+        question.scenario if played.other_data or played.own_case else PLAIN,
         question.kind if question.kind in OTHER_FORMS else Kind.ANSWER,
         question.noise_at,
         question.others,

@@ -22,6 +22,9 @@ SCENARIOS: dict[str, dict[str, int]] = {
     "dynamic_shapes": {},
     "concurrent": {"threads": 3, "runs": 4, "budget_s": 60},
     "sessions": {"count": 4, "budget_s": 60},
+    "interleaved": {},
+    "async_runs": {},
+    "separate_outputs": {},
     "ort_format": {},
     "from_bytes": {},
 }
@@ -251,3 +254,56 @@ def test_a_scenario_leaves_nothing_to_the_next_job(serve: Serve, parse: Parse) -
     result = serve(parse(ADD), WIDE)
     assert result["status"] == "ok"
     assert "scenario" not in result
+
+
+TWO = "g (float[M,N] x) => (float[M,N] y, float[M,N] z) { y = Relu(x) z = Neg(x) }"
+PLANTED = {
+    "interleaved": """
+import weakref
+opened = weakref.WeakSet()
+def run(self, names, feeds, *more):
+    opened.add(self)
+    return [value + (len(opened) > 1) for value in right(self, names, feeds, *more)]
+ort.InferenceSession.run = run
+""",
+    "separate_outputs": """
+def run(self, names, feeds, *more):
+    return right(self, names if len(names) > 1 else ["y"], feeds, *more)
+ort.InferenceSession.run = run
+""",
+    "async_runs": """
+def run_async(self, names, feeds, callback, data, *more):
+    callback([value + data // 2 for value in right(self, names, feeds)], data, "")
+ort.InferenceSession.run_async = run_async
+""",
+}
+"""Scenario -> what only it finds: sessions that disturb each other, one output for another, mixed up runs."""
+
+
+@pytest.mark.parametrize("scenario", PLANTED)
+def test_what_only_one_scenario_finds(
+    start_agent: Callable[..., Serve], parse: Parse, tmp_path: Path, scenario: str
+) -> None:
+    customized = "import onnxruntime as ort\nright = ort.InferenceSession.run\n" + PLANTED[scenario]
+    (tmp_path / "sitecustomize.py").write_text(customized, encoding="utf-8")
+    serve = start_agent(env={"PYTHONPATH": str(tmp_path)})
+    right = [np.maximum(WIDE["x"].array, 0), -WIDE["x"].array]
+    for played in ("plain", *PLANTED):
+        asked = {} if played == "plain" else {"scenario": played, "scenario_settings": {}}
+        result = serve(parse(TWO), WIDE, **asked)
+        outputs = [array_of(from_wire(wire)) for wire in result["outputs"][0]]
+        assert all(map(np.array_equal, outputs, right)) is (played != scenario), played
+        if played != "plain":
+            assert ("difference" in facts(result)) is (played == scenario), played
+
+
+def test_an_error_of_a_run_in_flight_is_the_result(
+    start_agent: Callable[..., Serve], parse: Parse, tmp_path: Path
+) -> None:
+    planted = "lambda self, names, feeds, callback, data, *_: callback([], data, 'the device is lost')"
+    customized = f"import onnxruntime\nonnxruntime.InferenceSession.run_async = {planted}\n"
+    (tmp_path / "sitecustomize.py").write_text(customized, encoding="utf-8")
+    serve = start_agent(env={"PYTHONPATH": str(tmp_path)})
+    result = serve(parse(ADD), WIDE, scenario="async_runs", scenario_settings={})
+    assert (result["status"], result["kind"]) == ("error", "AsynchronousRunError")
+    assert result["message"] == "the device is lost"

@@ -28,7 +28,20 @@ MODELS = {
     "static": f"(float[4, 16] x) => (float[4, 40] y) {BODY}",
     "free": f"(float[batch, 16] x) => (float[batch, 40] y) {BODY}",
     "product": "(float[batch, 16] x) => (float[batch, 40] y) { y = MatMul(x, w) }",
+    "pair": "(float[4, 16] x) => (float[4, 40] y, float[4, 40] z) { y = MatMul(x, w) z = Relu(y) }",
 }
+FITS = {
+    "dynamic_shapes": "product",
+    "zero_size": "product",
+    "free_dimensions": "free",
+    "separate_outputs": "pair",
+}
+    "dynamic_shapes": "product",
+    "zero_size": "product",
+    "free_dimensions": "free",
+    "separate_outputs": "pair",
+}
+"""Scenario -> the model that it applies to, if that is not ``static``."""
 TARGETS = {"cpu", "openvino-f32", "qnn-htp", "webgpu-swiftshader"}
 
 Of = Callable[..., Record]
@@ -109,8 +122,7 @@ OF_ANY_MODEL = [name for name in SCENARIOS if name not in {PLAIN, "generate"}]
 @pytest.mark.parametrize("scenario", OF_ANY_MODEL)
 def test_each_scenario_really_ran_on_an_accelerator(of: Of, scenario: str) -> None:
     target = "qnn-htp" if scenario == "ep_context" else "webgpu-swiftshader"
-    model = "product" if scenario in {"dynamic_shapes", "zero_size"} else "static"
-    one = of(target, scenario, model)
+    one = of(target, scenario, FITS.get(scenario, "static"))
     assert one.verdict is Verdict.PASS, one
     assert one.placement is not None
     assert one.placement.ep_nodes > 0
@@ -185,3 +197,11 @@ def test_a_refusal_to_leave_nodes_to_the_cpu_is_told_in_onnxruntime_s_words(of: 
     assert one.verdict is Verdict.UNSUPPORTED
     assert "fallback to CPU EP has been explicitly disabled" in one.reason
     assert of("qnn-htp", "cpu_fallback_disabled").verdict is Verdict.PASS
+
+
+def test_fixed_dimensions_bring_nodes_to_an_ep_that_takes_no_free_ones(of: Of) -> None:
+    assert of("qnn-htp", PLAIN, "free").family is not Family.PASSED
+    one = of("qnn-htp", "free_dimensions", "free")
+    assert one.verdict is Verdict.PASS
+    assert one.placement is not None
+    assert one.placement.cpu_nodes == 0

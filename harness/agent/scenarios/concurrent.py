@@ -12,16 +12,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from harness.agent.difference import difference
+from harness.agent.faded import CROSS_TALK, faded
 from harness.agent.job_run import Feeds, JobRun, Outputs
 from harness.agent.plain import conclude
 from harness.agent.run import PROGRESS_S
 from harness.agent.system import elapsed_ms
-
-_FADE = 0.875  # factor for the values of other inputs: exact in every type, and in any range around zero
-_CROSS_TALK = 0.05  # share of the largest value, beyond what rounding explains
 
 
 class _CrossTalkError(Exception):
@@ -43,7 +39,7 @@ def play(job_run: JobRun) -> None:
     run(given[0])  # everything that the first run had to prepare is there now
     job_run.facts.update(threads=settings["threads"], alone_ms=elapsed_ms(started))
     job_run.enter("run")
-    other = _other_inputs(given[0])
+    other = faded(given[0])
     inputs, expected = ([*given, other], [*alone, run(other)]) if other else (given, alone)
     runs = _ConcurrentRuns(run, inputs, expected, len(given))
     started = time.perf_counter()
@@ -53,26 +49,13 @@ def play(job_run: JobRun) -> None:
         job_run.facts.update(runs.facts(), all_ms=elapsed_ms(started))
     # The harness has no reference for the other inputs, so their results are judged here.
     for apart, _ in runs.worst[len(given) :]:
-        if apart > _CROSS_TALK >= difference(expected[-1], run(other)):
+        if apart > CROSS_TALK >= difference(expected[-1], run(other)):
             reason = (
                 "among concurrent runs a result is off by %.3g of its largest value, which it is not alone"
             )
             raise _CrossTalkError(reason % apart)
     job_run.result["outputs"] = [job_run.send(outputs) for _, outputs in runs.worst[: len(given)]]
     conclude(job_run)
-
-
-def _other_inputs(feeds: Feeds) -> Feeds:
-    """Return inputs of the same shapes with other values; empty if there are none.
-
-    Only matrices and beyond change: a vector of floats may hold the scales of a Resize, which decide a shape.
-    """
-    other = {
-        name: (feed * feed.dtype.type(_FADE))
-        for name, feed in feeds.items()
-        if isinstance(feed, np.ndarray) and feed.dtype.kind == "f" and feed.ndim > 1 and feed.size
-    }
-    return {**feeds, **other} if other else {}
 
 
 class _ConcurrentRuns:

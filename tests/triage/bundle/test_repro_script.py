@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from harness.core.fault import Confirmation, Usage
+from harness.core.scenario import SCENARIOS
 from harness.core.value import Tensor, tensor
 from harness.core.verdict import Verdict
 from harness.corpus.data_sets import DataSet
@@ -138,7 +139,7 @@ def test_what_was_a_path_has_to_be_given(tmp_path: Path, contents: Contents) -> 
 
 
 @pytest.mark.parametrize(
-    "scenario", ["concurrent", "sessions", "io_binding", "from_bytes", "ort_format", "dynamic_shapes"]
+    "scenario", sorted(SCENARIOS.keys() - {"plain", "generate", "ep_context", "cpu_fallback_disabled"})
 )
 def test_scenarios_are_played(tmp_path: Path, contents: Contents, scenario: str) -> None:
     planted: dict[str, Any] = {"expected": contents().found, "found": contents().expected}
