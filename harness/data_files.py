@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-_PACKAGE = Path(__file__).resolve().parent
+PACKAGE = Path(__file__).resolve().parent
+"""The folder of the package, with its links resolved."""
 
 
 def data_root() -> Path:
@@ -11,5 +12,5 @@ def data_root() -> Path:
     Returns:
         ``harness/_data`` in an installed wheel; the top level of the repository in a checkout.
     """
-    installed = _PACKAGE / "_data"
-    return installed if installed.is_dir() else _PACKAGE.parent
+    installed = PACKAGE / "_data"
+    return installed if installed.is_dir() else PACKAGE.parent

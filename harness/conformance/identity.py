@@ -12,10 +12,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-import harness
 from harness import __version__
 from harness.conformance.submission import Harness
 from harness.core.errors import one_line
+from harness.data_files import PACKAGE
 
 DISTRIBUTION = "ort-ep-harness"
 
@@ -31,11 +31,10 @@ _GIT_LIMIT_S = 30.0
 
 def this_harness() -> Harness:
     """Return the harness that runs."""
-    package = Path(harness.__file__).resolve().parent
     return Harness(
         version=__version__,
-        sources=sources_digest(package),
-        unofficial=(*_foreign_modules(package), *_changes(package)),
+        sources=sources_digest(PACKAGE),
+        unofficial=(*_foreign_modules(PACKAGE), *_changes(PACKAGE)),
     )
 
 

@@ -36,11 +36,6 @@ FITS = {
     "free_dimensions": "free",
     "separate_outputs": "pair",
 }
-    "dynamic_shapes": "product",
-    "zero_size": "product",
-    "free_dimensions": "free",
-    "separate_outputs": "pair",
-}
 """Scenario -> the model that it applies to, if that is not ``static``."""
 TARGETS = {"cpu", "openvino-f32", "qnn-htp", "webgpu-swiftshader"}
 
