@@ -14,5 +14,5 @@ def test_a_checkout_keeps_its_data_at_the_top_level() -> None:
 
 def test_a_wheel_keeps_its_data_inside_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "_data").mkdir()
-    monkeypatch.setattr(data_files, "_PACKAGE", tmp_path)
+    monkeypatch.setattr(data_files, "PACKAGE", tmp_path)
     assert data_files.data_root() == tmp_path / "_data"
