@@ -11,12 +11,13 @@ from typing import Any
 import msgspec
 
 from harness.core.cell import Cell
-from harness.core.decide import Decision, decide
+from harness.core.decide import decide
 from harness.core.ended import Ended
 from harness.core.errors import UncontainedError, UsageError, one_line
 from harness.core.facts import Facts
 from harness.core.own_error import OwnError, lost_record, own_error
 from harness.core.policy import Policy
+from harness.core.record import Decision
 from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
 from harness.core.verdict import Cause, Family, Verdict
 from harness.core.work import runs_of
@@ -329,7 +330,7 @@ class CellPipeline:
         process = getattr(outcome, "process", None)
         attempt = Attempt(task.attempt, task.started, process, task.place, expectation)
         plan = self.next_step.plan
-        record = record_of(plan, task.cell, facts, decision, attempt, case=case, given=given)
+        record = record_of(plan, task.cell, decision, attempt, case=case, given=given)
         if task.first is None:
             finished = Finished(
                 record=record,

@@ -11,10 +11,9 @@ import msgspec
 from harness.catalog.option import Option, PrecisionMode
 from harness.catalog.provider import Provider
 from harness.core.cell import Cell
-from harness.core.facts import Facts
+from harness.core.facts import Facts, OptionEffect
 from harness.core.lru_cache import LruCache
 from harness.core.precision import COMPUTE_HEAVY
-from harness.core.record import OptionEffect
 from harness.core.value_digest import values_digest
 from harness.core.verdict import Family, Verdict
 from harness.engine.configuration import Configuration, configuration

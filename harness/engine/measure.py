@@ -11,12 +11,11 @@ import msgspec
 from harness.core.compare import Comparison
 from harness.core.ended import OwnCpu
 from harness.core.errors import one_line
-from harness.core.facts import CPU_PROVIDER, Facts
+from harness.core.facts import CPU_PROVIDER, Facts, Placement, Repeats, RunFacts, shared
 from harness.core.noise import NoiseRule, with_noise
 from harness.core.output_kind import OutputKind
 from harness.core.output_metrics import OutputMetrics
 from harness.core.precise import judge_precision
-from harness.core.record import Placement, Repeats
 from harness.core.spread import Spread
 from harness.core.value import NamedValues, leaves_of
 from harness.core.value_digest import short_digest
@@ -165,16 +164,9 @@ def _converted(outcome: Ran, case: Case, full: Golden, own: Golden, evidence: Ev
 
 
 def _common(outcome: Ran, case: Case) -> Facts:
-    return Facts(
-        phase=Phase.COMPARE,
-        placement=placement_of(outcome, case),
-        providers_changed=outcome.providers_changed,
-        teardown=outcome.teardown,
-        timings_ms=outcome.timings_ms,
-        latency=outcome.latency,
-        scenario=outcome.scenario,
-        repeats=outcome.repeats,
-    )
+    """Return the facts that a run has by itself."""
+    own = shared(outcome, RunFacts) | {"placement": placement_of(outcome, case)}
+    return Facts(phase=Phase.COMPARE, **own)
 
 
 def _compare_precision(
