@@ -17,6 +17,7 @@ from harness.core.precision import COMPUTE_HEAVY
 from harness.core.value_digest import values_digest
 from harness.core.verdict import Family, Verdict
 from harness.engine.configuration import Configuration, configuration
+from harness.engine.measurement import Measurement
 from harness.engine.outcome import Outcome, Ran
 from harness.engine.task import CellTask
 from harness.plan.known_provider import EP, known_provider
@@ -57,7 +58,7 @@ class Compared(NamedTuple):
     """A cell that waits for its baseline, with the digest of its own outputs."""
 
     task: CellTask
-    facts: Facts
+    measured: Measurement
     outcome: Ran
     doubt: Doubt
     digest: str

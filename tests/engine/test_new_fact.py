@@ -23,8 +23,7 @@ PAGE = ROOT / "docs" / "reference" / "records.md"
 MEASURED = {
     "core/facts.py": ("    fixed: FixedSizes | None = None\n", "    values: int = 0\n"),
     "engine/measure.py": (
-        "        outputs=compared.outputs,\n        again=again,\n        reference_check=check_references(\n"
-        "            case, answers,",
+        "        reference_check=_references(outcome, case, answers, compared",
         "        values=sum(row.elements for row in compared.outputs),\n",
     ),
 }
