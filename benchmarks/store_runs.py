@@ -11,8 +11,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from harness.core.cell import AXIS_DEFAULTS, Cell
+from harness.core.facts import Placement
 from harness.core.output_metrics import OutputMetrics
-from harness.core.record import SCHEMA, Placement, Record, encode_record
+from harness.core.record import SCHEMA, Record, encode_record
 from harness.core.verdict import Family, Verdict
 
 TARGETS = 10

@@ -21,9 +21,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-from harness.core.decide import Decision
 from harness.core.facts import Facts
-from harness.core.record import Record, decode_record, encode_record
+from harness.core.record import Decision, Record, decode_record, encode_record
 from harness.corpus.cache import ENVIRONMENT
 from harness.doors import behind
 from harness.engine.engine import Engine

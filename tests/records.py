@@ -8,9 +8,9 @@ import msgspec
 
 from harness.core.decide import decide
 from harness.core.ended import Ended, How
-from harness.core.facts import facts_of
+from harness.core.facts import Placement
 from harness.core.policy import Policy
-from harness.core.record import SCHEMA, Placement, Record
+from harness.core.record import SCHEMA, Record
 from harness.core.verdict import Phase, Verdict
 from harness.plan.expectation import Expectation, is_expected
 from harness.plan.matrix import Matrix, Models
@@ -67,7 +67,7 @@ def with_facts(record: Record) -> Record:
     )
     placement = none if verdict is Verdict.FALLBACK else record.placement
     made = msgspec.structs.replace(record, golden="cpu", outputs=rows, placement=placement)
-    assert decide(facts_of(made), Policy()).verdict is verdict
+    assert decide(made, Policy()).verdict is verdict
     return made
 
 

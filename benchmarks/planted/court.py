@@ -17,7 +17,8 @@ from harness.agent.job_run import JobRun
 from harness.agent.target import CPU, Target
 from harness.agent.text import clean
 from harness.core.cell import Cell
-from harness.core.record import Placement, Record
+from harness.core.facts import Placement
+from harness.core.record import Record
 from harness.core.verdict import Phase
 from harness.corpus.case import Case
 from harness.engine.cases import Cases

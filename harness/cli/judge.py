@@ -9,7 +9,7 @@ import msgspec
 from harness.cli.output import notify, print_lines
 from harness.core.decide import judged_again
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError
-from harness.core.facts import facts_for_other_inputs, facts_of
+from harness.core.facts import facts_for_other_inputs
 from harness.core.later_words import what_is_wrong
 from harness.core.missing import Need, missing
 from harness.core.policy import Policy
@@ -95,11 +95,10 @@ def _tell(lines: Sequence[str], damaged: Sequence[Problem]) -> None:
 
 def _missing(record: Record, policy: Policy) -> Need | None:
     """Return what a record lacks, as a run under the policy would ask for it."""
-    facts, by_usual = facts_of(record), record.generation is None
     asked = _ASKED_IN_A_RUN - ({Need.NOISE} if policy.judge_by == "table" else set())
-    need = missing(facts, policy, asked, by_usual=by_usual)
-    if need is None and facts.other_check is not None:
-        return missing(facts_for_other_inputs(facts), policy, asked)
+    need = missing(record, policy, asked, by_usual=record.generation is None)
+    if need is None and record.other_check is not None:
+        return missing(facts_for_other_inputs(record), policy, asked)
     return need
 
 

@@ -3,49 +3,24 @@
 Pure, and the same for a run and for judging a finished run again: a record publishes the facts.
 """
 
+from typing import Any
+
 import msgspec
 
 from harness.core.adjudicate import failed_only
 from harness.core.errors import one_line
-from harness.core.facts import Facts, facts_for_other_inputs, facts_of
+from harness.core.facts import Facts, OptionEffect, facts_for_other_inputs, shared
+from harness.core.generated import without_speed
 from harness.core.judging import WRONG_VALUES, Judging, judging_of
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
-from harness.core.policy_terms import PolicyTerm, policy_terms
-from harness.core.record import OptionEffect, Record
-from harness.core.reference import Adjudication
+from harness.core.policy_terms import policy_terms
+from harness.core.record import Decision, Record
 from harness.core.rules import RULES, Found
 from harness.core.verdict import Family, Verdict
 
 _REASON_CHARS = 300
 """Length of a reason with its notes."""
-
-
-class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdict of a cell.
-
-    Attributes:
-        cause: One word for why, where the verdict alone does not tell; as in ``harness.core.record.Record``.
-        reason: One line for people; may be empty for a pass.
-        outputs: The facts' outputs under the policy.
-        again: The same of the second run.
-        other: The same of the run with other inputs.
-        adjudication: Of the outputs that failed.
-        approximate: What the EP documents that allows the error of a right answer; else empty.
-        unconfirmed: Why float64 has not confirmed a wrong answer; else empty.
-        policy: What judged it, as a record keeps it; empty for a cell that did not run to its end.
-    """
-
-    verdict: Verdict
-    cause: str = ""
-    reason: str = ""
-    outputs: tuple[OutputMetrics, ...] = ()
-    again: tuple[OutputMetrics, ...] = ()
-    other: tuple[OutputMetrics, ...] = ()
-    adjudication: tuple[Adjudication, ...] = ()
-    approximate: str = ""
-    unconfirmed: str = ""
-    policy: dict[str, PolicyTerm] = {}
 
 
 def decide(facts: Facts, policy: Policy) -> Decision:
@@ -56,18 +31,24 @@ def decide(facts: Facts, policy: Policy) -> Decision:
     weighed = facts.reference_check if wrong or judging.resolution is not None else None
     adjudication = () if weighed is None else weighed.adjudication
     rows = tuple(one.row for one in judging.outputs)
-    return Decision(
-        verdict=verdict,
-        cause=cause if facts.ended is None else facts.cause,
-        reason=_with_effect(one_line("; ".join(filter(None, (reason, facts.teardown)))), facts.effect),
-        outputs=rows,
-        again=tuple(one.row for one in judging.again),
-        other=_other_rows(facts, policy),
-        adjudication=failed_only(adjudication, rows),
-        approximate="" if wrong else "; ".join(one.approximate for one in judging.outputs if one.approximate),
-        unconfirmed=_unconfirmed(judging) if verdict in WRONG_VALUES else "",
-        policy=policy_terms(judging.policy) if facts.ended is None else {},
-    )
+    found: dict[str, Any] = {
+        "verdict": verdict,
+        "cause": cause if facts.ended is None else facts.cause,
+        "reason": _with_effect(one_line("; ".join(filter(None, (reason, facts.teardown)))), facts.effect),
+        "outputs": rows,
+        "again": tuple(one.row for one in judging.again),
+        "other": _other_rows(facts, policy),
+        "adjudication": failed_only(adjudication, rows),
+        "approximate": ""
+        if wrong
+        else "; ".join(one.approximate for one in judging.outputs if one.approximate),
+        "unconfirmed": _unconfirmed(judging) if verdict in WRONG_VALUES else "",
+        "policy": policy_terms(judging.policy) if facts.ended is None else {},
+    }
+    if verdict.family is not Family.PASSED:
+        # The speed of a wrong answer, or of the CPU EP in place of the provider, is of no use.
+        found |= {"latency": None, "generation": without_speed(facts.generation)}
+    return Decision(**shared(facts, Facts) | found)
 
 
 def verdict_of(facts: Facts, policy: Policy) -> Verdict:
@@ -77,23 +58,12 @@ def verdict_of(facts: Facts, policy: Policy) -> Verdict:
 
 def judged_again(record: Record, policy: Policy) -> Record:
     """Return the record as a run under the policy would have written it."""
-    decision = decide(facts_of(record), policy)
+    decision = decide(record, policy)
     verdict = decision.verdict
-    return msgspec.structs.replace(
-        record,
-        verdict=verdict,
-        family=verdict.family,
-        cause=decision.cause,
-        reason=record.reason if verdict is record.verdict else decision.reason,
-        outputs=decision.outputs,
-        again=decision.again,
-        other=decision.other,
-        adjudication=decision.adjudication,
-        approximate=decision.approximate,
-        unconfirmed=decision.unconfirmed,
-        policy=decision.policy,
-        latency=record.latency if verdict.family is Family.PASSED else None,
-    )
+    fields = shared(decision, Decision)
+    if verdict is record.verdict:
+        fields["reason"] = record.reason
+    return msgspec.structs.replace(record, family=verdict.family, **fields)
 
 
 def _first(judging: Judging) -> Found:

@@ -81,6 +81,13 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     speed: GenerationSpeed | None = None
 
 
+def without_speed(generation: Generation | None) -> Generation | None:
+    """Return what is known of generated text but its speed."""
+    if generation is None or generation.speed is None:
+        return generation
+    return msgspec.structs.replace(generation, speed=None)
+
+
 def where(generation: Generation | None) -> str:
     """Return the first way that fails, its first bad position and the cache that fails first; else empty.
 

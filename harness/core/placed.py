@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
+from harness.core.facts import Placement
 from harness.core.precision import PRECISION_CASTS
-from harness.core.record import Placement
 from harness.core.verdict import Verdict
 
 LEAST_SHARE = 0.1

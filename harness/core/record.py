@@ -1,62 +1,32 @@
 """The record of one cell: the public JSON contract, one line of ``records.jsonl``."""
 
-from typing import Literal
-
 import msgspec
 
-from harness.core.agreement import Agreement
-from harness.core.ended import Ended, OwnCpu
-from harness.core.fixed_sizes import FixedSizes
-from harness.core.generated import Generation
-from harness.core.latency import Latency
+from harness.core.facts import Facts
 from harness.core.manner import Manner
-from harness.core.other_check import OtherCheck
-from harness.core.output_metrics import OutputMetrics
 from harness.core.policy_terms import PolicyTerm
-from harness.core.reference import Adjudication, ReferenceCheck
-from harness.core.scenario import Observations
-from harness.core.verdict import Family, Phase, Verdict, lacks_target
-from harness.core.work import Unchecked
+from harness.core.reference import Adjudication
+from harness.core.verdict import Family, Verdict, lacks_target
 
 SCHEMA = 1
 
-
-class Placement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Which provider each node was assigned to.
-
-    Attributes:
-        ep_nodes: Nodes on the target's provider, or on any non-CPU provider of its chain.
-        cpu_nodes: Nodes on the CPU EP. For a target that *is* the CPU EP these count as ``ep_nodes``.
-        ep_ops: Operator type -> count, on the EP.
-        cpu_ops: Operator type -> count, left to the CPU EP.
-        partitions: Subgraphs that the EP took (a kernel-based EP has one for each node).
-        source: ``assignment`` (onnxruntime's own record at partitioning), ``profile`` (the nodes that ran),
-            ``log`` (the runtime's messages), or ``unknown``: then all counts are 0.
-        providers: Provider -> nodes, in the order of the chain, the CPU EP last; empty where the chain has
-            no second provider besides the CPU EP.
-        chain_ops: Provider -> operator type -> count, of those providers but the CPU EP.
-        shape_ops: Those of ``cpu_ops`` that only work on shapes here: they stay on the CPU EP by design.
-        ep_share: Part of the compute on the EP, from 0 to 1, without ``shape_ops``; null where all of it is
-            on one side, or nothing is known.
-        share_of: What was counted: ``work`` (multiply-adds, and bytes that are moved) or ``nodes``.
-    """
-
-    ep_nodes: int
-    cpu_nodes: int
-    ep_ops: dict[str, int]
-    cpu_ops: dict[str, int]
-    partitions: int
-    source: Literal["assignment", "profile", "log", "unknown"]
-    providers: dict[str, int] = {}
-    chain_ops: dict[str, dict[str, int]] = {}
-    shape_ops: tuple[str, ...] = ()
-    ep_share: float | None = None
-    share_of: str = ""
-
-    @property
-    def is_unknown(self) -> bool:
-        """Whether nothing shows which provider ran the nodes."""
-        return self.source == "unknown"
+_FIRST = (
+    "schema",
+    "cell",
+    "suite",
+    "model",
+    "target",
+    "provider",
+    "verdict",
+    "family",
+    "expected",
+    "axes",
+    "fed",
+    "phase",
+    "cause",
+    "reason",
+)
+"""The keys that a line begins with; the others follow in the order of their declaration."""
 
 
 class ProcessState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -83,18 +53,6 @@ class ProcessState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     threads: int | None = None
     descriptors: int | None = None
     manners: tuple[Manner, ...] = ()
-
-
-class OptionEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether options that should change the computation did so in one cell.
-
-    Attributes:
-        options: Keys of such options, and the precision mode as ``ep:<name>``; all were left out together.
-        seen: False if the outputs are bit-identical without them.
-    """
-
-    options: tuple[str, ...]
-    seen: bool
 
 
 class OtherDraw(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -145,26 +103,6 @@ class ModelContent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     generated: GeneratedInputs | None = None
 
 
-class Repeats(msgspec.Struct, frozen=True, kw_only=True):
-    """The results of repeated runs of a cell.
-
-    Attributes:
-        runs: Runs in each session, the first one included.
-        sessions: Sessions, one after the other.
-        distinct: Different results, bit for bit, over all of them.
-        max_abs: Largest ``|out - first|`` of any element of any run; null where it cannot be measured.
-        differing: Runs that gave other bits than the first; null if the agent does not count them.
-        bit_equal: Whether the matrix demands equal bits.
-    """
-
-    runs: int
-    sessions: int
-    distinct: int
-    max_abs: float | None = None
-    bit_equal: bool = False
-    differing: int | None = None
-
-
 class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
     """A further try of a failed cell: the place, and the verdict there."""
 
@@ -172,8 +110,33 @@ class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The record of one cell.
+class Decision(Facts, frozen=True, kw_only=True, omit_defaults=True):
+    """The verdict of a cell, beside its facts under the policy.
+
+    Of the facts ``outputs``, ``again`` and ``other`` are as the policy judges them, ``cause`` is one word for
+    why where the verdict alone does not tell, and ``latency`` and the speed of generated text are there if
+    the verdict is a pass.
+
+    Attributes:
+        reason: One line for people; may be empty for a pass.
+        policy: The settings that judged it, by their dotted names in ``harness.core.policy.Policy``, such as
+            ``limits.rms``; empty if it did not run to its end, or an older version judged it.
+        adjudication: Whether golden or EP is nearer to a more precise answer, where they disagree.
+        approximate: Which right output has a larger error than the rounding of its model, what the EP
+            documents that allows it, and how large it is; empty if none has.
+        unconfirmed: Why float64 has not confirmed that values are wrong; empty if it has, or need not.
+    """
+
+    verdict: Verdict
+    reason: str = ""
+    policy: dict[str, PolicyTerm] = msgspec.field(default_factory=dict)
+    adjudication: tuple[Adjudication, ...] = ()
+    approximate: str = ""
+    unconfirmed: str = ""
+
+
+class Record(Decision, frozen=True, kw_only=True, omit_defaults=True):
+    """The record of one cell: its facts and the decision, and what the cell and the attempt are.
 
     Attributes:
         cell: The cell's id.
@@ -182,21 +145,6 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             test_data_set_0``; empty if nothing was tried, and in records of before.
         axes: Every axis of the cell with its value.
         expected: Whether the matrix expects the verdict (an ``expect`` entry, or else no failure).
-        phase: The phase in which the cell ended.
-        cause: For ``unavailable`` a ``Cause``; for ``crash`` the signal or exit code, such as ``SIGSEGV``;
-            for ``fallback`` ``too_little`` where the EP computed less than a tenth of the work.
-        reason: One line for people.
-        other: As ``outputs``, of a run with other inputs between two of the first data set; those whose bits
-            differ from the golden.
-        other_check: What judges them; null if all bits are equal, and in records of before.
-        again: As ``outputs``, of a second run of the first data set, or of the one furthest from the first of
-            several; empty if all gave the same bits.
-        golden: The source of the golden: ``cpu`` or, where the CPU EP has no kernel, ``expected`` (the
-            suite's data); ``profile`` for a case of a profile.
-        golden_digest: Digest of the golden's values; for a converted model also of the CPU EP's own answer.
-        policy: The settings that judged it, by their dotted names in ``harness.core.policy.Policy``, such as
-            ``limits.rms``; empty if it did not run to its end, or an older version judged it.
-        timings_ms: ``create``, ``first_run``, ``teardown`` in milliseconds, measured inside the agent.
         started: UTC time in ISO 8601.
         attempt: 1, or more if a process killed from outside made further attempts necessary.
         place: The place of the target that ran it; empty if the target has no places.
@@ -204,49 +152,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         retries: Verdicts of further tries of a failed cell, in order; they never change its verdict.
         other_draws: The verdicts of a failing cell with other generated inputs: other sizes where the model
             leaves them open, and other numbers; empty if it was not tried with others.
-        beyond: Which windows of the model are larger than their data, with generated inputs that are at fault
-            for a failure; empty if none is.
-        effect: Whether options that should change the computation did; null if none should, or if the outputs
-            are exact and so cannot show it.
-        latency: The latency of its runs, if the matrix asks for it and the verdict is a pass.
-        scenario: Observations in the cell's scenario, by name; the axes have its name.
-        generation: What the scenario ``generate`` has beyond that; null in any other scenario.
         process: Its process; null if nothing ran, or the process did not outlive the cell.
         artifacts: Folder of a failing cell below the run folder, relative, with forward slashes.
         content: The content of the model; null if it cannot be read, or nothing was tried.
         model_digest: SHA-256 over the unconverted model, its external data and its test data; empty if it
             cannot be read, or nothing was tried.
-        no_spread: Why the noise of the model is not known although it was needed; empty otherwise.
-        adjudication: Whether golden or EP is nearer to a more precise answer, where they disagree.
-        reference_check: Comparison with references, if the result fails its golden or would fail a usual
-            tolerance.
-        repeats: How often the first data set was run, and what that gave; null if nothing ran, or if the
-            scenario has runs of its own.
-        unchecked: Checks that were left out, with the reason: work, a limit of the matrix, the agent.
-        fixed: The placement with fixed sizes, where a symbolic dimension keeps nodes off the EP; null where
-            none does, or that was not tried.
-        weak_golden: Why the golden cannot tell a right answer from a wrong one; empty if it can.
-        ended: How the cell ended; null if it ran to its end.
-        own_cpu: The result of the CPU EP of the target's own runtime; null if it was not asked.
-        precision: The computing precision that decides the default tolerance, such as ``float32``.
-        own_precision: The precision of the model itself; empty in records of releases that did not tell it.
-        finest: The finest precision of the model's values, whose rounding is the noise, where ``precision``
-            is coarser; else empty.
-        delivers: Coarser precisions that the EP may compute in by its own default; empty if the matrix asks
-            for a precision.
-        remedy: What makes the EP compute at the model's own precision, in words; empty if nothing is known,
-            or it does so.
-        converted: Whether the model was converted to that precision.
-        no_golden: Why there is no answer to compare with; empty if there is one.
-        dispute: Why the golden is in doubt whatever the EP gives; empty if it is not.
-        undefined: Output -> why ONNX leaves its values undefined for this input.
-        providers_changed: The session's providers before and after the run if they differ.
-        teardown: How the process died or hung in teardown, after the result, or why it was replaced then.
-        answered: The questions that were asked before the verdict: see ``harness.core.missing.Need``.
-        approximate: Which right output has a larger error than the rounding of its model, what the EP
-            documents that allows it, and how large it is; empty if none has.
-        unconfirmed: Why float64 has not confirmed that values are wrong; empty if it has, or need not.
-        agreement: How many answers of the model's task are the golden's; empty if no task is known.
     """
 
     schema: int
@@ -254,63 +164,21 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     suite: str
     model: str
     target: str
-    provider: str
-    verdict: Verdict
+    provider: str  # which a record must have
     family: Family
     expected: bool
-    axes: dict[str, str] = {}
+    axes: dict[str, str] = msgspec.field(default_factory=dict)
     fed: str = ""
-    phase: Phase | None = None
-    cause: str = ""
-    reason: str = ""
-    placement: Placement | None = None
-    outputs: tuple[OutputMetrics, ...] = ()
-    again: tuple[OutputMetrics, ...] = ()
-    other: tuple[OutputMetrics, ...] = ()
-    other_check: OtherCheck | None = None
-    golden: str = ""
-    golden_digest: str = ""
-    policy: dict[str, PolicyTerm] = {}
-    timings_ms: dict[str, float] = {}
     started: str = ""
     attempt: int = 0
     place: str = ""
     elsewhere: tuple[Elsewhere, ...] = ()
     retries: tuple[Verdict, ...] = ()
     other_draws: tuple[OtherDraw, ...] = ()
-    beyond: str = ""
-    effect: OptionEffect | None = None
-    latency: Latency | None = None
-    scenario: Observations = {}
-    generation: Generation | None = None
     process: ProcessState | None = None
     artifacts: str = ""
     content: ModelContent | None = None
     model_digest: str = ""
-    no_spread: str = ""
-    adjudication: tuple[Adjudication, ...] = ()
-    reference_check: ReferenceCheck | None = None
-    repeats: Repeats | None = None
-    ended: Ended | None = None
-    own_cpu: OwnCpu | None = None
-    precision: str = "float32"
-    converted: bool = False
-    own_precision: str = ""
-    finest: str = ""
-    delivers: tuple[str, ...] = ()
-    remedy: str = ""
-    no_golden: str = ""
-    dispute: str = ""
-    undefined: dict[str, str] = {}
-    providers_changed: str = ""
-    teardown: str = ""
-    answered: tuple[str, ...] = ()
-    weak_golden: str = ""
-    approximate: str = ""
-    unconfirmed: str = ""
-    agreement: tuple[Agreement, ...] = ()
-    unchecked: tuple[Unchecked, ...] = ()
-    fixed: FixedSizes | None = None
 
     @property
     def manners(self) -> tuple[Manner, ...]:
@@ -354,8 +222,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def encode_record(record: Record) -> bytes:
-    """Return one JSON line without its newline."""
-    return _ENCODER.encode(record)
+    """Return one JSON line without its newline; it begins with what people look for."""
+    fields = msgspec.to_builtins(record)
+    return _ENCODER.encode({name: fields[name] for name in _FIRST if name in fields} | fields)
 
 
 def decode_record(line: bytes | str) -> Record:

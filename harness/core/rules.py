@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from harness.core import wording
 from harness.core.ended import Ended
-from harness.core.facts import Facts, facts_for_other_inputs
+from harness.core.facts import Facts, Repeats, facts_for_other_inputs
 from harness.core.fixed_sizes import fixed_words
 from harness.core.generated import disagreeing, where
 from harness.core.judged import wrong_for_other_inputs
@@ -16,7 +16,6 @@ from harness.core.judgement import Judged
 from harness.core.judging import WRONG_VALUES, Judging, by_expected_data, judging_of
 from harness.core.own_cpu import lacks, lacks_kernels, lacks_operator, refuses_inputs, refusing_cpu
 from harness.core.placed import verdict_by_placement
-from harness.core.record import Repeats
 from harness.core.verdict import Phase, Verdict
 
 FOR_OTHER_INPUTS = "for other inputs in the same session"

@@ -1,7 +1,8 @@
 """The share of a model's compute that the EP has, as a record tells it."""
 
+from harness.core.facts import Placement
 from harness.core.placed import LEAST_SHARE
-from harness.core.record import Placement, Record
+from harness.core.record import Record
 from harness.core.verdict import Verdict
 
 

@@ -11,15 +11,15 @@ from typing import Any
 import msgspec
 
 from harness.core.cell import Cell
-from harness.core.decide import Decision, decide
+from harness.core.decide import decide
 from harness.core.ended import Ended
 from harness.core.errors import UncontainedError, UsageError, one_line
 from harness.core.facts import Facts
 from harness.core.own_error import OwnError, lost_record, own_error
 from harness.core.policy import Policy
-from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
+from harness.core.record import Decision
+from harness.core.scenario import GENERATE, SCENARIOS
 from harness.core.verdict import Cause, Family, Verdict
-from harness.core.work import runs_of
 from harness.corpus.case import Case
 from harness.corpus.errors import MendedError
 from harness.corpus.generation import Generation
@@ -30,10 +30,11 @@ from harness.engine.effect_step import EffectStep
 from harness.engine.effects import Effects
 from harness.engine.environments import Environments
 from harness.engine.events import Answered, Event, Finished, NotRun, Warned
-from harness.engine.fixed import may_be_fixed, sizes_to_fix, with_fixed, without_fixed
+from harness.engine.fixed import FixedStep
 from harness.engine.function_step import FunctionStep
 from harness.engine.further_tries import UNTRIED, next_try, told, with_try
 from harness.engine.measure import with_shapes
+from harness.engine.measurement import Measurement
 from harness.engine.next_step import Judged, NextStep
 from harness.engine.open_questions import OpenQuestions
 from harness.engine.outcome import Ending, Made, Outcome, Ran, Rejected, Unavailable
@@ -76,8 +77,9 @@ class CellPipeline:
         self.questions = OpenQuestions(next_step.cases, next_step.references, self._put_question)
         """What is asked of the CPU provider."""
         self.functions = FunctionStep(next_step, post, announce)
+        self.fixed = FixedStep(next_step.plan, next_step.cases, self._put_fixed, self._decide, self.lose)
         self.effects = EffectStep(
-            effects, self._put_baseline, self._finish, self.lose, gives_outputs=gives_outputs
+            effects, self._put_baseline, self.fixed.then, self.lose, gives_outputs=gives_outputs
         )
 
     def case(self, task: Task) -> Found:
@@ -98,7 +100,8 @@ class CellPipeline:
         self.open += 1
         task = CellTask(cell=cell, attempt=0)
         try:
-            self._finish(task, Facts(ended=Ended(how="declared", message=one_line(reason))), None)
+            facts = Facts(ended=Ended(how="declared", message=one_line(reason)))
+            self._decide(task, Measurement(facts), None)
         except Exception as error:  # noqa: BLE001 - it costs this cell alone
             self.lose(task, error)
 
@@ -166,7 +169,7 @@ class CellPipeline:
                 if changed is None:
                     self._lose_cell(task, own_error(error))
                 else:
-                    self._finish(task, without_case(changed), None)
+                    self._decide(task, Measurement(without_case(changed)), None)
 
     def _lose_cell(self, task: CellTask, error: OwnError) -> None:
         cell = task.cell
@@ -249,11 +252,11 @@ class CellPipeline:
     def _conclude_cell(self, task: CellTask, outcome: Outcome | NoCase) -> None:
         self.effects.serve(task.cell, outcome)
         if isinstance(outcome, NoCase):
-            self._finish(task, without_case(outcome), None)
+            self._decide(task, Measurement(without_case(outcome)), None)
         elif isinstance(outcome, Judged):
             self._judge(task, outcome)
         else:
-            self._finish(task, ended(outcome), outcome)
+            self.fixed.then(task, Measurement(ended(outcome)), outcome)
 
     def _judge(self, task: CellTask, outcome: Judged) -> None:
         case, cell = self.case(task), task.cell
@@ -266,11 +269,8 @@ class CellPipeline:
             return
         if SCENARIOS[task.about.scenario].other_data and task.about.scenario != GENERATE:
             refused = self.next_step.cases.refused(cell.suite, cell.model, task.about.scenario)
-            found = with_shapes(found, case, refused)
-        self.functions.then(task, case, found, outcome, self._look_for_effect, self.lose)
-
-    def _look_for_effect(self, task: CellTask, facts: Facts, outcome: Judged) -> None:
-        self.effects.then(task, facts, outcome, lambda: self._policy(task))
+            found = found.but(with_shapes(found.facts, case, refused))
+        self.functions.then(task, case, found, outcome, self.effects.then, self.lose)
 
     def _put_baseline(self, cell: Cell) -> None:
         self.open += 1
@@ -280,36 +280,17 @@ class CellPipeline:
         self.open -= 1
         self.effects.take(task.cell, outcome)
 
-    def _policy(self, task: CellTask) -> Policy:
-        case = self.case(task)
-        return self.next_step.rule(task.cell, case).policy if isinstance(case, Case) else Policy()
+    def _put_fixed(self, task: FixedTask) -> None:
+        self.open += 1
+        self.put(task)
 
     def _conclude_fixed(self, task: FixedTask, outcome: Outcome | NoCase | None) -> None:
         self.open -= 1
-        facts = with_fixed(task.facts, outcome, task.sizes)
-        try:
-            self._decide(task.cell_task, facts, task.outcome)
-        except Exception as error:  # noqa: BLE001 - it costs this cell alone
-            self.lose(task.cell_task, error)
+        self.fixed.take(task, outcome)
 
-    def _finish(self, task: CellTask, facts: Facts, outcome: Outcome | None) -> None:
-        """Decide a cell; first try it with fixed sizes, if a symbolic dimension may keep nodes off the EP."""
-        case = self.case(task) if outcome is not None and may_be_fixed(facts) else None
-        if not isinstance(case, Case) or outcome is None or task.first is not None:
-            self._decide(task, facts, outcome)
-            return
-        limit = self.next_step.plan.target(task.cell.target).work_limit
-        sizes = sizes_to_fix(case) if task.about.scenario == PLAIN else {}
-        if sizes and runs_of(case.work, limit) > 1:
-            self.open += 1
-            self.put(FixedTask(cell=task.cell, cell_task=task, facts=facts, outcome=outcome, sizes=sizes))
-            return
-        self._decide(task, without_fixed(facts, case, limit) if sizes else facts, outcome)
-
-    def _decide(self, task: CellTask, facts: Facts, outcome: Outcome | None) -> None:
+    def _decide(self, task: CellTask, measured: Measurement, outcome: Outcome | None) -> None:
         """Decide a cell; announce its record, or put it into its queue once more."""
-        # A cell that did not run needs no policy, nor its model read for that.
-        facts, decision = self._decided(task, facts, self._policy(task) if facts.ended is None else Policy())
+        decision = self._decided(task, measured)
         if decision.verdict.family not in UNTRIED:
             fails = decision.verdict.family not in _RIGHT
             changed = self.next_step.cases.look(task.about, fails=fails)
@@ -317,8 +298,7 @@ class CellPipeline:
                 self.put(task)
                 return
             if changed is not None:
-                facts = without_case(changed)
-                decision = decide(facts, Policy())
+                decision = decide(without_case(changed), Policy())
         # A cell that is tried again has failed, whatever the further try gives.
         untried = decision.verdict in (Verdict.UNAVAILABLE, Verdict.DECLARED) and task.first is None
         case = None if untried else self._shown(task)
@@ -329,7 +309,7 @@ class CellPipeline:
         process = getattr(outcome, "process", None)
         attempt = Attempt(task.attempt, task.started, process, task.place, expectation)
         plan = self.next_step.plan
-        record = record_of(plan, task.cell, facts, decision, attempt, case=case, given=given)
+        record = record_of(plan, task.cell, decision, attempt, case=case, given=given)
         if task.first is None:
             finished = Finished(
                 record=record,
@@ -350,13 +330,13 @@ class CellPipeline:
             finished = msgspec.structs.replace(finished, case=self._shown(CellTask(cell=task.cell)))
         self.announce(told(finished))
 
-    def _decided(self, task: CellTask, facts: Facts, policy: Policy) -> tuple[Facts, Decision]:
+    def _decided(self, task: CellTask, measured: Measurement) -> Decision:
         """Decide a cell; if it fails, with what its generated inputs are too small for."""
+        facts, policy = measured.facts, measured.policy
         decision = decide(facts, policy)
         if decision.verdict.family is Family.FAILED and (beyond := self._beyond(task, facts)):
-            facts = msgspec.structs.replace(facts, beyond=beyond)
-            decision = decide(facts, policy)
-        return facts, decision
+            decision = decide(msgspec.structs.replace(facts, beyond=beyond), policy)
+        return decision
 
     def _beyond(self, task: CellTask, facts: Facts) -> str:
         """Return which windows are larger than the generated data of a cell; empty if none is."""

@@ -6,8 +6,6 @@ import msgspec
 
 from harness.core.cell import Cell
 from harness.core.decide import verdict_of
-from harness.core.facts import Facts
-from harness.core.policy import Policy
 from harness.engine.cases import NoCase
 from harness.engine.effects import (
     Baseline,
@@ -18,18 +16,19 @@ from harness.engine.effects import (
     outputs_digest,
     with_effect,
 )
+from harness.engine.measurement import Measurement
 from harness.engine.next_step import Judged
 from harness.engine.outcome import Outcome, Ran
 from harness.engine.task import CellTask
 
-GoOn = Callable[[CellTask, Facts, Judged], None]
+GoOn = Callable[[CellTask, Measurement, Judged], None]
 Lose = Callable[[CellTask, Exception], None]
 
 
 class EffectStep:
     """Holds cells until the outputs without their options are known.
 
-    ``put`` is called with a cell whose baseline has to be run, ``go_on`` with the facts of each cell that
+    ``put`` is called with a cell whose baseline has to be run, ``go_on`` with what each cell measures that
     waits no longer.
     """
 
@@ -49,28 +48,28 @@ class EffectStep:
         self._gives_outputs = gives_outputs
         self._waiting: dict[Baseline, list[Compared]] = {}
 
-    def then(self, task: CellTask, facts: Facts, outcome: Judged, policy: Callable[[], Policy]) -> None:
+    def then(self, task: CellTask, measured: Measurement, outcome: Judged) -> None:
         """Go on with a cell: at once, or when its outputs can be compared with its baseline's."""
-        cell = task.cell
+        cell, facts = task.cell, measured.facts
         # A baseline is of the first inputs.
         doubt = None if task.draw else self.effects.doubt(cell)
         if (
             doubt is None
             or not isinstance(outcome, Ran)
-            or not can_tell(facts, verdict_of(facts, policy()), outcome)
+            or not can_tell(facts, verdict_of(facts, measured.policy), outcome)
         ):
-            self._go_on(task, facts, outcome)
+            self._go_on(task, measured, outcome)
             return
         baseline, own = baseline_of(doubt.without, cell), outputs_digest(outcome)
         digest = self.effects.digest(baseline)
         if digest is not None:
-            self._go_on(task, with_effect(facts, doubt, own, digest), outcome)
+            self._go_on(task, measured.but(with_effect(facts, doubt, own, digest)), outcome)
             return
         if baseline not in self._waiting and not self.effects.is_coming(baseline):
             self._put(cell)
         if not self._gives_outputs:  # the baseline may be a cell of another target, and far behind
             outcome = msgspec.structs.replace(outcome, outputs=())
-        self._waiting.setdefault(baseline, []).append(Compared(task, facts, outcome, doubt, own))
+        self._waiting.setdefault(baseline, []).append(Compared(task, measured, outcome, doubt, own))
 
     def take(self, cell: Cell, outcome: Outcome | NoCase | None) -> None:
         """Take the outcome of the baseline that was put for a cell."""
@@ -94,7 +93,8 @@ class EffectStep:
         digest = self.effects.keep(baseline, outcome)
         for waiting in self._waiting.pop(baseline, ()):
             try:
-                facts = with_effect(waiting.facts, waiting.doubt, waiting.digest, digest)
-                self._go_on(waiting.task, facts, waiting.outcome)
+                measured = waiting.measured
+                facts = with_effect(measured.facts, waiting.doubt, waiting.digest, digest)
+                self._go_on(waiting.task, measured.but(facts), waiting.outcome)
             except Exception as error:  # noqa: BLE001 - it costs this cell alone
                 self._lose(waiting.task, error)

@@ -11,13 +11,13 @@ import msgspec
 from harness.catalog.option import Option, PrecisionMode
 from harness.catalog.provider import Provider
 from harness.core.cell import Cell
-from harness.core.facts import Facts
+from harness.core.facts import Facts, OptionEffect
 from harness.core.lru_cache import LruCache
 from harness.core.precision import COMPUTE_HEAVY
-from harness.core.record import OptionEffect
 from harness.core.value_digest import values_digest
 from harness.core.verdict import Family, Verdict
 from harness.engine.configuration import Configuration, configuration
+from harness.engine.measurement import Measurement
 from harness.engine.outcome import Outcome, Ran
 from harness.engine.task import CellTask
 from harness.plan.known_provider import EP, known_provider
@@ -58,7 +58,7 @@ class Compared(NamedTuple):
     """A cell that waits for its baseline, with the digest of its own outputs."""
 
     task: CellTask
-    facts: Facts
+    measured: Measurement
     outcome: Ran
     doubt: Doubt
     digest: str

@@ -7,11 +7,10 @@ import msgspec
 from harness.catalog.catalog import find_provider
 from harness.catalog.provider import Accuracy
 from harness.core.cell import Cell
-from harness.core.facts import CPU_PROVIDER
+from harness.core.facts import CPU_PROVIDER, Placement
 from harness.core.noise import PRECISIONS
 from harness.core.policy import Policy
 from harness.core.precision import IN_MODEL
-from harness.core.record import Placement
 from harness.core.spread import Spread
 from harness.core.tolerance import FLOORS, computing_precision, finest_precision
 from harness.corpus.case import Case

@@ -4,20 +4,68 @@ One session more is made, and nothing is run. It is left out where a run of the 
 repeated: a simulator compiles a large model for minutes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from harness.core.facts import Facts
 from harness.core.fixed_sizes import FixedSizes
+from harness.core.scenario import PLAIN
 from harness.core.verdict import Phase
-from harness.core.work import Unchecked, too_much
+from harness.core.work import Unchecked, runs_of, too_much
 from harness.corpus.case import Case
 from harness.corpus.fixed_sizes import fixed_sizes
-from harness.engine.outcome import Ran
+from harness.engine.cases import Cases
+from harness.engine.measurement import Measurement
+from harness.engine.outcome import Outcome, Ran
+from harness.engine.task import CellTask, FixedTask
+from harness.plan.plan import Plan
 
 FIXED_SIZES = "fixed sizes"
 """Name of the check, where it is left out."""
+
+
+Decide = Callable[[CellTask, Measurement, Outcome | None], None]
+Lose = Callable[[CellTask, Exception], None]
+
+
+class FixedStep:
+    """Tries cells with fixed sizes before they are decided; ``put`` is called with each task for that."""
+
+    def __init__(
+        self, plan: Plan, cases: Cases, put: Callable[[FixedTask], None], decide: Decide, lose: Lose
+    ) -> None:
+        self._plan = plan
+        self._cases = cases
+        self._put = put
+        self._decide = decide
+        self._lose = lose
+
+    def then(self, task: CellTask, measured: Measurement, outcome: Outcome | None) -> None:
+        """Decide a cell: at once, or when it is known whether a symbolic dimension keeps nodes off the EP."""
+        facts = measured.facts
+        case = self._cases.of(task.about) if outcome is not None and may_be_fixed(facts) else None
+        if not isinstance(case, Case) or outcome is None or task.first is not None:
+            self._decide(task, measured, outcome)
+            return
+        limit = self._plan.target(task.cell.target).work_limit
+        sizes = sizes_to_fix(case) if task.about.scenario == PLAIN else {}
+        if sizes and runs_of(case.work, limit) > 1:
+            self._put(
+                FixedTask(cell=task.cell, cell_task=task, measured=measured, outcome=outcome, sizes=sizes)
+            )
+            return
+        if sizes:
+            measured = measured.but(without_fixed(facts, case, limit))
+        self._decide(task, measured, outcome)
+
+    def take(self, task: FixedTask, outcome: object) -> None:
+        """Decide a cell with the outcome of its task; None if there is none."""
+        facts = with_fixed(task.measured.facts, outcome, task.sizes)
+        try:
+            self._decide(task.cell_task, task.measured.but(facts), task.outcome)
+        except Exception as error:  # noqa: BLE001 - it costs this cell alone
+            self._lose(task.cell_task, error)
 
 
 def may_be_fixed(facts: Facts) -> bool:

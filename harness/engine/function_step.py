@@ -12,12 +12,13 @@ from harness.core.scenario import GENERATE
 from harness.corpus.case import Case
 from harness.engine.agreed import functions_of
 from harness.engine.events import Event, Warned
+from harness.engine.measurement import Measurement
 from harness.engine.next_step import Judged, NextStep
 from harness.engine.outcome import Ran
 from harness.engine.own_agreement import MOST_WAITING, Call, OwnFunctions
 from harness.engine.task import CellTask
 
-GoOn = Callable[[CellTask, Facts, Judged], None]
+GoOn = Callable[[CellTask, Measurement, Judged], None]
 Lose = Callable[[CellTask, Exception], None]
 
 
@@ -46,18 +47,25 @@ class FunctionStep:
         self._functions.close()
 
     def then(
-        self, task: CellTask, case: Case, facts: Facts, outcome: Judged, go_on: GoOn, lose: Lose
+        self,
+        task: CellTask,
+        case: Case,
+        measured: Measurement,
+        outcome: Judged,
+        go_on: GoOn,
+        lose: Lose,
     ) -> None:
-        """Call ``go_on`` with the facts of a cell: at once, or when its functions have been called."""
-        calls = self._calls(task, case, outcome)
+        """Call ``go_on`` with what a cell measures: at once, or when its functions have been called."""
+        facts = measured.facts
+        calls = self._calls(task, case, facts, outcome)
         if not calls:
-            go_on(task, facts, outcome)
+            go_on(task, measured, outcome)
             return
 
         def on_end(figures: tuple[Agreement, ...]) -> None:
             try:
                 told = msgspec.structs.replace(facts, agreement=(*facts.agreement, *figures))
-                go_on(task, told, outcome)
+                go_on(task, measured.but(told), outcome)
             except UsageError:
                 raise
             except Exception as error:  # noqa: BLE001 - it costs this cell alone
@@ -65,12 +73,12 @@ class FunctionStep:
 
         self._functions.ask(calls, on_end)
 
-    def _calls(self, task: CellTask, case: Case, outcome: Judged) -> tuple[Call, ...]:
+    def _calls(self, task: CellTask, case: Case, facts: Facts, outcome: Judged) -> tuple[Call, ...]:
         """Return the calls for a cell that ran; none for a case of a profile, nor for generated text."""
         names = () if case.frozen is not None else tuple(functions_of(case))
         if not names or not isinstance(outcome, Ran) or task.about.scenario == GENERATE:
             return ()
-        answers = self._next_step.goldens(task.about, task.cell, case)
+        answers = self._next_step.goldens(task.about, case, facts)
         if not answers:
             return ()
         return tuple(Call(function=name, golden=answers, actual=outcome.outputs) for _, name in names)

@@ -44,6 +44,24 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
     cases: Cases
     references: References
 
+    def with_answer(
+        self, need: Need, evidence: Evidence, about: Question, cell: Cell, case: Case, rule: Rule
+    ) -> Evidence | Question:
+        """Return evidence with what meets a need; arguments as for ``ask``."""
+        if need is Need.WIDER:
+            return self._with_wider(evidence, about.for_golden(), case, rule)
+        answer = self.ask(need, about, cell, case, rule)
+        if isinstance(answer, Question):
+            return answer
+        value: object = answer
+        if isinstance(answer, Golden) and need is Need.REPEATED:
+            value = answer.disputed
+        # The name of a need is that of the field.
+        fields = {need.value: value, "answered": (*evidence.answered, need.value)}
+        if need is Need.REFERENCES:
+            fields["doubts"] = self._doubts(about, case, rule)
+        return msgspec.structs.replace(evidence, **fields)
+
     def ask(self, need: Need, about: Question, cell: Cell, case: Case, rule: Rule) -> "Answer | Question":
         """Return what meets a need; ``about`` is the model in the form that the cell runs."""
         own = about.for_golden()
@@ -104,7 +122,7 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
         given = own.for_golden(AS_IS)
         return self._spread(given, self.cases.of(given), rule.policy.precision)
 
-    def with_wider(self, evidence: Evidence, own: Question, case: Case, rule: Rule) -> Evidence | Question:
+    def _with_wider(self, evidence: Evidence, own: Question, case: Case, rule: Rule) -> Evidence | Question:
         """Add the noise of what else may explain an error: one more than is known, which may be enough."""
         if rule.policy.converted:
             own = own.for_golden(AS_IS)
@@ -177,7 +195,7 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
             found[kind] = answer
         return found
 
-    def doubts(self, about: Question, case: Case, rule: Rule) -> dict[Kind, str]:
+    def _doubts(self, about: Question, case: Case, rule: Rule) -> dict[Kind, str]:
         """Return why answers of ``onnx.reference`` do not count alone, by the kind of question."""
         given = self.cases.of(about.for_golden(AS_IS)) if rule.policy.converted else case
         if not isinstance(given, Case):

@@ -5,18 +5,20 @@
 
 import functools
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from harness.core.compare import Comparison
 from harness.core.ended import OwnCpu
 from harness.core.errors import one_line
-from harness.core.facts import CPU_PROVIDER, Facts
+from harness.core.facts import CPU_PROVIDER, Facts, Placement, Repeats, RunFacts, shared
+from harness.core.missing import Need
 from harness.core.noise import NoiseRule, with_noise
 from harness.core.output_kind import OutputKind
 from harness.core.output_metrics import OutputMetrics
 from harness.core.precise import judge_precision
-from harness.core.record import Placement, Repeats
+from harness.core.reference import ReferenceCheck
 from harness.core.spread import Spread
 from harness.core.value import NamedValues, leaves_of
 from harness.core.value_digest import short_digest
@@ -25,6 +27,7 @@ from harness.core.weak_golden import why_weak
 from harness.core.work import OTHER_INPUTS, SECOND_RUN, Unchecked, short_of
 from harness.corpus.case import Case
 from harness.corpus.work.share import compute_share
+from harness.engine.agreed import goldens_of
 from harness.engine.compare_sets import by_name, compare_sets, flat
 from harness.engine.early_end import ended, tells_no_memory
 from harness.engine.evidence import Evidence, Rule
@@ -61,6 +64,31 @@ def measure(outcome: Outcome, case: Case, evidence: Evidence, rule: Rule, provid
         answered=evidence.answered,
         unchecked=_unchecked(outcome, evidence, rule) if isinstance(outcome, Ran) else (),
     )
+
+
+def with_answer(
+    need: Need, facts: Facts, outcome: Outcome, case: Case, evidence: Evidence, rule: Rule
+) -> Facts:
+    """Return the facts of a cell with one more answer: ``measure`` of this evidence, for less work.
+
+    Outputs are compared again only after an answer that they are compared with.
+    """
+    changed: dict[str, Any]
+    match need:
+        case Need.OWN_CPU if evidence.own_cpu is not None:
+            changed = {"own_cpu": own_cpu_of(evidence.own_cpu, evidence.broken)}
+        case Need.UNDEFINED:
+            changed = {"undefined": dict(evidence.undefined or {})}
+        case Need.REPEATED:
+            changed = {"dispute": facts.dispute or evidence.repeated or ""}
+        case Need.ZEROED:
+            changed = {"weak_golden": facts.weak_golden or _why_insensitive(evidence, facts)}
+        case Need.REFERENCES if isinstance(outcome, Ran) and rule.generation is None:
+            check = _references(outcome, case, goldens_of(case, evidence), facts.outputs, evidence, rule)
+            changed = {"reference_check": check}
+        case _:
+            return measure(outcome, case, evidence, rule, facts.provider)
+    return msgspec.structs.replace(facts, answered=evidence.answered, **changed)
 
 
 def with_generation(facts: Facts, case: Case, outcome: Outcome, evidence: Evidence, rule: Rule) -> Facts:
@@ -119,14 +147,11 @@ def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Rul
     facts = msgspec.structs.replace(
         facts, golden_digest=golden.digest if golden.status == "ok" else short_digest(answers)
     )
-    known = functools.partial(compare, only_known=True)
     return msgspec.structs.replace(
         facts,
         outputs=compared.outputs,
         again=again,
-        reference_check=check_references(
-            case, answers, outcome.outputs, compared, evidence, known, policy.precision
-        ),
+        reference_check=_references(outcome, case, answers, compared.outputs, evidence, rule),
         repeats=_repeats(outcome, rule, draws_numbers=draws(case, kinds)),
         weak_golden=why_weak(answers, policy.tolerance_for) or _why_insensitive(evidence, facts),
         no_spread=evidence.noise if isinstance(evidence.noise, str) else "",
@@ -148,7 +173,6 @@ def _converted(outcome: Ran, case: Case, full: Golden, own: Golden, evidence: Ev
         again = _compare_precision(full.outputs[:1], owns and owns[:1], seconds, rule, kinds[:1]).outputs
     if (noise := noises(evidence)) is not None:
         compared = _with_noise(compared, full.outputs, outcome.outputs, noise)
-    known = functools.partial(compare_sets, tolerance_for=policy.tolerance_for, kinds=kinds, only_known=True)
     return msgspec.structs.replace(
         facts,
         golden="cpu",
@@ -157,24 +181,40 @@ def _converted(outcome: Ran, case: Case, full: Golden, own: Golden, evidence: Ev
         weak_golden=why_weak(full.outputs, policy.tolerance_for),
         outputs=compared.outputs,
         again=again,
-        reference_check=check_references(
-            case, full.outputs, outcome.outputs, compared, evidence, known, policy.precision
-        ),
+        reference_check=_references(outcome, case, full.outputs, compared.outputs, evidence, rule),
         repeats=_repeats(outcome, rule, draws_numbers=draws(case, kinds)),
     )
 
 
-def _common(outcome: Ran, case: Case) -> Facts:
-    return Facts(
-        phase=Phase.COMPARE,
-        placement=placement_of(outcome, case),
-        providers_changed=outcome.providers_changed,
-        teardown=outcome.teardown,
-        timings_ms=outcome.timings_ms,
-        latency=outcome.latency,
-        scenario=outcome.scenario,
-        repeats=outcome.repeats,
+def _references(
+    outcome: Ran,
+    case: Case,
+    answers: Sequence[NamedValues],
+    rows: Sequence[OutputMetrics],
+    evidence: Evidence,
+    rule: Rule,
+) -> ReferenceCheck | None:
+    """Compare golden and result with references; ``rows`` are how these two compare.
+
+    The noise of a given model excuses nothing of a converted one.
+    """
+    if evidence.references is None:
+        return None
+    policy = rule.policy
+    compare = functools.partial(
+        compare_sets,
+        tolerance_for=policy.tolerance_for,
+        kinds=_kinds(case, answers, evidence, rule),
+        noise=noises(evidence) if evidence.full is None else None,
+        only_known=True,
     )
+    return check_references(case, answers, outcome.outputs, rows, evidence, compare, policy.precision)
+
+
+def _common(outcome: Ran, case: Case) -> Facts:
+    """Return the facts that a run has by itself."""
+    own = shared(outcome, RunFacts) | {"placement": placement_of(outcome, case)}
+    return Facts(phase=Phase.COMPARE, **own)
 
 
 def _compare_precision(
@@ -192,12 +232,6 @@ def _compare_precision(
         rule.policy.precision,
         by_name(kinds),
     )
-
-
-def with_unnoticed(facts: Facts, evidence: Evidence) -> Facts:
-    """Return facts with the answer to which operators could compute zeros unnoticed, measured before."""
-    weak = facts.weak_golden or _why_insensitive(evidence, facts)
-    return msgspec.structs.replace(facts, weak_golden=weak, answered=evidence.answered)
 
 
 def _why_insensitive(evidence: Evidence, facts: Facts) -> str:
@@ -254,7 +288,7 @@ def _with_noise(
 
 
 def _kinds(
-    case: Case, answers: tuple[NamedValues, ...], evidence: Evidence, rule: Rule
+    case: Case, answers: Sequence[NamedValues], evidence: Evidence, rule: Rule
 ) -> tuple[Mapping[str, OutputKind], ...]:
     revealed = evidence.revealed
     return output_kinds_of(

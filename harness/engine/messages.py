@@ -9,11 +9,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from harness.core.facts import MOST_ITEMS, Amount, Text, ToldFacts
 from harness.core.latency import Measured
 from harness.core.verdict import Cause
-
-MOST_ITEMS = 1 << 16
-"""Entries of a list or a table: outputs of a model, operator types, packages. Models have some thousands."""
 
 MOST_SESSION_RUNS = 1 << 31
 """Nodes, runs and sessions that an agent may count; a protobuf, and so a model, ends at 2 GiB."""
@@ -27,22 +25,14 @@ MOST_LEVELS = 8
 LARGEST_FILE = 1 << 60
 """Bytes: beyond any file system's largest file, and valid for a seek."""
 
-Text = Annotated[str, msgspec.Meta(max_length=MOST_ITEMS)]
-"""Text for people. Agents send 32768 characters at most, twice ``harness.agent.text.OUTPUT_LIMIT``."""
-
 Name = Text
 """A name from a model, which has no limit of its own; agents cut it like other text."""
 
 Names = Annotated[list[Name], msgspec.Meta(max_length=MOST_ITEMS)]
 
-Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
-"""Milliseconds or MiB: not negative, neither NaN nor infinite."""
-
 Count = Annotated[int, msgspec.Meta(ge=0, le=MOST_SESSION_RUNS)]
 
 Counts = Annotated[dict[Name, Count], msgspec.Meta(max_length=MOST_ITEMS)]
-
-Timings = Annotated[dict[Name, Amount], msgspec.Meta(max_length=MOST_ITEMS)]
 
 _Whole = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 """An integer that JSON of records can hold."""
@@ -125,8 +115,8 @@ class GeneratedFields(_Table, frozen=True, kw_only=True):
     speed: SpeedFields | None = None
 
 
-class _Result(_Table, frozen=True, kw_only=True, tag_field="status"):
-    """What any result may have; a failed one has what was found until then.
+class _Result(ToldFacts, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="status"):
+    """What any result may have, beside the facts that a record tells; a failed one has what is known by then.
 
     Attributes:
         output: What was printed meanwhile.
@@ -143,7 +133,6 @@ class _Result(_Table, frozen=True, kw_only=True, tag_field="status"):
 
     phase: FinishedPhase = "create"
     output: Text = ""
-    timings_ms: Timings = {}
     names: Names | None = None
     outputs: Annotated[list[Values], msgspec.Meta(max_length=MOST_ITEMS)] | None = None
     other: Values | None = None
@@ -153,7 +142,7 @@ class _Result(_Table, frozen=True, kw_only=True, tag_field="status"):
     providers_after: Names | None = None
     placement: PlacementFields | None = None
     latency: Measured | None = None
-    scenario: ScenarioFacts = {}
+    scenario: ScenarioFacts = msgspec.field(default_factory=dict)
     generated: GeneratedFields | None = None
     graph: bytes = b""
     repeats: RepeatsFields | None = None

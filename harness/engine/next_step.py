@@ -18,10 +18,10 @@ from harness.engine.agreed import goldens_of, with_agreement
 from harness.engine.cases import Cases
 from harness.engine.early_end import clean_error, tells_no_memory
 from harness.engine.evidence import Evidence, Rule, rule_of, with_placement
-from harness.engine.inquiry import Answer, Inquiry, broken_of
-from harness.engine.measure import measure, with_generation, with_unnoticed
+from harness.engine.inquiry import Inquiry, broken_of
+from harness.engine.measure import measure, with_answer, with_generation
+from harness.engine.measurement import Measurement
 from harness.engine.other_inputs import (
-    Goldens,
     differs_for_others,
     judges_others,
     judging_goldens,
@@ -32,28 +32,40 @@ from harness.engine.other_inputs import (
 from harness.engine.outcome import Died, Hung, Raised, Ran
 from harness.engine.references import References
 from harness.engine.task import HOME, Kind, Question
-from harness.golden.golden import Golden
 from harness.plan.plan import Plan
 
-_RULES = 64
-"""Rules that are kept: a cell needs its rule several times, most often in a row."""
+_WAITING = 4096
+"""Outcomes that wait for an answer, and of which is kept what is measured; others are measured anew."""
 
 Judged = Ran | Raised | Died | Hung
 """Outcomes whose verdict needs answers of the CPU provider."""
 
 
-class _Asking(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that is judged, and what can be asked about it; ``about`` and ``case`` as in ``NextStep.of``.
+class _Trial(msgspec.Struct, kw_only=True):
+    """One outcome, as far as it is measured; ``about``, ``cell`` and ``case`` as in ``NextStep.of``.
 
-    ``raised`` is whether it ended with an error.
+    Attributes:
+        askable: What can be asked about it.
+        evidence: What has been answered; None before the golden is.
+        facts: What is measured with that.
+        other: The run with other inputs; None before it is measured.
     """
 
     about: Question
     cell: Cell
     case: Case
+    outcome: Judged
+    provider: str
     rule: Rule
     askable: frozenset[Need]
-    raised: bool = False
+    evidence: Evidence | None = None
+    facts: Facts = Facts()
+    other: "_Trial | None" = None
+
+    @property
+    def nbytes(self) -> int:
+        """About the bytes that it takes: its outputs, and as much for the answers to compare with."""
+        return 2 * self.outcome.nbytes if isinstance(self.outcome, Ran) else 0
 
 
 class NextStep(msgspec.Struct, frozen=True):
@@ -61,149 +73,164 @@ class NextStep(msgspec.Struct, frozen=True):
 
     Attributes:
         needs: What may be asked at all.
-        rules: Those of the cells that were judged last: id of a cell and digest of its case -> rule.
+        trials: Cell and draw -> its outcome that waits for an answer.
     """
 
     plan: Plan
     cases: Cases
     references: References
     needs: frozenset[Need] = frozenset(Need)
-    rules: LruCache[tuple[str, str], Rule] = msgspec.field(default_factory=lambda: LruCache(_RULES))
+    trials: LruCache[tuple[str, int], _Trial] = msgspec.field(default_factory=lambda: LruCache(_WAITING))
 
     @property
     def _inquiry(self) -> Inquiry:
         return Inquiry(plan=self.plan, cases=self.cases, references=self.references)
 
-    def of(self, about: Question, cell: Cell, case: Case, outcome: Judged) -> Facts | Question:
-        """Return the facts of a cell, or a question that has to be answered before.
+    def of(self, about: Question, cell: Cell, case: Case, outcome: Judged) -> Measurement | Question:
+        """Return what is measured of a cell, or a question that has to be answered before.
 
-        Measures with what is known; while something is missing, adds its answer and measures again. ``about``
-        is the model in the form that the cell runs, ``case`` the same, loaded.
+        Measures with what is known, and adds one answer after the other. When a question is answered, it goes
+        on from there. ``about`` is the model in the form that the cell runs, ``case`` the same, loaded.
         """
-        provider = self.plan.target(cell.target).provider[0]
-        rule = self.rule(cell, case)
+        key = cell.id, about.draw
+        trial = self.trials.get(key)
+        self.trials.drop(key)
+        if trial is None or trial.outcome is not outcome or trial.case.digest != case.digest:
+            trial = self._trial(about, cell, case, outcome)
+        facts = self._measured(trial)
+        if isinstance(facts, Question):
+            self.trials.put(key, trial, trial.nbytes)
+            return facts
+        return Measurement(facts, trial.rule.policy)
+
+    def _trial(self, about: Question, cell: Cell, case: Case, outcome: Judged) -> _Trial:
+        rule = rule_of(self.plan, cell, case)
         if about.scenario == GENERATE:
             rule = msgspec.structs.replace(rule, generation=self.cases.generation(case))
         if isinstance(outcome, Ran):
             rule = with_placement(rule, outcome.placement)
-        evidence = self._goldens(about, case, rule) if isinstance(outcome, Ran) else Evidence()
-        if isinstance(evidence, Question):
-            return evidence
-        askable = self._askable(cell, case, outcome, rule) & self.needs
-        asking = _Asking(
+        return _Trial(
             about=about,
             cell=cell,
             case=case,
+            outcome=outcome,
+            provider=self.plan.target(cell.target).provider[0],
             rule=rule,
-            askable=askable,
-            raised=isinstance(outcome, Raised),
+            askable=self._askable(cell, case, outcome, rule) & self.needs,
         )
-        settled = self._settle(asking, evidence, lambda known: measure(outcome, case, known, rule, provider))
-        if isinstance(settled, Question):
-            return settled
-        facts, evidence = settled
-        facts = with_agreement(facts, case, outcome, evidence, rule)
+
+    def _measured(self, trial: _Trial) -> Facts | Question:
+        """Return the facts of a cell, or what has to be asked before."""
+        case, outcome, rule = trial.case, trial.outcome, trial.rule
+        evidence = self._settled(trial)
+        if isinstance(evidence, Question):
+            return evidence
+        facts = trial.facts
         if isinstance(outcome, Ran) and _ran_others(outcome) and rule.generation is None:
-            return self._with_others(asking, evidence, outcome, facts)
+            found = self._with_others(trial, outcome, evidence)
+            if isinstance(found, Question):
+                return found
+            facts = found
+        facts = with_agreement(facts, case, outcome, evidence, rule)
         return with_generation(facts, case, outcome, evidence, rule)
 
-    def _settle(
-        self,
-        asking: _Asking,
-        evidence: Evidence,
-        measured: Callable[[Evidence], Facts],
-        judged: Callable[[Facts], Facts] = lambda facts: facts,
-    ) -> tuple[Facts, Evidence] | Question:
+    def _settled(
+        self, trial: _Trial, judged: Callable[[Facts, Evidence], Facts] = lambda facts, _: facts
+    ) -> Evidence | Question:
         """Measure and ask until nothing is missing to judge; ``judged`` are the facts that are about it."""
-        about, cell, case, rule = asking.about, asking.cell, asking.case, asking.rule
-        facts = measured(evidence)
+        about, cell, case, rule = trial.about, trial.cell, trial.case, trial.rule
+        evidence = trial.evidence
+        if evidence is None:
+            found = self._goldens(trial) if isinstance(trial.outcome, Ran) else Evidence()
+            if isinstance(found, Question):
+                return found
+            trial.facts = measure(trial.outcome, case, found, rule, trial.provider)
+            evidence = trial.evidence = found
         while True:
             # A cell of many ways has many runs, which references repeat; they are asked if it fails.
             by_usual = rule.generation is None
-            need = missing(judged(facts), rule.policy, asking.askable, by_usual=by_usual)
+            need = missing(judged(trial.facts, evidence), rule.policy, trial.askable, by_usual=by_usual)
             if need is None:
-                return facts, evidence
-            if need is Need.WIDER:
-                wider = self._inquiry.with_wider(evidence, about.for_golden(), case, rule)
-                if isinstance(wider, Question):
-                    return wider
-                evidence = wider
-                facts = measured(evidence)
-                continue
-            answer = self._inquiry.ask(need, about, cell, case, rule)
-            if isinstance(answer, Question):
-                return answer
-            evidence = _with(evidence, need, answer)
-            if need is Need.OWN_CPU and isinstance(answer, Golden) and asking.raised:
-                evidence = msgspec.structs.replace(evidence, broken=broken_of(answer, case))
-            if need is Need.REFERENCES:
-                evidence = msgspec.structs.replace(evidence, doubts=self._inquiry.doubts(about, case, rule))
-            # After the usual last question no value need be compared again.
-            facts = with_unnoticed(facts, evidence) if need is Need.ZEROED else measured(evidence)
+                return evidence
+            known = self._inquiry.with_answer(need, evidence, about, cell, case, rule)
+            if isinstance(known, Question):
+                return known
+            if need is Need.OWN_CPU and isinstance(trial.outcome, Raised) and known.own_cpu is not None:
+                known = msgspec.structs.replace(known, broken=broken_of(known.own_cpu, case))
+            trial.facts = with_answer(need, trial.facts, trial.outcome, case, known, rule)
+            evidence = trial.evidence = known
 
-    def rule(self, cell: Cell, case: Case) -> Rule:
-        """Return what a cell is measured and judged by; ``case`` is its model in the form that it runs."""
-        key = (cell.id, case.digest)
-        rule = self.rules.get(key)
-        if rule is None:
-            rule = rule_of(self.plan, cell, case)
-            self.rules.put(key, rule, 0)
-        return rule
-
-    def goldens(self, about: Question, cell: Cell, case: Case) -> Sequence[NamedValues]:
+    def goldens(self, about: Question, case: Case, facts: Facts) -> Sequence[NamedValues]:
         """Return the right outputs of each data set of a cell that has been measured; empty if unknown."""
-        evidence = self._goldens(about, case, self.rule(cell, case))
+        evidence = self._golden(about, case, converted=facts.converted)
         return () if isinstance(evidence, Question) else goldens_of(case, evidence)
 
-    def _with_others(self, first: _Asking, known: Evidence, outcome: Ran, facts: Facts) -> Facts | Question:
+    def _with_others(self, trial: _Trial, outcome: Ran, known: Evidence) -> Facts | Question:
         """Return facts with what judges the run with other inputs, like that of the first ones.
 
         Nothing is asked if its bits are those of the CPU provider, or if the first answer is no pass already.
         """
-        case, rule = first.case, first.rule
-        own = self.references.find(first.about.for_golden(), case)
-        right = own.other if own is not None else ()
-        if right and not outcome.other_error and not differs_for_others(case, right, outcome.other or ()):
+        facts, rule = trial.facts, trial.rule
+        other = trial.other or self._other(trial, outcome)
+        if other is None:
             return facts
-        if not judges_others(facts, case, rule.policy):
-            return facts
-        about = msgspec.structs.replace(first.about, others=True)
-        others = self.cases.of(about)
-        if not isinstance(others, Case):
-            return facts  # the agent has run the same inputs
-        evidence = self._goldens(about, others, rule)
-        if isinstance(evidence, Question):
-            return evidence
-        run = outcome_of_others(outcome)
-        askable = frozenset[Need]() if rule.policy.converted else first.askable - {Need.ZEROED, Need.PLAYED}
-        asking = msgspec.structs.replace(first, about=about, case=others, askable=askable)
-        goldens = judging_goldens(known, evidence)
+        trial.other = other
         if outcome.other_error:
-            asked = msgspec.structs.replace(first, about=about, case=others)
-            return self._with_error(asked, facts, clean_error(outcome.other_error, case.model_path), goldens)
+            return self._with_error(other, facts, outcome.other_error, known)
 
-        def measured(evidence: Evidence) -> Facts:
-            found = measure(run, others, evidence, rule, facts.provider)
+        def joined(found: Facts, evidence: Evidence) -> Facts:
+            goldens = judging_goldens(known, evidence)
             return with_others(facts, found, outcome, goldens, rule.policy.tolerance_for)
 
-        settled = self._settle(asking, evidence, measured, facts_for_other_inputs)
-        return settled if isinstance(settled, Question) else settled[0]
+        settled = self._settled(other, lambda found, asked: facts_for_other_inputs(joined(found, asked)))
+        return settled if isinstance(settled, Question) else joined(other.facts, settled)
 
-    def _with_error(self, others: _Asking, facts: Facts, error: str, goldens: Goldens) -> Facts | Question:
+    def _other(self, trial: _Trial, outcome: Ran) -> _Trial | None:
+        """Return the run with other inputs as an outcome of its own; None if nothing of it is judged."""
+        case, rule = trial.case, trial.rule
+        own = self.references.find(trial.about.for_golden(), case)
+        right = own.other if own is not None else ()
+        if right and not outcome.other_error and not differs_for_others(case, right, outcome.other or ()):
+            return None
+        if not judges_others(trial.facts, case, rule.policy):
+            return None
+        about = msgspec.structs.replace(trial.about, others=True)
+        others = self.cases.of(about)
+        if not isinstance(others, Case):
+            return None  # the agent has run the same inputs
+        askable = frozenset[Need]() if rule.policy.converted else trial.askable - {Need.ZEROED, Need.PLAYED}
+        return _Trial(
+            about=about,
+            cell=trial.cell,
+            case=others,
+            outcome=outcome_of_others(outcome),
+            provider=trial.provider,
+            rule=rule,
+            askable=askable,
+        )
+
+    def _with_error(self, other: _Trial, facts: Facts, error: str, known: Evidence) -> Facts | Question:
         """Return facts with the error that the EP raises for other inputs."""
-        undefined = self._inquiry.ask(Need.UNDEFINED, others.about, others.cell, others.case, others.rule)
+        evidence = self._goldens(other)
+        if isinstance(evidence, Question):
+            return evidence
+        undefined = self._inquiry.ask(Need.UNDEFINED, other.about, other.cell, other.case, other.rule)
         if isinstance(undefined, Question):
             return undefined
+        error = clean_error(error, other.case.model_path)
         excused = "undefined by ONNX" if undefined else "out of memory" if tells_no_memory(error) else ""
-        return with_error_of_others(facts, error, goldens, excused)
+        return with_error_of_others(facts, error, judging_goldens(known, evidence), excused)
 
-    def _goldens(self, about: Question, case: Case, rule: Rule) -> Evidence | Question:
+    def _goldens(self, trial: _Trial) -> Evidence | Question:
+        return self._golden(trial.about, trial.case, converted=trial.rule.policy.converted)
+
+    def _golden(self, about: Question, case: Case, *, converted: bool) -> Evidence | Question:
         """Return the golden; of a converted model also that of the given model."""
         own = about.for_golden()
         golden = self._inquiry.find(own, case)
         if golden is None:
             return own
-        if not rule.policy.converted:
+        if not converted:
             return Evidence(golden=golden)
         full = self._inquiry.answered(own.for_golden(AS_IS))
         if isinstance(full, Question):
@@ -242,11 +269,3 @@ class NextStep(msgspec.Struct, frozen=True):
 
 def _ran_others(outcome: Ran) -> bool:
     return outcome.other is not None or bool(outcome.other_error)
-
-
-def _with(evidence: Evidence, need: Need, answer: Answer) -> Evidence:
-    """Return evidence with the answer to a need, whose name is that of the field."""
-    value: object = answer
-    if isinstance(answer, Golden) and need is Need.REPEATED:
-        value = answer.disputed
-    return msgspec.structs.replace(evidence, answered=(*evidence.answered, need.value), **{need.value: value})

@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 
 from harness.core.errors import one_line
+from harness.core.facts import Placement, Repeats, RunFacts, ToldFacts, shared
 from harness.core.generated import GenerationSpeed
-from harness.core.latency import Latency, latency_of
-from harness.core.record import Placement, ProcessState, Repeats
+from harness.core.latency import latency_of
+from harness.core.record import ProcessState
 from harness.core.scenario import PLAIN, SCENARIOS, Observation, Observations, Scalar
 from harness.core.value import NamedValues, Tensor, Value, value_bytes
 from harness.core.verdict import Phase
@@ -48,8 +49,8 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
     speed: GenerationSpeed | None = None
 
 
-class Ran(msgspec.Struct, frozen=True, kw_only=True):
-    """The model ran to its end.
+class Ran(RunFacts, frozen=True, kw_only=True):
+    """The model ran to its end; of the facts ``timings_ms`` has ``teardown`` once that is known.
 
     Attributes:
         outputs: For each data set the outputs by name.
@@ -59,9 +60,6 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
             several those furthest from it.
         named: Name and operator type of the nodes on the provider, and of those on the CPU; both empty where
             the agent does not tell.
-        providers_changed: The session's providers before and after the run, if they differ.
-        timings_ms: ``create``, ``first_run`` and, once known, ``teardown``.
-        teardown: How the process died or hung in teardown, after the result, or why it was replaced then.
         process: The process as it was afterwards; None if it did not outlive the session.
         generated: What the scenario ``generate`` has besides; of declined data sets the outputs are empty.
         graph: The optimized model without its weights, if that was asked for.
@@ -69,20 +67,14 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
 
     outputs: tuple[NamedValues, ...]
     placement: Placement
-    timings_ms: dict[str, float]
     other: NamedValues | None = None
     other_error: str = ""
     second: NamedValues | None = None
     named: Named = ((), ())
-    providers_changed: str = ""
     printed: str = ""
-    teardown: str = ""
     process: ProcessState | None = None
-    latency: Latency | None = None
-    scenario: Observations = {}
     generated: Played | None = None
     graph: bytes = b""
-    repeats: Repeats | None = None
 
     @property
     def nbytes(self) -> int:
@@ -274,13 +266,13 @@ def _ran(result: Completed, tensors: Tensors, facts: Observations, asked: Asked 
         placement=placed(placement),
         named=(tuple(placement.ep_named), tuple(placement.cpu_named)),
         providers_changed="" if before == after else f"{', '.join(before)} became {', '.join(after)}",
-        timings_ms=result.timings_ms,
         printed=result.output,
         latency=None if result.latency is None else latency_of(result.latency),
         scenario=facts,
         generated=played,
         graph=result.graph,
         repeats=None if result.repeats is None else Repeats(**msgspec.structs.asdict(result.repeats)),
+        **shared(result, ToldFacts),
     )
 
 

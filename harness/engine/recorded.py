@@ -1,18 +1,13 @@
-"""The record of a cell, from its facts and the decision."""
+"""The record of a cell, from the decision."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
-
-import msgspec
+from typing import NamedTuple
 
 from harness.core.cell import Cell
-from harness.core.decide import Decision
 from harness.core.errors import one_line
-from harness.core.facts import Facts
-from harness.core.generated import Generation
-from harness.core.record import SCHEMA, GeneratedInputs, ModelContent, ProcessState, Record
+from harness.core.facts import shared
+from harness.core.record import SCHEMA, Decision, GeneratedInputs, ModelContent, ProcessState, Record
 from harness.core.value import leaves_of
-from harness.core.verdict import Family, Verdict
 from harness.corpus.case import Case
 from harness.corpus.fed import fed_words
 from harness.corpus.port import ValueType
@@ -37,7 +32,6 @@ class Attempt(NamedTuple):
 def record_of(
     plan: Plan,
     cell: Cell,
-    facts: Facts,
     decision: Decision,
     attempt: Attempt,
     *,
@@ -51,16 +45,9 @@ def record_of(
     if expectation is not None and not expected:
         why = f"expected {expectation.wanted} ({expectation.reason})"
         reason = one_line(f"{why}; got: {reason or verdict.family}")
-    fields: dict[str, Any] = {name: getattr(facts, name) for name in Facts.__struct_fields__}
-    fields |= {
+    fields = shared(decision, Decision) | {
+        "reason": reason,
         "provider": plan.target(cell.target).provider[0],
-        "cause": decision.cause,
-        "outputs": decision.outputs,
-        "again": decision.again,
-        "other": decision.other,
-        # The speed of a wrong answer, or of the CPU EP in place of the provider, is of no use.
-        "latency": facts.latency if verdict.family is Family.PASSED else None,
-        "generation": with_speed_of(facts.generation, verdict),
     }
     return Record(
         schema=SCHEMA,
@@ -69,14 +56,8 @@ def record_of(
         model=cell.model,
         target=cell.target,
         axes=dict(cell.axes),
-        verdict=verdict,
         family=verdict.family,
         expected=expected,
-        reason=reason,
-        adjudication=decision.adjudication,
-        approximate=decision.approximate,
-        unconfirmed=decision.unconfirmed,
-        policy=decision.policy,
         started=attempt.started,
         attempt=attempt.number,
         process=attempt.process,
@@ -86,13 +67,6 @@ def record_of(
         fed="" if given is None or case is None else fed_words(given, case),
         **fields,
     )
-
-
-def with_speed_of(generation: Generation | None, verdict: Verdict) -> Generation | None:
-    """Return what is known of generated text; its speed only if the verdict is a pass."""
-    if generation is None or verdict.family is Family.PASSED:
-        return generation
-    return msgspec.structs.replace(generation, speed=None)
 
 
 def content_of(case: Case) -> ModelContent:

@@ -9,6 +9,7 @@ import numpy as np
 from harness.core.adjudicate import adjudicate, beyond_uncertainty, reference_distances
 from harness.core.compare import Comparison
 from harness.core.metrics import EXACT_FRONTIER
+from harness.core.output_metrics import OutputMetrics
 from harness.core.reference import EXPECTED, REFERENCE, Adjudication, Reference, ReferenceCheck
 from harness.core.tolerance import ToleranceFor, default_tolerance
 from harness.core.value import DTYPES, STRING, Array, NamedValues, Tensor
@@ -35,22 +36,22 @@ def check_references(
     case: Case,
     golden: Sequence[NamedValues],
     results: Sequence[NamedValues],
-    compared: Comparison,
+    rows: Collection[OutputMetrics],
     evidence: Evidence,
     compare: Compare,
     precision: str,
 ) -> ReferenceCheck | None:
     """Compare golden and result with each reference that has values; None if none has been asked.
 
-    The golden are the outputs that judge, for each data set; ``compared`` and ``compare`` are the comparison
-    of the cell. The default tolerance of ``precision``, which computes, is the unit in which errors are
-    weighed against each other, so that the result holds under any policy.
+    The golden are the outputs that judge, for each data set; ``rows`` are how the results compare with them,
+    as ``compare`` does. The default tolerance of ``precision``, which computes, is the unit in which errors
+    are weighed against each other, so that the result holds under any policy.
     """
     if evidence.references is None:
         return None
     unit = functools.partial(default_tolerance, precision=precision)
     in_units = functools.partial(compare_sets, tolerance_for=unit, only_known=True)
-    differ = {row.name for row in compared.outputs if row.mismatched or row.frontier != EXACT_FRONTIER}
+    differ = {row.name for row in rows if row.mismatched or row.frontier != EXACT_FRONTIER}
     references: list[Reference] = []
     for kind, name, outputs in _with_values(case, evidence.references):
         is_golden_again = kind is Kind.UNOPTIMIZED

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from harness.core.cell import Cell
-from harness.core.facts import Facts
 from harness.core.precision import AS_IS, made_for
 from harness.core.scenario import PLAIN, SCENARIOS, session_of
 from harness.engine.budget import Budget
 from harness.engine.events import Finished
+from harness.engine.measurement import Measurement
 from harness.engine.outcome import Asked, Outcome
 from harness.golden.provenance import SESSION
 from harness.plan.target import Runtime
@@ -201,13 +201,13 @@ class FixedTask(_OfCell, kw_only=True):
 
     Attributes:
         cell_task: The cell, which waits.
-        facts: Its facts.
+        measured: What it measures.
         outcome: What it gave.
         sizes: Symbolic dimension -> size.
     """
 
     cell_task: CellTask
-    facts: Facts
+    measured: Measurement
     outcome: Outcome
     sizes: dict[str, int]
 

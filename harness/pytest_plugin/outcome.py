@@ -6,7 +6,8 @@ import msgspec
 from msgspec import UNSET
 
 from harness.core.cell import Cell
-from harness.core.record import Placement, Record
+from harness.core.facts import Placement
+from harness.core.record import Record
 from harness.core.text import visible
 from harness.core.verdict import Family
 from harness.plan.baseline import FIRST_RUN

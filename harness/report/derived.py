@@ -13,7 +13,6 @@ import msgspec
 from harness.core.cell import Cell
 from harness.core.decide import judged_again, verdict_of
 from harness.core.errors import one_line
-from harness.core.facts import facts_of
 from harness.core.later_words import what_is_wrong
 from harness.core.policy import Policy
 from harness.core.policy_terms import policy_text
@@ -145,7 +144,7 @@ class Derived:
 
     def _with_verdict(self, record: Record, cell: Cell, plan: Plan) -> Record:
         policy = self._policy(record, cell, plan)
-        if policy is None or verdict_of(facts_of(record), policy) is record.verdict:
+        if policy is None or verdict_of(record, policy) is record.verdict:
             return record
         return judged_again(record, policy)
 

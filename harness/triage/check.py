@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from harness.core.decide import decide
-from harness.core.facts import facts_of
 from harness.core.fault import Signature
 from harness.core.judging import WRONG_VALUES
 from harness.core.noise import DEFAULT_LIMITS
@@ -137,7 +136,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
 def failing_outputs(record: Record, policy: Policy) -> tuple[str, ...]:
     """Return the outputs that fail under a policy; empty if the verdict is about none of them alone."""
-    decision = decide(facts_of(record), policy)
+    decision = decide(record, policy)
     for rows in (decision.outputs, decision.other):
         failing = [row.name for row in rows if row.mismatched or (row.details and row.details.differs)]
         if failing:

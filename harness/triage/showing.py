@@ -2,8 +2,8 @@
 
 import msgspec
 
+from harness.core.facts import Repeats
 from harness.core.output_metrics import OutputMetrics
-from harness.core.record import Repeats
 from harness.core.value import Tensor
 from harness.core.verdict import Verdict
 from harness.engine.native_crash import thrown

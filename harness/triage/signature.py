@@ -5,7 +5,6 @@ from collections.abc import Collection
 
 from harness.core.cause import plain_cause
 from harness.core.decide import decide
-from harness.core.facts import facts_of
 from harness.core.fault import Signature
 from harness.core.judging import WRONG_VALUES
 from harness.core.policy import Policy
@@ -28,7 +27,7 @@ def signature_of(record: Record, policy: Policy, names: Collection[str]) -> Sign
 
     ``names`` are those of the model's nodes and tensors, which a message may quote; they count as one word.
     """
-    decision = decide(facts_of(record), policy)
+    decision = decide(record, policy)
     verdict = decision.verdict
     if verdict in VALUES or (verdict in WRONG_VALUES and _is_of_other_inputs(decision.reason)):
         return Signature(verdict=verdict, message=_run_of(verdict, decision.reason))

@@ -8,7 +8,6 @@ import msgspec
 
 from harness.core.decide import decide
 from harness.core.errors import one_line
-from harness.core.facts import facts_of
 from harness.core.fault import Condition, Confirmation, Fault, Location, ReducedModel
 from harness.core.scenario import PLAIN
 from harness.core.verdict import Family, Verdict
@@ -346,5 +345,5 @@ def _drawn(subject: Subject, before: Subject, guilty: Collection[str]) -> Reduce
 
 def _why_unconfirmed(failure: Failure) -> str:
     """Return why float64 does not confirm that wrong values are the EP's fault; empty where it does."""
-    why = decide(facts_of(failure.record), failure.policy).unconfirmed
+    why = decide(failure.record, failure.policy).unconfirmed
     return f"float64 does not confirm it: {why}" if why else ""

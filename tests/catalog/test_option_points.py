@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import msgspec
 
 from harness.catalog.option_points import OptionPoints
+from harness.core.facts import Placement
 from harness.core.latency import Measured, latency_of
 from harness.core.output_metrics import OutputMetrics
-from harness.core.record import SCHEMA, Placement, Record
+from harness.core.record import SCHEMA, Record
 from harness.core.verdict import Verdict
 from tests.latencies import told_latency
 

@@ -9,8 +9,9 @@ import msgspec
 import pytest
 
 from harness.cli import main
+from harness.core.facts import Placement
 from harness.core.output_metrics import OutputMetrics
-from harness.core.record import SCHEMA, Placement, Record, encode_record
+from harness.core.record import SCHEMA, Record, encode_record
 from harness.core.run_info import RunInfo
 from harness.core.verdict import Family, Verdict
 from tests.records import matrix_of, with_facts

@@ -36,11 +36,11 @@ from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.core.compare import compare
 from harness.core.decide import decide
 from harness.core.ended import Ended
-from harness.core.facts import facts_of
+from harness.core.facts import Placement
 from harness.core.noise import NoiseRule
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy_terms import policy_terms
-from harness.core.record import ModelContent, Placement, ProcessState, Record, encode_record
+from harness.core.record import ModelContent, ProcessState, Record, encode_record
 from harness.core.run_info import RunInfo
 from harness.core.tolerance import Tolerance
 from harness.core.value import Tensor
@@ -158,7 +158,7 @@ def rows_of(actual: np.ndarray[Any, np.dtype[np.float32]], index: int) -> tuple[
 
 def judged(record: Record) -> Record:
     """Return the record with the verdict that it deserves."""
-    decided = decide(facts_of(record), policy_of_case(RULES, tiny_profile().cases[0]))
+    decided = decide(record, policy_of_case(RULES, tiny_profile().cases[0]))
     verdict = decided.verdict
     return changed(
         record,

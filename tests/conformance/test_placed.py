@@ -5,7 +5,7 @@ from typing import Literal
 import pytest
 
 from harness.conformance.verify.placed import placement_faults
-from harness.core.record import Placement
+from harness.core.facts import Placement
 
 CPU = "CPUExecutionProvider"
 

@@ -11,9 +11,10 @@ import pytest
 from harness.conformance.attestation import Attestation
 from harness.conformance.submission import ATTESTATION, LOG, RECORDS, RUN, STATEMENT, WAIVERS, Statement
 from harness.conformance.verify.verify import Verification, verify
+from harness.core.facts import Placement
 from harness.core.noise import NoiseLimits
 from harness.core.output_metrics import Noise, OutputMetrics
-from harness.core.record import Placement, Record
+from harness.core.record import Record
 from harness.core.run_info import PlaceInfo, RunInfo, ShardInfo
 from harness.plan.matrix import Matrix, Models
 from harness.plan.selector import Selector

@@ -6,10 +6,9 @@ import msgspec
 import pytest
 
 from harness.core.decide import decide
-from harness.core.facts import Facts
+from harness.core.facts import Facts, Placement
 from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.policy import Policy
-from harness.core.record import Placement
 from harness.core.reference import Adjudication, Reference, ReferenceCheck, ReferenceDistance
 from harness.core.tolerance import Tolerance
 from harness.core.verdict import Verdict

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.core.decide import Decision, decide
+from harness.core.decide import decide
 from harness.core.ended import Ended, OwnCpu
-from harness.core.facts import UNREPEATABLE, Facts, facts_of
+from harness.core.facts import UNREPEATABLE, Facts, Placement, Repeats
 from harness.core.judging import judging_of
 from harness.core.missing import USUAL, Need, missing
 from harness.core.other_check import OtherCheck
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
 from harness.core.policy import Policy
-from harness.core.record import Placement, Record, Repeats
+from harness.core.record import Decision, Record
 from harness.core.reference import (
     EXPECTED,
     REFERENCE,
@@ -297,7 +297,7 @@ def test_what_the_references_make_of_a_failing_output(
     if dispute:
         assert dispute in decision.reason
     record = judged(facts, decision)
-    assert decide(facts_of(record), Policy()) == decision
+    assert decide(record, Policy()) == decision
 
 
 @pytest.mark.parametrize(("dispute", "reference_check", "verdict"), HEARINGS)
@@ -438,7 +438,7 @@ def test_any_facts_have_a_verdict_and_the_same_after_a_trip_through_json(
 ) -> None:
     first = decide(facts, policy)
     record = judged(facts, first)
-    assert decide(facts_of(record), policy) == first
+    assert decide(record, policy) == first
     assert missing(facts, policy, frozenset(Need)) in {None, *Need}
 
 

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from harness.core.compare import compare_all
 from harness.core.decide import decide
 from harness.core.draws import Bernoulli, Dropped, Multinomial, Normal, Uniform
-from harness.core.facts import Facts, facts_of
+from harness.core.facts import Facts, Placement
 from harness.core.noise import NoiseRule
 from harness.core.output_kind import OutputKind, Quantized
 from harness.core.policy import Policy
-from harness.core.record import SCHEMA, Placement, Record, decode_record, encode_record
+from harness.core.record import SCHEMA, Record, decode_record, encode_record
 from harness.core.spread import spread_of
 from harness.core.ties import Chosen
 from harness.core.tolerance import default_tolerance
@@ -169,4 +169,4 @@ def test_any_pair_of_results_gets_a_verdict(
         outputs=facts.outputs,
     )
     again = decode_record(encode_record(record))
-    assert decide(facts_of(again), policy).verdict is decision.verdict
+    assert decide(again, policy).verdict is decision.verdict

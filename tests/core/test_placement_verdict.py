@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
+from harness.core.facts import Placement
 from harness.core.placed import TOO_LITTLE, verdict_by_placement
-from harness.core.record import Placement
 from harness.core.verdict import Verdict
 
 PARTLY = Placement(

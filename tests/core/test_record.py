@@ -7,13 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.core.facts import Placement
 from harness.core.output_metrics import OutputMetrics
-from harness.core.record import SCHEMA, Placement, Record, decode_record, encode_record
+from harness.core.record import SCHEMA, Record, decode_record, encode_record
 from harness.core.verdict import Family, Phase, Verdict
 
 TEXTS = st.text(max_size=10)
 COUNTS = st.dictionaries(TEXTS, st.integers(0, 99), max_size=3)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+MS = st.floats(min_value=0, max_value=1e15)
 METRICS = st.builds(
     OutputMetrics,
     name=TEXTS,
@@ -48,7 +50,7 @@ RECORDS = st.builds(
         source=st.sampled_from(["assignment", "profile"]),
     ),
     outputs=st.lists(METRICS, max_size=3).map(tuple),
-    timings_ms=st.dictionaries(TEXTS, FLOATS, max_size=3),
+    timings_ms=st.dictionaries(TEXTS, MS, max_size=3),
 )
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from harness.core.agreement import Agreement
 from harness.core.cell import AXIS_DEFAULTS
+from harness.core.facts import OptionEffect, Placement
 from harness.core.latency import Latency, latency_of
 from harness.core.output_metrics import OutputMetrics
-from harness.core.record import OptionEffect, Placement
 from harness.core.share import is_the_cpus, nodes_on_ep, share_on_ep
 from harness.core.shipping import Answer, Choice, ShippedModel, Shipping, what_to_ship
 from harness.core.verdict import Verdict

@@ -17,7 +17,9 @@ MOST_FILES = {
     "Add a command": 3,
     "Add a page to the report": 3,
     "Add a rule about an operator": 4,
+    "Add a fact": 4,
     "Add or change a verdict rule": 3,
+    "Add a verdict": 4,
     "Add a task whose answers are compared": 5,
     "Add a transformation of the reducer": 3,
     "Add a variation of a fault": 3,
@@ -30,8 +32,9 @@ MOST_FILES = {
     "Add a page to the documentation": 1,
     "Try what strangers may send": 1,
 }
-"""Recipe -> files that it links to, at most. Of the rules about operators each takes one of the four, and a
-tolerance one matrix, or one module with the page that publishes it."""
+"""Recipe -> files that it links to, at most. Of the rules about operators each takes one of the four, a fact
+is measured in one of two modules, and a tolerance is in one matrix, or in one module with the page that
+publishes it."""
 
 
 def recipes() -> dict[str, str]:

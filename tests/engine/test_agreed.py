@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from harness.core.agreement import Agreement
-from harness.core.facts import Facts
-from harness.core.record import Placement
+from harness.core.facts import Facts, Placement
 from harness.core.spread import Spread
 from harness.core.value import Array, NamedValues, tensor
 from harness.core.verdict import Cause

@@ -11,10 +11,10 @@ import pytest
 from harness.core.cell import Cell
 from harness.core.decide import decide
 from harness.core.ended import Ended
-from harness.core.facts import Facts
+from harness.core.facts import Facts, OptionEffect, Placement
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
-from harness.core.record import OptionEffect, Placement, Record
+from harness.core.record import Record
 from harness.core.value import Map, Sequence, Value, tensor
 from harness.core.verdict import Verdict
 from harness.engine.configuration import Configuration

@@ -8,7 +8,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from harness.core.record import Placement, Record
+from harness.core.facts import Placement
+from harness.core.record import Record
 from harness.core.value import Array, Tensor
 from harness.core.verdict import Verdict
 from harness.corpus.cache import ENVIRONMENT

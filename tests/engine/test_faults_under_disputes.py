@@ -10,7 +10,6 @@ import pytest
 from onnx import numpy_helper
 
 from harness.core.decide import decide
-from harness.core.facts import facts_of
 from harness.core.policy import Policy
 from harness.core.record import Record, decode_record, encode_record
 from harness.core.reference import REFERENCE
@@ -69,7 +68,7 @@ def test_an_ep_with_the_fault_of_a_wrong_reference_is_found(
 @pytest.mark.parametrize("name", MODELS)
 def test_judging_again_knows_what_is_doubted(wrong_reference: dict[str, Record], name: str) -> None:
     record = decode_record(encode_record(wrong_reference[name]))
-    assert decide(facts_of(record), Policy()).verdict is Verdict.MISMATCH
+    assert decide(record, Policy()).verdict is Verdict.MISMATCH
 
 
 X = np.array([1.0, -2.0, 3.5, -0.5], np.float32)
@@ -115,7 +114,7 @@ def test_a_disputed_golden_hides_no_faulty_ep(
     assert record.verdict is verdict
     assert record.reason.startswith("the EP differs from the expected data")
     assert "the golden is disputed: golden and expected data disagree" in record.reason
-    again = decide(facts_of(decode_record(encode_record(record))), Policy())
+    again = decide(decode_record(encode_record(record)), Policy())
     assert (again.verdict, again.reason) == (record.verdict, record.reason)
 
 

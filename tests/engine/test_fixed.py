@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from harness.core.ended import Ended
-from harness.core.facts import Facts
-from harness.core.record import Placement, Record
+from harness.core.facts import Facts, Placement
+from harness.core.record import Record
 from harness.core.verdict import Phase, Verdict
 from harness.engine.events import Event, Finished
 from harness.engine.fixed import may_be_fixed

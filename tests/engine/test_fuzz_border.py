@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from harness.agent import wire as agent_wire
 from harness.agent.frame import FrameReader, framed
 from harness.agent.message import unpack
-from harness.core.record import Placement, Record, decode_record, encode_record
+from harness.core.facts import Placement
+from harness.core.record import Record, decode_record, encode_record
 from harness.core.value import BITS, DTYPES, KEY_TYPES, STRING, Tensor, from_wire
 from harness.core.verdict import Family, Phase
 from harness.corpus.case import Case

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.core.decide import Decision, decide, judged_again
-from harness.core.facts import CPU_PROVIDER, Facts, facts_of
+from harness.core.decide import decide, judged_again
+from harness.core.facts import CPU_PROVIDER, Facts, Placement
 from harness.core.generated import Generation as Told
 from harness.core.policy import Policy
-from harness.core.record import Placement, Record
+from harness.core.record import Decision, Record
 from harness.core.spread import Spread
 from harness.core.value import NamedValues, Tensor, tensor
 from harness.core.verdict import Verdict
@@ -186,7 +186,7 @@ def test_one_wrong_position_of_one_output_of_one_way_is_found_and_named(
         assert (bad.first_bad, bad.first_cache, bad.cache_from) == (None, output, position)
         assert f"{output} wrong from position {position} on" in decision.reason
     read = judged(facts, decision)
-    assert facts_of(read).generation == facts.generation
+    assert read.generation == facts.generation
     assert judged_again(read, POLICY).verdict is decision.verdict
 
 
@@ -218,7 +218,7 @@ def test_nan_from_a_position_on_is_a_nan_mismatch(judged: Callable[[Facts, Decis
     assert told(facts).ways[0].kl[6:] == (None,) * 6
     assert told(facts).ways[0].perplexity is None
     read = judged(facts, decision)
-    assert facts_of(read).generation == facts.generation
+    assert read.generation == facts.generation
     assert judged_again(read, POLICY).verdict is Verdict.NAN_MISMATCH
 
 

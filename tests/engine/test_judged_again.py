@@ -11,12 +11,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.decide import Decision, decide, judged_again
-from harness.core.facts import UNREPEATABLE, Facts, facts_of
+from harness.core.decide import decide, judged_again
+from harness.core.facts import UNREPEATABLE, Facts, Placement
 from harness.core.metrics import ATOL_GRID
 from harness.core.missing import USUAL, Need, missing
 from harness.core.policy import Policy
-from harness.core.record import Placement, Record
+from harness.core.record import Decision, Record
 from harness.core.tolerance import Tolerance
 from harness.core.value import NamedValues, tensor
 from harness.corpus.case import Case, DataSet
@@ -126,7 +126,7 @@ def test_it_is_what_a_run_would_have_said(
     )
     was, wanted = judged(*run(before)), judged(*run(after))
     policy = Policy(fixed=after, judge_by="table")
-    if missing(facts_of(was), policy, {Need.REFERENCES}) is not None:
+    if missing(was, policy, {Need.REFERENCES}) is not None:
         assert after not in FIXED  # what these fail is asked in every run
         return
     now = judged_again(was, policy)

@@ -13,7 +13,8 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from harness.core.cell import Cell
-from harness.core.record import Placement, Record
+from harness.core.facts import Placement
+from harness.core.record import Record
 from harness.core.value import Tensor, tensor
 from harness.core.verdict import Phase, Verdict
 from harness.corpus.cache import ENVIRONMENT

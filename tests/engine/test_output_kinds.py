@@ -15,9 +15,10 @@ import pytest
 
 from harness.core.decide import decide
 from harness.core.draws import Bernoulli, Dropped, Multinomial, Normal, Uniform
+from harness.core.facts import Placement
 from harness.core.output_kind import Positions, Quantized
 from harness.core.policy import Policy
-from harness.core.record import Placement, Record
+from harness.core.record import Record
 from harness.core.ties import Chosen
 from harness.core.tolerance import default_tolerance
 from harness.core.value import Array, NamedValues, Tensor, tensor

@@ -74,7 +74,7 @@ def checked(
     assert compared.verdict
     known = functools.partial(compare_sets, tolerance_for=table, only_known=True)
     evidence = Evidence(references=references, doubts=doubts)
-    check = check_references(case(expected), right, found, compared, evidence, known, "float32")
+    check = check_references(case(expected), right, found, compared.outputs, evidence, known, "float32")
     assert check is not None
     return Checked(check_golden(compared, check.references, check.adjudication), check.adjudication)
 

@@ -12,7 +12,8 @@ import pytest
 
 from harness.core.cell import Cell
 from harness.core.errors import UsageError
-from harness.core.record import Placement, Record
+from harness.core.facts import Placement
+from harness.core.record import Record
 from harness.core.value import Tensor, tensor
 from harness.core.verdict import Phase, Verdict
 from harness.corpus import value_file

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from harness.core.cell import Cell
-from harness.core.decide import Decision, decide
-from harness.core.facts import Facts
+from harness.core.decide import decide
+from harness.core.facts import Facts, Placement
 from harness.core.policy import Policy
-from harness.core.record import ModelContent, Placement
+from harness.core.record import Decision, ModelContent
 from harness.core.tolerance import Tolerance, default_tolerance
 from harness.core.value import NamedValues, Sequence, tensor
 from harness.core.verdict import Cause, Family, Phase, Verdict
@@ -326,7 +326,7 @@ def cell(plan: Plan, model: str) -> Cell:
 def test_what_is_expected(plan: Plan, model: str, verdict: Verdict, expected: bool) -> None:  # noqa: FBT001
     decision = Decision(verdict=verdict, reason="why")
     own = cell(plan, model)
-    record = record_of(plan, own, Facts(), decision, Attempt(2, "now", expectation=plan.expectation(own)))
+    record = record_of(plan, own, decision, Attempt(2, "now", expectation=plan.expectation(own)))
     assert record.expected is expected
     assert record.family is verdict.family
     assert (record.started, record.attempt, record.provider) == ("now", 2, "CPUExecutionProvider")
@@ -341,11 +341,11 @@ def test_a_record_tells_what_its_model_is_made_of(plan: Plan) -> None:
     ports = tuple(Port(name=f"x{i}", type=declared) for i, declared in enumerate((*types, words)))
     model = msgspec.structs.replace(case(), ports=ports)
     passed = Decision(verdict=Verdict.PASS)
-    record = record_of(plan, cell(plan, "any"), Facts(), passed, Attempt(1, ""), case=model)
+    record = record_of(plan, cell(plan, "any"), passed, Attempt(1, ""), case=model)
     assert record.content == ModelContent(
         opsets={"ai.onnx": 17}, ops={"Relu": 1, "Shape": 1}, types=("float32", "int64", "string")
     )
-    unread = record_of(plan, cell(plan, "any"), Facts(), passed, Attempt(1, ""))
+    unread = record_of(plan, cell(plan, "any"), passed, Attempt(1, ""))
     assert unread.content is None
 
 

@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from harness.core.ended import Ended
-from harness.core.record import ModelContent, Placement, Record
+from harness.core.facts import Placement
+from harness.core.record import ModelContent, Record
 from harness.core.verdict import Phase, Verdict
 from harness.corpus.fuzz_suite import is_graph, number_of
 from harness.fuzz import coverage as coverage_module

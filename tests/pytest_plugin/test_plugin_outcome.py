@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.core.facts import Placement
 from harness.core.output_metrics import OutputMetrics
-from harness.core.record import Placement, Record
+from harness.core.record import Record
 from harness.core.verdict import Family, Phase, Verdict
 from harness.plan.baseline import FIRST_RUN, Baseline
 from harness.plan.expand import expand

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from harness.core.cell import AXIS_DEFAULTS, Cell
+from harness.core.facts import Placement
 from harness.core.fault import (
     Condition,
     Confirmation,
@@ -18,7 +19,7 @@ from harness.core.fault import (
     encode_fault,
 )
 from harness.core.output_metrics import OutputMetrics
-from harness.core.record import SCHEMA, Placement, Record, encode_record
+from harness.core.record import SCHEMA, Record, encode_record
 from harness.core.run_info import RunInfo
 from harness.core.verdict import Family, Verdict
 from harness.plan.matrix import Matrix

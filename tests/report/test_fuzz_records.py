@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from harness.core.decide import decide
 from harness.core.errors import UsageError
-from harness.core.facts import facts_of
+from harness.core.facts import Repeats
 from harness.core.latency import latency_of
 from harness.core.output_metrics import Noise, OutputDetails, PrecisionError
 from harness.core.policy import Policy
-from harness.core.record import SCHEMA, ProcessState, Record, Repeats, decode_record, encode_record
+from harness.core.record import SCHEMA, ProcessState, Record, decode_record, encode_record
 from harness.core.verdict import Verdict
 from harness.report.read import read_run
 from harness.report.render import render
@@ -82,7 +82,7 @@ def test_any_record_that_is_read_can_be_judged(
     except msgspec.DecodeError:
         return
     for policy in POLICIES:
-        decide(facts_of(record), policy)
+        decide(record, policy)
     assert decode_record(encode_record(record)) == record
 
 
@@ -97,7 +97,7 @@ def test_each_part_of_a_record_may_be_another_thing(
             except msgspec.DecodeError:
                 continue
             for policy in POLICIES:
-                decide(facts_of(record), policy)
+                decide(record, policy)
             read.setdefault(record.cell, record)
     assert len(read) > 2
     folder = module_run(uuid.uuid4().hex, [record for record in read.values() if record.schema == SCHEMA])

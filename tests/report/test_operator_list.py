@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from harness.core.errors import UsageError
-from harness.core.record import ModelContent, Placement, Record
+from harness.core.facts import Placement
+from harness.core.record import ModelContent, Record
 from harness.core.verdict import Verdict
 from harness.report.operator_list import Compared, Entry, compare_list, read_operator_list
 from tests.records import bare_record

@@ -4,8 +4,9 @@ import html
 import re
 from collections.abc import Callable
 
+from harness.core.facts import Repeats
 from harness.core.output_metrics import Noise, OutputMetrics
-from harness.core.record import Record, Repeats
+from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.core.work import Unchecked
 from harness.report.evidence import evidence

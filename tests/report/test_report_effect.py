@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from harness.core.record import OptionEffect, Placement, Record
+from harness.core.facts import OptionEffect, Placement
+from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report.details import detail_pages
 from harness.report.effect import report_effects

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.core.facts import OptionEffect
 from harness.core.latency import Latency
-from harness.core.record import ModelContent, OptionEffect, ProcessState, Record
+from harness.core.record import ModelContent, ProcessState, Record
 from harness.core.verdict import Phase, Verdict
 from harness.report.merge import MergedRun, merge
 from harness.report.read import RunData

@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 import msgspec
 import pytest
 
+from harness.core.facts import Repeats
 from harness.core.noise import DEFAULT_LIMITS
 from harness.core.output_metrics import Noise, OutputDetails, PrecisionError
-from harness.core.record import Record, Repeats
+from harness.core.record import Record
 from harness.core.reference import Adjudication
 from harness.core.verdict import Verdict
 from harness.report.column import Column

@@ -2,7 +2,8 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.core.record import ModelContent, Placement, Record
+from harness.core.facts import Placement
+from harness.core.record import ModelContent, Record
 from harness.core.verdict import Verdict
 from harness.report import operators
 from harness.report.failures import failures_view

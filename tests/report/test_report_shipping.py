@@ -7,9 +7,10 @@ import msgspec
 import pytest
 
 from harness.core.agreement import Agreement
+from harness.core.facts import Placement
 from harness.core.latency import latency_of
 from harness.core.output_metrics import Noise, OutputMetrics
-from harness.core.record import Placement, Record
+from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report.grid import model_pages
 from harness.report.margin import bits_to_spare, is_near_limit, lower_precision

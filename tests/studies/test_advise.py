@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from harness.core.facts import OptionEffect, Placement
 from harness.core.latency import Latency, latency_of
 from harness.core.output_metrics import OutputMetrics
-from harness.core.record import OptionEffect, Placement
 from harness.core.verdict import Verdict
 from harness.corpus.suites import open_model
 from harness.engine.job import THREADS

@@ -7,11 +7,12 @@ import onnx.parser
 import pytest
 
 from harness.core.ended import Ended
+from harness.core.facts import Placement
 from harness.core.fault import Signature
 from harness.core.other_check import OtherCheck
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
 from harness.core.policy import Policy
-from harness.core.record import Placement, Record
+from harness.core.record import Record
 from harness.core.verdict import Phase, Verdict
 from harness.triage.check import Check, failing_outputs
 from harness.triage.lab import Seen, Trial

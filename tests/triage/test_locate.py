@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
+from harness.core.facts import Placement
 from harness.core.fault import Location, Signature
 from harness.core.output_metrics import OutputDetails, OutputMetrics
 from harness.core.policy import Policy
-from harness.core.record import Placement, Record
+from harness.core.record import Record
 from harness.core.value import Value, tensor
 from harness.core.verdict import Verdict
 from harness.triage.budget import Budget

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from harness.core.cause import plain_cause
 from harness.core.ended import Ended
+from harness.core.facts import Placement
 from harness.core.other_check import OtherCheck
 from harness.core.output_metrics import OutputDetails, OutputMetrics
 from harness.core.policy import Policy
-from harness.core.record import Placement, Record
+from harness.core.record import Record
 from harness.core.verdict import Phase, Verdict
 from harness.triage.signature import (
     FIRST_RUN,

@@ -12,9 +12,10 @@ import numpy as np
 
 from harness.conformance.verify.figures import LARGE
 from harness.conformance.verify.frozen import FrozenCase, FrozenLeaf
+from harness.core.facts import Placement
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
 from harness.core.policy import Policy
-from harness.core.record import Placement, Record
+from harness.core.record import Record
 from harness.core.value import Floats
 
 _SLACK = 1e-6

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from harness.conformance.level import case_label
 from harness.conformance.verify.finding import Finding, finding
 from harness.core.decide import verdict_of
-from harness.core.facts import facts_of
 from harness.core.judgement import is_rounded
 from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.record import Record
@@ -28,7 +27,7 @@ def verdict_findings(record: Record, case: ProfileCase, rules: Rules) -> Iterato
         yield finding("verdict", where, f"{record.verdict} is not of the family {record.family}")
     if excuses:
         return
-    decided = verdict_of(facts_of(record), policy_of_case(rules, case))
+    decided = verdict_of(record, policy_of_case(rules, case))
     if decided is not record.verdict:
         yield finding("verdict", where, f"the record has {record.verdict}, its metrics give {decided}")
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from harness.core.facts import CPU_PROVIDER
-from harness.core.record import Placement
+from harness.core.facts import CPU_PROVIDER, Placement
 from harness.profiles.profile import ProfileCase
 
 MOST_NODES_EACH = 128

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from harness.core.cell import Cell
-from harness.core.record import Placement
+from harness.core.facts import Placement
 from harness.core.value import Tensor, tensor
 from harness.core.verdict import Verdict
 from harness.engine.effects import outputs_digest

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from harness.core.facts import OptionEffect
 from harness.core.fault import Confirmation, Fault, Frame, GraphNode, GraphTensor, NativeCrash
 from harness.core.generated import Generated, Generation, GenerationSpeed
 from harness.core.latency import Latency
 from harness.core.output_metrics import Noise, PrecisionError
-from harness.core.record import ModelContent, OptionEffect, Record
+from harness.core.record import ModelContent, Record
 from harness.core.reference import Adjudication
 from harness.core.verdict import Verdict
 from harness.report.history import History

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from harness.cli.main import main
-from harness.core.record import Placement, Record
+from harness.core.facts import Placement
+from harness.core.record import Record
 from harness.core.value import tensor
 from harness.core.verdict import Verdict
 from harness.engine.events import Finished
