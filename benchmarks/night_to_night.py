@@ -1,11 +1,13 @@
 """Which cells are told as slower, where nights differ by a known amount: a simulation.
 
-A run has 200 cells. Each night each cell takes its own time, off by a normal share of ``spread``; within a
+A run has 200 cells. Each night each cell takes its own time, off by a normal share of ``spread``; every other
+cell by one of ``quiet``, where that is given; of ``heavy`` nights by Student's t of three degrees. Within a
 night its runs have a floor, a long tail and slow drifts. Some cells of the new run are slower by a planted
 share. Printed is the part of the equal cells that is told as slower, and the part of the planted ones, over
 all nights that were simulated. ``shared`` nights move all cells together, which is the worst case: a night's
-cells are then wrong together, or right, so these lines have 12 cells and more nights. Ends with 1 if ten
-nights that differ by 3 % keep less than they promise.
+cells are then wrong together, or right, so these lines have 12 cells and more nights. A cell that is slowed
+alone is one in each night, so that line has more nights, too. Ends with 1 if ten nights that differ by 3 %
+keep less than they promise.
 
     python benchmarks/night_to_night.py [--nights 4] [--seed 1]
 """
@@ -23,6 +25,7 @@ from harness.report.latency_change import latency_changes
 
 CELLS = 200
 RUNS = 30
+ALONE = 8
 
 MOST_EQUAL = 0.01
 LEAST_SLOWED = 0.95
@@ -37,6 +40,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     bases: int
     cells: int = CELLS
     spread: float = 0.03
+    quiet: float | None = None
+    heavy: bool = False
     slowed: int = 0
     by: float = 0.15
     shared: bool = False
@@ -53,11 +58,16 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 CASES = (
     Case(bases=10, promised=True),
+    Case(bases=10, slowed=1),
     Case(bases=10, slowed=20, promised=True),
     Case(bases=10, slowed=100, promised=True),
     Case(bases=10, slowed=CELLS, promised=True),
     Case(bases=10, cells=12, shared=True),
     Case(bases=10, cells=12, slowed=12, shared=True),
+    Case(bases=10, spread=0.10, quiet=0.01),
+    Case(bases=10, spread=0.10, quiet=0.01, slowed=20),
+    Case(bases=10, heavy=True),
+    Case(bases=10, heavy=True, slowed=20),
     Case(bases=10, spread=0.05),
     Case(bases=10, spread=0.05, slowed=CELLS),
     Case(bases=3),
@@ -73,7 +83,7 @@ def simulated(case: Case, nights: int, seed: int) -> Found:
     """Simulate so many nights, each against ``bases`` nights before it."""
     generator = np.random.default_rng(seed)
     equal = slowed = unclear = 0
-    nights *= CELLS // case.cells
+    nights *= ALONE if case.slowed == 1 else CELLS // case.cells
     for _ in range(nights):
         before = [night(generator, case, 0.0) for _ in range(case.bases)]
         after = night(generator, case, case.by)
@@ -93,9 +103,11 @@ def simulated(case: Case, nights: int, seed: int) -> Found:
 
 def night(generator: np.random.Generator, case: Case, by: float) -> list[Latency]:
     """Return the latencies of all cells in one night; the first ``slowed`` are slower by a share."""
-    off = generator.normal(0, case.spread, 1 if case.shared else case.cells)
-    numbers = np.arange(case.cells)
-    factors = np.exp(np.broadcast_to(off, case.cells)) * np.where(numbers < case.slowed, 1 + by, 1)
+    count, numbers = 1 if case.shared else case.cells, np.arange(case.cells)
+    # Of three degrees, Student's t has a variance of 3.
+    off = generator.standard_t(3, count) / 3**0.5 if case.heavy else generator.normal(0, 1, count)
+    spread = np.where(numbers % 2, case.spread if case.quiet is None else case.quiet, case.spread)
+    factors = np.exp(np.broadcast_to(off, case.cells) * spread) * np.where(numbers < case.slowed, 1 + by, 1)
     return [latency(times(generator, 10.0 * factor)) for factor in factors]
 
 
@@ -134,9 +146,10 @@ def lines(nights: int, seed: int, missed: list[Case]) -> Iterator[str]:
         ):
             missed.append(case)
         slowed = "–" if found.slowed is None else f"{found.slowed:.1%}"  # noqa: RUF001
-        shared = " shared" if case.shared else ""
+        shared = " shared" if case.shared else " heavy" if case.heavy else ""
+        spread = f"{case.spread:.0%}" if case.quiet is None else f"{case.quiet:.0%},{case.spread:.0%}"
         yield (
-            f"{case.bases:>13}  {case.spread:>6.0%}  {case.slowed:>3} of {case.cells:>3}  {case.by:<5.0%}"
+            f"{case.bases:>13}  {spread:>6}  {case.slowed:>3} of {case.cells:>3}  {case.by:<5.0%}"
             f"  {found.equal:>16.2%}  {slowed:>17}  {found.unclear:>7.2%}{shared}"
         )
 

@@ -79,7 +79,9 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
 def _expected_anew(record: Record, plan: Plan, info: RunInfo) -> tuple[Record, list[str]]:
     """Return a record with another verdict, held against the matrix, and lines about open conditions."""
     environment = info.environment_of(record.target, record.place)
-    expectation, conditions = plan.expectation_at(cell_of(record), environment, record.outputs)
+    expectation, conditions = plan.expectation_at(
+        cell_of(record), environment, record.outputs, record.placement
+    )
     expected = is_expected(expectation, record.verdict)
     told = [open_condition(record.target, condition) for condition in conditions]
     return msgspec.structs.replace(record, expected=expected), told

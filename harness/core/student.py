@@ -1,4 +1,4 @@
-"""Student's t distribution, and which of many small p-values are discoveries."""
+"""Student's t distribution, the trigamma function, and which of many small p-values are discoveries."""
 
 import functools
 import math
@@ -7,6 +7,8 @@ from collections.abc import Mapping
 _STEPS = 300
 _TINY = 1e-300
 _CLOSE = 1e-14
+_ASYMPTOTIC = 8.0
+"""From where on a series of five terms has ten digits."""
 
 
 def survival(t: float, degrees: float) -> float:
@@ -47,6 +49,27 @@ def discoveries(p_values: Mapping[str, float], rate: float) -> frozenset[str]:
         if p_values[name] <= rate * rank / len(ordered):
             last = rank
     return frozenset(ordered[:last])
+
+
+def trigamma(x: float) -> float:
+    """Return the second derivative of the logarithm of the gamma function, ``x`` above 0 (DLMF 5.15).
+
+    Twice the number is the degrees of freedom of which the logarithm of chi-squared has this variance.
+    """
+    value = 0.0
+    while x < _ASYMPTOTIC:
+        value += 1 / x**2
+        x += 1
+    return value + 1 / x + 1 / (2 * x**2) + 1 / (6 * x**3) - 1 / (30 * x**5) + 1 / (42 * x**7)
+
+
+def trigamma_inverse(value: float) -> float:
+    """Return the ``x`` whose trigamma is ``value``, above 0; from 1e-3 to 1e6."""
+    low, high = 1e-3, 1e6
+    for _ in range(80):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if trigamma(middle) > value else (low, middle)
+    return high
 
 
 def _incomplete_beta(a: float, b: float, x: float) -> float:

@@ -5,6 +5,7 @@ from typing import Any
 
 from harness.core.cell import Cell
 from harness.core.output_metrics import OutputMetrics
+from harness.core.record import Placement
 from harness.core.verdict import Verdict
 from harness.engine.events import Event, Warned
 from harness.plan.expectation import Expectation, open_condition
@@ -28,13 +29,15 @@ class Environments:
         """Return the verdicts that the matrix expects of the ends of a target's processes, if any."""
         return self._plan.exit_verdicts(target, self._of.get((target, place), {}))
 
-    def expectation(self, cell: Cell, place: str, outputs: Sequence[OutputMetrics]) -> Expectation | None:
-        """Return the expect entry that applies to a cell where it ran; ``outputs`` are its record's rows.
+    def expectation(
+        self, cell: Cell, place: str, outputs: Sequence[OutputMetrics], placement: Placement | None
+    ) -> Expectation | None:
+        """Return what applies to a cell where it ran; ``outputs`` and ``placement`` are its record's.
 
         A condition that asks for something unknown there does not hold; each is told once for a target.
         """
         environment = self._of.get((cell.target, place))
-        found, conditions = self._plan.expectation_at(cell, environment or {}, outputs)
+        found, conditions = self._plan.expectation_at(cell, environment or {}, outputs, placement)
         for condition in conditions if environment else ():
             if (cell.target, condition) not in self._told:
                 self._told.add((cell.target, condition))

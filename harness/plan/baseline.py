@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from harness.core.ranks import is_less, is_worse
 from harness.core.verdict import Family, Verdict
 from harness.plan.device_class import class_differences, class_words
 from harness.plan.expectation import Expectation, is_expected
@@ -33,6 +34,8 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, di
         provider: The first provider of its chain.
         where: The class.
         failures: Verdict -> ids of the cells that fail with it, sorted. All others do not fail there.
+        results: Verdict -> ids of the cells that have it and do not fail, sorted; empty in older files.
+        shares: Id of a cell that passes in part -> part of its compute on the EP, from 0 to 1.
     """
 
     file: str
@@ -40,11 +43,18 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, di
     provider: str
     where: Where = Where()
     failures: dict[Verdict, tuple[str, ...]] = {}
+    results: dict[Verdict, tuple[str, ...]] = {}
+    shares: dict[str, float] = {}
 
     @cached_property
     def by_cell(self) -> dict[str, Verdict]:
         """Id of a cell -> how it fails."""
-        return {cell: verdict for verdict, cells in self.failures.items() for cell in cells}
+        return _by_cell(self.failures)
+
+    @cached_property
+    def others(self) -> dict[str, Verdict]:
+        """Id of a cell that does not fail -> its result."""
+        return _by_cell(self.results)
 
 
 class Fit(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,10 +75,14 @@ class Known(Expectation, frozen=True, kw_only=True):
     Attributes:
         entry: The ``[[expect]]`` entry that counts as well, with a reason of its own; or None.
         words: What is expected, in words.
+        before: The result that a baseline knows, if it is no failure and the file has it.
+        less: Whether the EP has less of the compute than this baseline knows.
     """
 
     entry: Expectation | None
     words: str
+    before: Verdict | None = None
+    less: bool = False
 
     @property
     def wanted(self) -> str:
@@ -77,7 +91,10 @@ class Known(Expectation, frozen=True, kw_only=True):
 
     def allows(self, verdict: Verdict) -> bool:
         """Return whether a verdict is as expected. What is mended is told, and fails no run."""
-        return verdict in self.verdicts or is_expected(None, verdict)
+        if verdict in self.verdicts:
+            return True
+        worse = self.before is not None and is_worse(self.before, verdict, less=self.less)
+        return not worse and is_expected(None, verdict)
 
     def why(self, verdict: Verdict) -> str:
         """Return why an expected failure is expected."""
@@ -100,7 +117,7 @@ def fitting(baselines: Iterable[Baseline], target: str, provider: str, seen: Sur
     return Fit(baseline=None, why=f"{FIRST_RUN}; {other}")
 
 
-def with_baseline(entry: Expectation | None, cell: str, fit: Fit) -> Known:
+def with_baseline(entry: Expectation | None, cell: str, fit: Fit, share: float | None) -> Known:
     """Return what is expected of a cell where a baseline fits, or where none does.
 
     Args:
@@ -108,26 +125,39 @@ def with_baseline(entry: Expectation | None, cell: str, fit: Fit) -> Known:
             what the baseline knows: of other machines it may say something else.
         cell: Its id.
         fit: The baseline that fits.
+        share: Part of its compute on the EP, from 0 to 1, if known.
     """
+    before, less = None, False
     of_entry = () if entry is None else entry.verdicts
     if fit.baseline is None:
         verdicts, words, reason = (*_UNKNOWN, *of_entry), "no crash and no hang", FIRST_RUN
     else:
-        known = fit.baseline.by_cell.get(cell)
+        known, before = fit.baseline.by_cell.get(cell), fit.baseline.others.get(cell)
+        expected_share = fit.baseline.shares.get(cell)
+        less = is_less(expected_share, share)
         agrees = entry is not None and any(
             one is known if known else one.family is not Family.FAILED for one in of_entry
         )
         own = () if known is None else (known,)
         verdicts = (*own, *of_entry) if agrees else own
-        words = " or ".join(one for one in verdicts if one.family is Family.FAILED) or "no failure"
-        reason = f"{'as' if verdicts else 'it is not among the failures that'} {fit.baseline.file} knows"
+        failing = [one for one in verdicts if one.family is Family.FAILED]
+        of_ep = f" with {expected_share:.0%} of the compute on the EP" if less else ""
+        words = " or ".join(failing) or (f"{before}{of_ep}" if before else "no failure")
+        is_known = verdicts or before
+        reason = f"{'as' if is_known else 'it is not among the failures that'} {fit.baseline.file} knows"
     return Known(
         selector=Selector(),
         verdicts=tuple(dict.fromkeys(verdicts)),
         reason=reason,
         entry=entry,
         words=words,
+        before=before,
+        less=less,
     )
+
+
+def _by_cell(of: Mapping[Verdict, tuple[str, ...]]) -> dict[str, Verdict]:
+    return {cell: verdict for verdict, cells in of.items() for cell in cells}
 
 
 def of_targets(baselines: Iterable[Baseline], providers: Mapping[str, Any]) -> tuple[Baseline, ...]:

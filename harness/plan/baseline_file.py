@@ -1,4 +1,4 @@
-"""The file of a baseline, TOML: the failures that targets are known to have on one class of machines."""
+"""The file of a baseline, TOML: the results that targets are known to have on one class of machines."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ from msgspec import Meta
 from harness.core.cell import parse_cell_id
 from harness.core.errors import Problem, UsageError, one_line, valid_names
 from harness.core.structure import Place, deviations
-from harness.core.verdict import Family, Verdict
+from harness.core.verdict import Family, Verdict, is_result
 from harness.plan.baseline import Baseline, of_targets
 from harness.plan.matrix import read_toml
 from harness.plan.plan import Plan
@@ -26,8 +26,15 @@ _SHOWN = 5
 """Problems of one file that are told."""
 
 FAILURES = tuple(one for one in Verdict if one.family is Family.FAILED and one is not Verdict.UNCLEAN_EXIT)
-"""Verdicts that a baseline may know of a cell."""
+"""Failures that a baseline may know of a cell."""
 
+RESULTS = tuple(one for one in Verdict if is_result(one) and one.family is not Family.FAILED)
+"""Other results that it may know."""
+
+_TABLES = {"failures": FAILURES, "results": RESULTS}
+"""Tables of a target that have lists of cells -> the verdicts that are their keys."""
+
+Share = Annotated[float, Meta(ge=0, le=1)]
 Ids = Annotated[list[Text], Meta(description="Ids of cells.")]
 
 
@@ -43,10 +50,21 @@ class BaselineTarget(msgspec.Struct, kw_only=True):
         dict[Text, Ids],
         Meta(description=f"Verdict -> cells that have it there. Verdicts: {', '.join(FAILURES)}."),
     ] = {}
+    results: Annotated[
+        dict[Text, Ids],
+        Meta(
+            description="Verdict -> cells that have it there; a worse one is unexpected. Verdicts: "
+            f"{', '.join(RESULTS)}."
+        ),
+    ] = {}
+    shares: Annotated[
+        dict[Text, Share],
+        Meta(description="Cell that passes in part -> part of its compute on the EP, from 0 to 1."),
+    ] = {}
 
 
 class BaselineFile(msgspec.Struct, kw_only=True):
-    """Known failures of a class of machines, by `ep-harness baseline write`."""
+    """Known results on a class of machines, by `ep-harness baseline write`."""
 
     schema: Annotated[Literal[1], Meta(description="Version of the file format.")]
     target: Annotated[list[BaselineTarget], Meta(min_length=1, description="What is known of each target.")]
@@ -89,9 +107,9 @@ def baselines_from(table: dict[str, Any], path: Path) -> tuple[Baseline, ...]:
             target=entry["name"],
             provider=entry["provider"],
             where=where_from(entry["where"]),
-            failures={
-                Verdict(verdict): tuple(sorted(cells)) for verdict, cells in entry.get("failures", {}).items()
-            },
+            failures=_by_verdict(entry.get("failures", {})),
+            results=_by_verdict(entry.get("results", {})),
+            shares={cell: float(share) for cell, share in entry.get("shares", {}).items()},
         )
         for entry in table["target"]
     )
@@ -124,21 +142,24 @@ def with_baselines(plan: Plan, paths: Sequence[Path]) -> Plan:
 def baseline_text(baselines: tuple[Baseline, ...]) -> str:
     """Return the file of some baselines: sorted, one line for each cell."""
     lines = [
-        "# Failures that targets are known to have on one class of machines, as ep-harness baseline write",
-        "# found them. Reasons are in the matrix, as [[expect]].",
+        "# Results that targets are known to have on one class of machines, as ep-harness baseline write",
+        "# found them. Reasons of failures are in the matrix, as [[expect]].",
         "schema = 1",
     ]
     for one in sorted(baselines, key=lambda one: one.target):
         lines += ["", "[[target]]", f"name = {_toml(one.target)}", f"provider = {_toml(one.provider)}"]
         lines += ["", "[target.where]"]
         lines += [f"{key} = {_toml(wanted)}" for key, wanted in conditions(one.where).items()]
-        lines += ["", "[target.failures]"] if one.failures else []
-        for verdict in sorted(one.failures):
-            lines += [
-                f"{verdict.value} = [",
-                *(f"    {_toml(cell)}," for cell in sorted(one.failures[verdict])),
-                "]",
-            ]
+        for table, of in (("failures", one.failures), ("results", one.results)):
+            lines += ["", f"[target.{table}]"] if of else []
+            for verdict in sorted(of):
+                lines += [
+                    f"{verdict.value} = [",
+                    *(f"    {_toml(cell)}," for cell in sorted(of[verdict])),
+                    "]",
+                ]
+        lines += ["", "[target.shares]"] if one.shares else []
+        lines += [f"{_toml(cell)} = {share:.3f}" for cell, share in sorted(one.shares.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -148,7 +169,8 @@ def baseline_schema() -> dict[str, Any]:
     for table in tables.values():
         table["additionalProperties"] = False
         table.pop("title")
-    tables["BaselineTarget"]["properties"]["failures"]["propertyNames"] = {"enum": [*FAILURES]}
+    for name, verdicts in _TABLES.items():
+        tables["BaselineTarget"]["properties"][name]["propertyNames"] = {"enum": [*verdicts]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "ort-ep-harness baseline",
@@ -166,10 +188,12 @@ def _contradictions(table: Mapping[str, Any], place: Place) -> Iterator[Problem]
             what = "the precision of single cells is no class of machines"
             yield here.key("where").key("delivers").problem(what, "remove it")
         seen: dict[str, str] = {}
-        for verdict, cells in entry.get("failures", {}).items():
-            below = here.key("failures").key(verdict)
-            if verdict not in FAILURES:
-                yield below.problem("not a failure of a cell", valid_names(verdict, FAILURES, len(FAILURES)))
+        its = [(name, *item) for name in _TABLES for item in entry.get(name, {}).items()]
+        for name, verdict, cells in its:
+            below, valid = here.key(name).key(verdict), _TABLES[name]
+            if verdict not in valid:
+                what = "not a failure of a cell" if valid is FAILURES else "not a result without a failure"
+                yield below.problem(what, valid_names(verdict, valid, len(valid)))
             for at, cell in enumerate(cells):
                 if problem := _about(cell, entry["name"]):
                     yield below.item(at).problem(problem)
@@ -177,6 +201,13 @@ def _contradictions(table: Mapping[str, Any], place: Place) -> Iterator[Problem]
                     yield below.item(at).problem(
                         f"{one_line(cell, 60)!r} is {seen[cell]} as well", "leave one of them"
                     )
+        for cell in entry.get("shares", {}):
+            if problem := _about(cell, entry["name"]):
+                yield here.key("shares").problem(problem)
+
+
+def _by_verdict(of: Mapping[str, Sequence[str]]) -> dict[Verdict, tuple[str, ...]]:
+    return {Verdict(verdict): tuple(sorted(cells)) for verdict, cells in of.items()}
 
 
 def _about(cell: str, target: str) -> str:

@@ -14,7 +14,9 @@ from harness.core.errors import Problem, UsageError
 from harness.core.globs import glob_matcher
 from harness.core.model_settings import ModelSettings
 from harness.core.output_metrics import OutputMetrics
+from harness.core.record import Placement
 from harness.core.run_info import ShardInfo
+from harness.core.share import share_on_ep
 from harness.core.verdict import Verdict
 from harness.plan.baseline import Fit, fitting, with_baseline
 from harness.plan.expectation import Expectation, applying
@@ -84,7 +86,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
         return next((entry for entry in self.expectations(cell) if entry.where is UNSET), None)
 
     def expectation_at(
-        self, cell: Cell, environment: Mapping[str, Any], outputs: Sequence[OutputMetrics]
+        self,
+        cell: Cell,
+        environment: Mapping[str, Any],
+        outputs: Sequence[OutputMetrics],
+        placement: Placement | None = None,
     ) -> tuple[Expectation | None, tuple[str, ...]]:
         """Return what is expected of a cell, None if it is no failure, and the open conditions of others.
 
@@ -94,6 +100,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
             cell: The cell.
             environment: The fingerprint of the target where it ran; empty if there is none.
             outputs: The rows of its record, which show what precision was delivered.
+            placement: That of its record, which a baseline may know as well.
         """
         entries = self.expectations(cell)
         first = next(entries, None)
@@ -103,7 +110,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
             seen = surroundings_of(environment, target.provider, target.device)
             found, unknown = applying((first, *entries), seen, delivered_precision(outputs))
         fit = self.fit(cell.target, environment)
-        return (found if fit is None else with_baseline(found, cell.id, fit)), unknown
+        if fit is None:
+            return found, unknown
+        return with_baseline(found, cell.id, fit, share_on_ep(placement)), unknown
 
     def fit(self, target: str, environment: Mapping[str, Any]) -> Fit | None:
         """Return which baseline fits a target in an environment; None in a run without baselines."""

@@ -1,14 +1,17 @@
-"""Baselines made of a run: the failures of each target, with the class of machine that it ran on."""
+"""Baselines made of a run: the results of each target, with the class of machine that it ran on."""
 
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import msgspec
 
 from harness.core.errors import UsageError
 from harness.core.later_words import what_is_wrong
-from harness.core.verdict import Family, Verdict
+from harness.core.record import Record
+from harness.core.share import share_on_ep
+from harness.core.verdict import Family, Verdict, is_result
 from harness.plan.baseline import Baseline
 from harness.plan.device_class import class_of, class_words
 from harness.plan.matrix import Matrix
@@ -29,10 +32,9 @@ def baselines_of(run: MergedRun, wanted: Callable[[str], bool]) -> tuple[Baselin
         matrix = msgspec.convert(run.matrix, Matrix)
     except msgspec.ValidationError as error:
         raise UsageError.at(where, f"its matrix is invalid: {what_is_wrong(error)}") from error
-    failures: dict[str, dict[Verdict, list[str]]] = defaultdict(lambda: defaultdict(list))
+    by_target: dict[str, list[Record]] = defaultdict(list)
     for _, record in run.records:
-        if record.verdict.family is Family.FAILED:
-            failures[record.target][record.verdict].append(record.cell)
+        by_target[record.target].append(record)
     classes = _classes(run, matrix)
     found = tuple(
         Baseline(
@@ -40,7 +42,7 @@ def baselines_of(run: MergedRun, wanted: Callable[[str], bool]) -> tuple[Baselin
             target=target.name,
             provider=target.provider[0],
             where=_only(target.name, its, where),
-            failures={verdict: tuple(sorted(cells)) for verdict, cells in failures[target.name].items()},
+            **_results(by_target[target.name]),
         )
         for target in sorted(matrix.targets, key=lambda one: one.name)
         if wanted(target.name) and (its := classes.get(target.name))
@@ -48,6 +50,25 @@ def baselines_of(run: MergedRun, wanted: Callable[[str], bool]) -> tuple[Baselin
     if not found:
         raise UsageError.at(where, "none of its targets could be used", "see: ep-harness doctor MATRIX")
     return found
+
+
+def _results(records: list[Record]) -> dict[str, Any]:
+    """Return what a baseline knows of the cells of a target, as its fields."""
+    cells: dict[Verdict, list[str]] = defaultdict(list)
+    for record in records:
+        if is_result(record.verdict):
+            cells[record.verdict].append(record.cell)
+    known = {verdict: tuple(sorted(its)) for verdict, its in cells.items()}
+    partly = [record for record in records if record.verdict is Verdict.PASS_PARTIAL]
+    return {
+        "failures": {verdict: its for verdict, its in known.items() if verdict.family is Family.FAILED},
+        "results": {verdict: its for verdict, its in known.items() if verdict.family is not Family.FAILED},
+        "shares": {
+            record.cell: round(share, 3)
+            for record in partly
+            if (share := share_on_ep(record.placement)) is not None
+        },
+    }
 
 
 def file_name(run: MergedRun, baselines: tuple[Baseline, ...]) -> str:
@@ -81,7 +102,8 @@ def _only(target: str, classes: list[Where], where: str) -> Where:
 
 
 def known_lines(baselines: tuple[Baseline, ...]) -> Iterator[str]:
-    """Yield a line for each target: how many failures are known, and where."""
+    """Yield a line for each target: how many failures and other results are known, and where."""
     width = max(len(one.target) for one in baselines)
     for one in baselines:
-        yield f"{one.target:<{width}}  {len(one.by_cell):,} failures on {class_words(one.where)}"
+        known = f"{len(one.by_cell):,} failures and {len(one.others):,} other results"
+        yield f"{one.target:<{width}}  {known} on {class_words(one.where)}"

@@ -136,7 +136,7 @@ class Derived:
         if self._plan is None:
             return is_expected(None, record.verdict)
         environment = self._info.environment_of(record.target, record.place)
-        expectation, _ = self._plan.expectation_at(cell, environment, record.outputs)
+        expectation, _ = self._plan.expectation_at(cell, environment, record.outputs, record.placement)
         expected = is_expected(expectation, record.verdict)
         if expectation is not None and expected and record.verdict.family is Family.FAILED:
             self.known[record.cell] = expectation.why(record.verdict)

@@ -10,8 +10,9 @@ import msgspec
 from harness.core.agreement import changed_agreement
 from harness.core.errors import one_line
 from harness.core.lacking import lack_of, lacks_of
-from harness.core.ranks import rank, why_gone, why_new
+from harness.core.ranks import is_less, is_worse, rank, why_gone, why_new
 from harness.core.record import Record
+from harness.core.share import share_on_ep
 from harness.core.verdict import Family, Verdict, is_result
 from harness.report.figures import brief
 from harness.report.latencies import Latencies, compared_latencies
@@ -306,7 +307,8 @@ def _change(
     facts: tuple[str, ...] = ()
     if old and new and measure:
         facts = (*_facts(old, new, like=not measure.told), *_latency_facts(latency))
-        kind = kind_between(old.verdict, new.verdict, measure, has_facts=bool(facts))
+        less = is_less(share_on_ep(old.placement), share_on_ep(new.placement))
+        kind = kind_between(old.verdict, new.verdict, measure, has_facts=bool(facts), less=less)
         facts = (*_told(old, new, measure), *facts)
     elif not is_result(one.verdict):
         # Planned in one run, and not tried there: neither run has a result.
@@ -337,19 +339,22 @@ def _change(
 
 
 def kind_between(
-    before: Verdict, after: Verdict, measure: MeasureChange, *, has_facts: bool = False
+    before: Verdict, after: Verdict, measure: MeasureChange, *, has_facts: bool = False, less: bool = False
 ) -> Kind | None:
-    """Return how a cell changed from one verdict to another; ``has_facts`` if other facts of note did."""
+    """Return how a cell changed from one verdict to another.
+
+    ``has_facts`` if other facts of note did, ``less`` if the EP has less of the compute.
+    """
     if is_result(before) != is_result(after):
         return Kind.NEW if is_result(after) else Kind.GONE
-    if before is after:
+    if before is after and not is_worse(before, after, less=less):
         # Another measure alone is no change of the cell.
         return Kind.CHANGED if has_facts else None
     if not is_result(after):
         return Kind.CHANGED
     if (part := measure.explains(before, after)) is not None:
         return _EXPLAINED[part]
-    if rank(after) < rank(before):
+    if is_worse(before, after, less=less):
         return Kind.REGRESSED
     better = rank(after) > rank(before)
     return Kind.FIXED if better and after.family is Family.PASSED else Kind.CHANGED
@@ -371,6 +376,9 @@ def _facts(old: Record, new: Record, *, like: bool) -> Iterator[str]:
         yield "now as the matrix expects" if new.expected else "no longer as the matrix expects"
     if old.placement and new.placement and old.placement.ep_nodes != new.placement.ep_nodes:
         yield f"nodes on the EP {old.placement.ep_nodes:,} -> {new.placement.ep_nodes:,}"
+    shares = share_on_ep(old.placement), share_on_ep(new.placement)
+    if is_less(*shares) and old.verdict is new.verdict:
+        yield f"compute on the EP {shares[0]:.0%} -> {shares[1]:.0%}"
     if old.effect and new.effect and old.effect.seen != new.effect.seen:
         yield "options have an effect again" if new.effect.seen else "options without effect"
     yield from generation_changes(old.generation, new.generation)

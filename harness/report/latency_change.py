@@ -9,9 +9,10 @@ environments", arXiv:1608.04295). A slower provider is slower in both.
 
 Two processes of one build differ by more than the runs within each (Kalibera and Jones, "Rigorous
 benchmarking in reasonable time", ISMM 2013). So the logarithms of a quantile, one for each run, are compared
-by Student's t, with the variance from run to run. Few runs tell little about it: that of the other cells
-counts as ten more degrees of freedom (after Smyth, "Linear models and empirical Bayes methods", Statistical
-Applications in Genetics and Molecular Biology 3, 2004), and without any runs to learn it from, ``USUAL``.
+by Student's t, with the variance from run to run. Few runs tell little about it, so that of the other cells
+counts as more degrees of freedom: as many as the variances of cells are alike (Smyth, "Linear models and
+empirical Bayes methods", Statistical Applications in Genetics and Molecular Biology 3, 2004, section 6.2).
+Without any runs to learn it from, ``USUAL`` counts as ten.
 
 Of hundreds of equal cells some are far off by chance. Which ones are told follows from all p-values of a
 run together: ``harness.core.student.discoveries``.
@@ -29,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.core.latency import Latency
-from harness.core.student import critical, discoveries, survival
+from harness.core.student import critical, discoveries, survival, trigamma, trigamma_inverse
 
 FLOOR = 0.05
 """A change by this share or less is of no interest: the mere place of code and data in memory changes as much
@@ -42,7 +43,7 @@ USUAL = 0.03
 """Standard deviation of a cell's time from run to run, as a share, before runs have shown it."""
 
 _PRIOR_RUNS = 10
-"""Degrees of freedom that ``USUAL`` counts for, and that the other cells count for in each cell."""
+"""Degrees of freedom that ``USUAL`` counts for, and other cells in each if nothing shows how many."""
 
 _LEVEL = 0.0075
 """Greatest p-value of a cell that is slower. Of equal cells at most one in a hundred is to be; a quarter of
@@ -307,14 +308,17 @@ def _tests(cells: Sequence[_Evidence]) -> list[_Tested]:
     total = np.sum(between, axis=0)
     degrees = sum(one.degrees for one in cells)
     counts = _independence(cells)
+    # Degrees of freedom of what the other cells and ``USUAL`` tell together.
+    known = [_PRIOR_RUNS + counts * (degrees - one.degrees) for one in cells]
+    expected = [
+        np.maximum((_PRIOR_RUNS * USUAL**2 + counts * (total - own)) / of, 0) + one.mean_within
+        for one, own, of in zip(cells, between, known, strict=True)
+    ]
+    alike = _likeness_of_variances(cells, expected)
+    level_alone = min(_LEVEL, _FALSE / len(cells))
     return [
-        _tested(
-            one,
-            (_PRIOR_RUNS * USUAL**2 + counts * (total - own))
-            / (_PRIOR_RUNS + counts * (degrees - one.degrees)),
-            min(_LEVEL, _FALSE / len(cells)),
-        )
-        for one, own in zip(cells, between, strict=True)
+        _tested(one, its, min(alike, of), level_alone)
+        for one, its, of in zip(cells, expected, known, strict=True)
     ]
 
 
@@ -334,17 +338,39 @@ def _independence(cells: Sequence[_Evidence]) -> float:
     return (min(max(independent, 1.0), count) - 1) / (count - 1)
 
 
-def _tested(one: _Evidence, usual: Floats, level_alone: float) -> _Tested:
+def _likeness_of_variances(cells: Sequence[_Evidence], expected: Sequence[Floats]) -> float:
+    """Return for how many degrees of freedom the expected variance counts in each cell.
+
+    If all cells vary alike, the logarithms of their estimates scatter as chi-squared does. What they scatter
+    more is the variance of the logarithm of the cells' own variances, hence the degrees. The estimate is
+    uncertain, and too many degrees tell equal cells as slower: ``_PRIOR_RUNS`` counts, unless that is outside
+    of what is between the estimate and a standard error more.
+    """
+    shown = [
+        (one, its) for one, its in zip(cells, expected, strict=True) if one.degrees and one.squares.all()
+    ]
+    prior = trigamma(_PRIOR_RUNS / 2)
+    if len(shown) > 1:
+        logs = np.array([np.log(one.squares / one.degrees / its) for one, its in shown])
+        by_chance = statistics.fmean(trigamma(one.degrees / 2) for one, _ in shown)
+        scatter = float(logs.var(axis=0, ddof=1).mean())
+        error = math.sqrt(2 / (len(shown) - 1)) * max(scatter, by_chance)
+        more = max(scatter - by_chance, 0.0)
+        prior = min(max(prior, more), more + error)
+    return 2 * trigamma_inverse(prior)
+
+
+def _tested(one: _Evidence, expected: Floats, prior: float, level_alone: float) -> _Tested:
     """Test a cell.
 
     Args:
         one: What its runs show.
-        usual: The variance from run to run that is usual, shape ``(Q,)``.
+        expected: The variance of a quantile's logarithm that is expected, shape ``(Q,)``.
+        prior: Degrees of freedom for which that counts.
         level_alone: The p-value from which on it is a discovery if no other cell is.
     """
-    expected = np.maximum(usual, 0) + one.mean_within
-    degrees = _PRIOR_RUNS + one.degrees
-    variance = (_PRIOR_RUNS * expected + one.squares) / degrees
+    degrees = prior + one.degrees
+    variance = (prior * expected + one.squares) / degrees
     noisier = np.maximum(0, one.within - one.mean_within)
     errors = np.sqrt(sum((variance + more) / count for more, count in zip(noisier, one.counts, strict=True)))
     # Where nothing varies at all, any difference is one.

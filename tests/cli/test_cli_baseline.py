@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -82,7 +83,7 @@ def test_a_first_run_is_compared_with_nothing_and_its_baseline_with_the_next(
 
     assert main(proposed(printed)) == EXIT_OK
     (file,) = Path("base").glob("*.toml")
-    assert "3 failures on onnxruntime" in capsys.readouterr().out
+    assert "3 failures and 0 other results on onnxruntime" in capsys.readouterr().out
     listed = re.findall(r"^    (\".*\"),$", file.read_text("utf-8"), re.MULTILINE)
     assert [json.loads(one) for one in listed] == CELLS
 
@@ -99,7 +100,9 @@ def test_a_first_run_is_compared_with_nothing_and_its_baseline_with_the_next(
     assert code == EXIT_OK
     assert "3 known failures of cpu no longer there: models/abs.onnx[cpu], " in printed
     assert main(proposed(printed)) == EXIT_OK
-    assert "failures" not in file.read_text("utf-8").split("[[target]]")[1]
+    renewed = tomllib.loads(file.read_text("utf-8"))["target"][0]
+    assert "failures" not in renewed
+    assert renewed["results"] == {"pass": CELLS}
 
     # Nothing else is replaced, and a target that is not there is told.
     capsys.readouterr()

@@ -1,10 +1,11 @@
-"""Student's t against published tables, and discoveries against the example of their inventors."""
+"""Student's t and trigamma against published values; discoveries against the example of their inventors."""
 
+import math
 import statistics
 
 import pytest
 
-from harness.core.student import critical, discoveries, survival
+from harness.core.student import critical, discoveries, survival, trigamma, trigamma_inverse
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,14 @@ def test_with_many_degrees_it_is_the_normal_distribution() -> None:
     for t in (0.0, 0.5, 1.5, 3.0, 4.5):
         assert survival(t, 1e7) == pytest.approx(1 - statistics.NormalDist().cdf(t), rel=1e-4)
     assert (survival(float("inf"), 3), survival(-float("inf"), 3)) == (0.0, 1.0)
+
+
+def test_trigamma_is_the_variance_of_a_logarithm() -> None:
+    assert trigamma(1.0) == pytest.approx(math.pi**2 / 6, rel=1e-9)
+    assert trigamma(0.5) == pytest.approx(math.pi**2 / 2, rel=1e-9)
+    assert trigamma(1e5) == pytest.approx(1e-5, rel=1e-4)
+    for x in (0.01, 0.5, 4.5, 100.0, 1e5):
+        assert trigamma_inverse(trigamma(x)) == pytest.approx(x, rel=1e-6)
 
 
 def test_the_example_of_benjamini_and_hochberg() -> None:

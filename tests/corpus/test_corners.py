@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from onnx.reference import ReferenceEvaluator
 
 from harness.core.value import Tensor
 from harness.corpus.cache import ENVIRONMENT
@@ -44,9 +45,25 @@ def test_the_suite_is_read_as_any_other(tmp_path: Path, monkeypatch: pytest.Monk
             np.testing.assert_array_equal(value.array, array)
 
 
-def test_the_reference_evaluator_agrees() -> None:
-    from onnx.reference import ReferenceEvaluator
+@pytest.mark.parametrize("name", [name for name in CORNERS if name.endswith("_odd")])
+def test_odd_integers_tell_whether_operands_become_floats(name: str) -> None:
+    """An EP that converts them is wrong, even if it then computes with all digits."""
+    corner = CORNERS[name]
+    operand = corner.inputs[0].dtype
+    if operand == np.uint8:  # its operands are small; the sum is not
+        assert corner.expected[0].astype(np.float32) != corner.expected[0]
+        return
+    kind = np.float32 if operand == np.int32 else np.float64
+    lost = {
+        "abcde"[at]: array.astype(kind).astype(array.dtype)
+        for at, array in enumerate(corner.inputs)
+        if at not in corner.constants
+    }
+    (found,) = ReferenceEvaluator(model_of(corner)).run(None, lost)
+    assert not np.array_equal(found, corner.expected[0])
 
+
+def test_the_reference_evaluator_agrees() -> None:
     for name, corner in CORNERS.items():
         feeds = {"abcde"[at]: one for at, one in enumerate(corner.inputs) if at not in corner.constants}
         with np.errstate(all="ignore"):

@@ -126,6 +126,12 @@ def small_models() -> dict[str, Small]:
         "reduce": Small(
             "float[4,9] a, int64[1] b", "float[4,1] y", "y = ReduceSum(a, b)", (draw(4, 9), np.array([1]))
         ),
+        "reduce_integers": Small(
+            "int32[2,3] a, int64[1] b",
+            "int32[2,1] y",
+            "y = ReduceSum(a, b)",
+            (np.array([[2**24 + 1, 2, 4], [2**24, 1, 1]], np.int32), np.array([1])),
+        ),
         "transpose": Small("float[4,6] a", "float[6,4] y", "y = Transpose<perm=[1,0]>(a)", (steps,)),
         "reshape": Small(
             "float[4,6] a, int64[2] b", "float[M,N] y", "y = Reshape(a, b)", (steps, np.array([3, 8]))

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 
 from harness.core.cell import Cell
 from harness.core.errors import UsageError
+from harness.core.record import Placement
 from harness.core.verdict import Family, Verdict
 from harness.plan.baseline import FIRST_RUN, Baseline, Known, fitting
 from harness.plan.baseline_file import (
     FAILURES,
+    RESULTS,
     baseline_schema,
     baseline_text,
     baselines_from,
@@ -153,18 +155,27 @@ def matrix(*entries: dict[str, Any]) -> Matrix:
 A = Cell(suite="onnx-node", model="a", target="ov")
 
 
-def expected(plan: Plan, verdict: Verdict, fingerprint: dict[str, Any] = WITH_AMX) -> tuple[bool, str]:
+def expected(
+    plan: Plan, verdict: Verdict, fingerprint: dict[str, Any] = WITH_AMX, placement: Placement | None = None
+) -> tuple[bool, str]:
     """Whether a verdict of ``a`` is expected, and why if it is, or what is."""
-    found, _ = plan.expectation_at(A, fingerprint, ())
+    found, _ = plan.expectation_at(A, fingerprint, (), placement)
     if is_expected(found, verdict):
         return True, "" if found is None else found.why(verdict)
     return False, "" if found is None else f"{found.wanted} ({found.reason})"
 
 
-def plan(verdict: str = "", *, known: Verdict | None = None, entry: dict[str, Any] | None = None) -> Plan:
-    failures = {} if known is None else {known: (A.id,)}
+def plan(
+    verdict: str = "",
+    *,
+    known: Verdict | None = None,
+    entry: dict[str, Any] | None = None,
+    share: float | None = None,
+) -> Plan:
+    table = "failures" if known is not None and known.family is Family.FAILED else "results"
+    fields = {} if known is None else {table: {known: (A.id,)}}
     entries = ([{"verdict": verdict}] if verdict else []) + ([entry] if entry else [])
-    known_here = (baseline(failures=failures),)
+    known_here = (baseline(**fields, shares={} if share is None else {A.id: share}),)
     return Plan(matrix=msgspec.structs.replace(matrix(*entries), baselines=known_here), cells=(A,))
 
 
@@ -181,6 +192,35 @@ def test_a_known_failure_is_expected_and_another_one_is_not() -> None:
     assert expected(unknown, Verdict.FALLBACK)[0]
     assert not expected(known, Verdict.NOT_RUN)[0]
     assert not expected(known, Verdict.HARNESS_ERROR)[0]
+
+
+def test_a_worse_result_than_the_known_one_is_unexpected() -> None:
+    """The rule is that of ``gate``: right answers alone do not show that the EP still computes them."""
+    passed = plan(known=Verdict.PASS)
+    for worse in (Verdict.PASS_PARTIAL, Verdict.FALLBACK, Verdict.UNSUPPORTED, Verdict.MISMATCH):
+        assert expected(passed, worse) == (False, "pass (as b.toml knows)")
+        # A matrix may say that it varies.
+        assert expected(plan("pass", known=Verdict.PASS, entry={"verdict": ["pass", worse.value]}), worse)[0]
+    untested = plan(known=Verdict.FALLBACK)
+    for fine in (Verdict.FALLBACK, Verdict.PASS, Verdict.NO_GOLDEN, Verdict.UNAVAILABLE):
+        assert expected(untested, fine)[0]
+    assert not expected(untested, Verdict.UNSUPPORTED)[0]
+    assert expected(plan(known=Verdict.PASS), Verdict.FALLBACK, WITHOUT)[0]  # no baseline fits there
+
+
+def test_less_on_the_ep_is_a_worse_result() -> None:
+    placed = Placement(
+        ep_nodes=3, cpu_nodes=3, ep_ops={"Add": 3}, cpu_ops={"Mul": 3}, partitions=1, source="assignment"
+    )
+    partly = plan(known=Verdict.PASS_PARTIAL, share=0.9)
+    less = "pass_partial with 90% of the compute on the EP (as b.toml knows)"
+    for now, told in ((0.4, less), (0.892, ""), (1.0, "")):
+        here = msgspec.structs.replace(placed, ep_share=now)
+        found = expected(partly, Verdict.PASS_PARTIAL, placement=here)
+        assert found[0] is not bool(told)
+        assert found[1] == told or found[0]
+    assert expected(partly, Verdict.PASS, placement=msgspec.structs.replace(placed, ep_share=0.4))[0]
+    assert expected(partly, Verdict.PASS_PARTIAL)[0]  # nothing is known of its placement
 
 
 @pytest.mark.parametrize("verdict", [one for one in Verdict if one.family is Family.FAILED])
@@ -237,16 +277,19 @@ def test_clean_ends_fail_no_run_that_is_compared() -> None:
 def test_a_file_reads_back_and_has_one_line_for_each_cell(tmp_path: Path) -> None:
     cells = {Verdict.MISMATCH: ("s/b[ov]", 'm/x%22[ov,option.a="1"]'), Verdict.CRASH: ("s/\u20ac\x7f[ov]",)}
     file = tmp_path / "b.toml"
+    results = {Verdict.PASS: ("s/c[ov]",), Verdict.PASS_PARTIAL: ("s/d[ov]",)}
+    known: dict[str, Any] = {"failures": cells, "results": results, "shares": {"s/d[ov]": 0.125}}
     written = tuple(
-        baseline(file=str(file), target=name, failures=cells if name == "ov" else {}) for name in ("ov", "a")
+        baseline(file=str(file), target=name, **(known if name == "ov" else {})) for name in ("ov", "a")
     )
     file.write_text(baseline_text(written), encoding="utf-8")
     read = load_baselines(file)
     assert [one.target for one in read] == ["a", "ov"]
     assert read[1].where == written[0].where
-    assert read[1].by_cell == written[0].by_cell
+    for field in ("by_cell", "others", "shares"):
+        assert getattr(read[1], field) == getattr(written[0], field)
     assert baseline_text(read) == file.read_text("utf-8")
-    assert file.read_text("utf-8").count("[ov") == 3
+    assert file.read_text("utf-8").count("[ov") == 6
 
 
 def entry(**fields: Any) -> str:
@@ -267,6 +310,13 @@ def entry(**fields: Any) -> str:
         ),
         (entry(failures='{ pass = ["s/a[ov]"] }'), "failures.pass: not a failure of a cell"),
         (entry(failures='{ unclean_exit = ["s/a[ov]"] }'), "failures.unclean_exit: not a failure of a cell"),
+        (entry(results='{ crash = ["s/a[ov]"] }'), "results.crash: not a result without a failure"),
+        (entry(shares='{ "s/a[cpu]" = 0.5 }'), "a cell of the target 'cpu', in the table of 'ov'"),
+        (entry(shares='{ "s/a[ov]" = 2 }'), "shares"),
+        (
+            entry(failures='{ crash = ["s/a[ov]"] }', results='{ pass = ["s/a[ov]"] }'),
+            "results.pass[0]: 's/a[ov]' is crash as well",
+        ),
         (entry(failures='{ crash = ["a"] }'), "failures.crash[0]: not a cell id: 'a'"),
         (entry(failures='{ crash = ["s/a[cpu]"] }'), "a cell of the target 'cpu', in the table of 'ov'"),
         (entry(failures='{ crash = ["s/a[ov]"], hang = ["s/a[ov]"] }'), "'s/a[ov]' is crash as well"),
@@ -297,10 +347,10 @@ def test_a_folder_has_the_files_of_many_machines(tmp_path: Path) -> None:
         with_baselines(own, [tmp_path / "c.toml"])
 
 
-def test_the_schema_names_every_failure() -> None:
-    assert baseline_schema()["$defs"]["BaselineTarget"]["properties"]["failures"]["propertyNames"] == {
-        "enum": [one.value for one in FAILURES]
-    }
+def test_the_schema_names_every_verdict() -> None:
+    properties = baseline_schema()["$defs"]["BaselineTarget"]["properties"]
+    for name, verdicts in (("failures", FAILURES), ("results", RESULTS)):
+        assert properties[name]["propertyNames"] == {"enum": [one.value for one in verdicts]}
 
 
 def test_a_folder_that_is_not_there_is_a_mistake(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from harness.core.generated import Generated, Generation
 from harness.core.latency import Latency
 from harness.core.output_metrics import Noise
-from harness.core.record import Record
+from harness.core.record import Placement, Record
 from harness.core.verdict import Family, Verdict
 from harness.report.diff import Diff, Kind, compare, read_side
 from harness.report.diff_text import diff_github, diff_lines, diff_markdown
@@ -77,6 +77,27 @@ def test_kinds(
 ) -> None:
     diff = between([record("a", verdict=before)], [record("a", verdict=after)])
     assert [change.kind for change in diff.changes] == ([kind] if kind else [])
+
+
+@pytest.mark.parametrize(("share", "kind"), [(0.4, Kind.REGRESSED), (0.895, None), (0.95, None)])
+def test_less_of_the_compute_on_the_ep_is_a_worse_result(
+    share: float, kind: Kind | None, record: MakeRecord, between: Callable[..., Diff]
+) -> None:
+    def partly(ep_share: float) -> Record:
+        placed = Placement(
+            ep_nodes=3,
+            cpu_nodes=3,
+            ep_ops={"Add": 3},
+            cpu_ops={"Mul": 3},
+            partitions=1,
+            source="assignment",
+            ep_share=ep_share,
+        )
+        return record("a", verdict=Verdict.PASS_PARTIAL, placement=placed)
+
+    diff = between([partly(0.9)], [partly(share)])
+    assert [change.kind for change in diff.changes] == ([kind] if kind else [])
+    assert [change.facts for change in diff.changes] == ([("compute on the EP 90% -> 40%",)] if kind else [])
 
 
 def test_cells_that_stand_on_one_side(record: MakeRecord, between: Callable[..., Diff]) -> None:

@@ -178,6 +178,21 @@ def test_with_ten_nights_before_equal_cells_stay_and_slower_ones_are_found() -> 
     assert 1.2 < float(np.median([one.promise for one in alone.values()])) < 1.25
 
 
+def test_as_far_as_cells_vary_alike_they_tell_of_each_other() -> None:
+    """One of many is found sooner if all vary alike; if they do not, a noisy one has its own noise."""
+    generator = np.random.default_rng(11)
+    promised = []
+    for spreads in (0.03, np.where(np.arange(60) % 2, 0.10, 0.01)):
+        factors = np.exp(generator.normal(0, 1, (11, 60)) * spreads)
+        cells = [[latency(measured(generator, 10.0 * each, 10, 0.002)) for each in of] for of in factors.T]
+        found = latency_changes({str(at): (its[:10], its[10:]) for at, its in enumerate(cells)})
+        alone = [one.promise_alone or 0.0 for one in found.values()]
+        promised.append((float(np.median(alone[::2])), float(np.median(alone[1::2]))))
+    assert max(promised[0]) < 1.16
+    assert promised[1][0] < 1.2
+    assert promised[1][1] > 1.7
+
+
 def test_cells_that_a_night_moves_together_tell_less_about_nights() -> None:
     """Quiet nights promise more than the usual ones, if there are many observations of them."""
     generator = np.random.default_rng(10)

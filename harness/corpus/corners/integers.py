@@ -1,6 +1,7 @@
 """Integers beyond 2^24 and 2^31: providers that compute in float32 or int32 get them wrong."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -102,4 +103,55 @@ def _reduced() -> Iterator[Corner]:
         yield reduction("int64_wide", op, table, 1, y)
 
 
-INTEGERS = (_moved, _computed, _compared, _divided, _reduced)
+def _odd() -> Iterator[Corner]:
+    """Odd numbers beyond 2^24 and 2^53, which float32 and float64 do not have: a conversion loses a unit.
+
+    Corners of powers of two miss this, since a sum of converted powers of two is right in float64.
+    """
+    for dtype, limit in ((np.int32, 2**24), (np.int64, 2**53)):
+        yield from _odd_operands(f"{np.dtype(dtype).name}_odd", np.dtype(dtype), limit)
+    # The sum of 599 products, each of 16 bits, is odd and beyond 2^24.
+    a, b = np.full((1, 599), 255, np.uint8), np.full((599, 1), 127, np.int8)
+    y = a.astype(np.int32) @ b.astype(np.int32)
+    yield Corner("matmulinteger_odd", "MatMulInteger", (a, b), (y,), constants=(1,))
+    image, kernel, made = a.reshape(1, 599, 1, 1), b.reshape(1, 599, 1, 1), y.reshape(1, 1, 1, 1)
+    yield Corner("convinteger_odd", "ConvInteger", (image, kernel), (made,), constants=(1,))
+
+
+def _odd_operands(name: str, dtype: np.dtype[Any], limit: int) -> Iterator[Corner]:
+    """Yield corners whose operands float64 (int64), or float32 (int32), does not have. Nothing overflows."""
+    a = ints(limit + 1, -limit - 3, 3 * limit + 9, limit + 1, dtype=dtype)
+    b = ints(2, 5, -3, -7, dtype=dtype)
+    quotient = np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))
+    for op, y in (("Add", a + b), ("Sub", a - b), ("Mul", a * b), ("Div", quotient), ("Mod", a % b)):
+        yield Corner(f"{op.lower()}_{name}", op, (a, b), (y,))
+    close = a - ints(1, 1, -1, 0, dtype=dtype)
+    for op, y in (
+        ("Equal", a == close),
+        ("Less", a < close),
+        ("LessOrEqual", a <= close),
+        ("Greater", a > close),
+        ("GreaterOrEqual", a >= close),
+        ("Max", np.maximum(a, close)),
+        ("Min", np.minimum(a, close)),
+    ):
+        yield Corner(f"{op.lower()}_{name}", op, (a, close), (y,))
+    for op, y in (("Abs", np.abs(a)), ("Neg", -a)):
+        yield Corner(f"{op.lower()}_{name}", op, (a,), (y,))
+    low, high = np.array(-limit - 1, dtype), np.array(limit + 3, dtype)
+    yield Corner(f"clip_{name}", "Clip", (a, low, high), (np.clip(a, low, high),), constants=(1, 2))
+    yield Corner(f"cumsum_{name}", "CumSum", (a, np.array(0)), (np.cumsum(a, dtype=dtype),), constants=(1,))
+    table = np.stack([a, b])
+    for op, y in (
+        ("ReduceSum", table.sum(1, dtype)),
+        ("ReduceMax", table.max(1)),
+        ("ReduceMin", table.min(1)),
+    ):
+        yield reduction(name, op, table, 1, y)
+    factors = np.array([[limit + 1, 3, -5]], dtype)
+    yield reduction(name, "ReduceProd", factors, 1, factors.prod(1, dtype))
+    threes = np.full((4, 1), 3, dtype)
+    yield Corner(f"matmul_{name}", "MatMul", (table, threes), (table @ threes,))
+
+
+INTEGERS = (_moved, _computed, _compared, _divided, _reduced, _odd)

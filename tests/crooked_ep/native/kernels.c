@@ -479,6 +479,7 @@ static void reduce_sum(struct call *call) {
         int64_t to = 0;
         for (int d = 0; d < x->rank; d++) to += index[d] * steps[d];
         if (is_float(x->type)) sums[to] += number(x, at);
+        else if (CROOKED(reduce_integers_as_float)) whole[to] = (uint64_t)(int64_t)(float)((double)(int64_t)whole[to] + (double)integer(x, at));
         else whole[to] += (uint64_t)integer(x, at);
         if (CROOKED(reduce_in_float16)) sums[to] = rounded_to(FLOAT16, sums[to]);
     }
