@@ -10,10 +10,19 @@ from harness.operators.book import ROWS, find_operator
 from harness.operators.row import FACTS
 
 OWN_DOMAIN_ONLY = frozenset(
-    """
-    copies exact_where fit float32_inside keeps_values passes_scores restricts_as_first shape_inputs ties
-    undefined values
-    """.split()
+    [
+        "copies",
+        "exact_where",
+        "fit",
+        "float32_inside",
+        "keeps_values",
+        "passes_scores",
+        "restricts_as_first",
+        "shape_inputs",
+        "ties",
+        "undefined",
+        "values",
+    ]
 )
 """Facts that are read with the domain. Tables of the others go by names without one."""
 
