@@ -311,7 +311,7 @@ class BookRow(_Named, frozen=True, kw_only=True):
     ] = ""
     numbers: Annotated[
         str,
-        _fact("How small tensors of shapes and counts are computed: a function of numpy, or a rule.", _TEXT),
+        _fact("What computes small tensors of shapes and counts: a function of numpy, or a rule.", _TEXT),
     ] = ""
     products: Annotated[
         Products, _fact("The rule that counts the products or elements it adds up in one run.", "its formula")

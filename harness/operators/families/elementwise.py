@@ -12,7 +12,7 @@ ROWS = (
         shape_arithmetic=True,
         shape="like_first",
         sized_as_first=True,
-        numbers="abs",
+        numbers="np.abs",
     ),
     BookRow(
         "Acos",
@@ -39,11 +39,11 @@ ROWS = (
         shape="broadcast",
         sized_as_larger=True,
         fit="broadcast",
-        numbers="add",
+        numbers="np.add",
         adds_bias=True,
     ),
     BookRow(
-        "And", exact=True, shape_arithmetic=True, shape="broadcast", fit="broadcast", numbers="logical_and"
+        "And", exact=True, shape_arithmetic=True, shape="broadcast", fit="broadcast", numbers="np.logical_and"
     ),
     BookRow(
         "Asin",
@@ -83,7 +83,7 @@ ROWS = (
         copies=0,
         shape_arithmetic=True,
         shape="like_first",
-        numbers="ceil",
+        numbers="np.ceil",
     ),
     BookRow("Celu", units=2, from_one=True, shape="like_first"),
     BookRow(
@@ -119,7 +119,7 @@ ROWS = (
         shape_arithmetic=True,
         shape="broadcast",
         fit="broadcast",
-        numbers="equal",
+        numbers="np.equal",
     ),
     BookRow(
         "Erf",
@@ -139,7 +139,7 @@ ROWS = (
         copies=0,
         shape_arithmetic=True,
         shape="like_first",
-        numbers="floor",
+        numbers="np.floor",
     ),
     BookRow(
         "Gelu",
@@ -170,7 +170,7 @@ ROWS = (
         shape_arithmetic=True,
         shape="broadcast",
         fit="broadcast",
-        numbers="greater",
+        numbers="np.greater",
     ),
     BookRow(
         "GreaterOrEqual",
@@ -179,7 +179,7 @@ ROWS = (
         shape_arithmetic=True,
         shape="broadcast",
         fit="broadcast",
-        numbers="greater_equal",
+        numbers="np.greater_equal",
     ),
     BookRow("HardSigmoid", shape="like_first", sized_as_first=True, head="sigmoid"),
     BookRow(
@@ -199,7 +199,7 @@ ROWS = (
         shape_arithmetic=True,
         shape="broadcast",
         fit="broadcast",
-        numbers="less",
+        numbers="np.less",
     ),
     BookRow(
         "LessOrEqual",
@@ -208,7 +208,7 @@ ROWS = (
         shape_arithmetic=True,
         shape="broadcast",
         fit="broadcast",
-        numbers="less_equal",
+        numbers="np.less_equal",
     ),
     BookRow("Log", units=1.5, rounds_inside=True, values={0: POSITIVE}, coarsens=True, shape="like_first"),
     BookRow(
@@ -249,7 +249,7 @@ ROWS = (
         shape_arithmetic=True,
         shape="broadcast",
         fit="broadcast",
-        numbers="mod",
+        numbers="np.mod",
     ),
     BookRow(
         "Mul",
@@ -260,7 +260,7 @@ ROWS = (
         shape="broadcast",
         sized_as_larger=True,
         fit="broadcast",
-        numbers="multiply",
+        numbers="np.multiply",
     ),
     BookRow(
         "Neg",
@@ -271,11 +271,11 @@ ROWS = (
         shape_arithmetic=True,
         shape="like_first",
         sized_as_first=True,
-        numbers="negative",
+        numbers="np.negative",
     ),
-    BookRow("Not", exact=True, shape_arithmetic=True, shape="like_first", numbers="logical_not"),
+    BookRow("Not", exact=True, shape_arithmetic=True, shape="like_first", numbers="np.logical_not"),
     BookRow(
-        "Or", exact=True, shape_arithmetic=True, shape="broadcast", fit="broadcast", numbers="logical_or"
+        "Or", exact=True, shape_arithmetic=True, shape="broadcast", fit="broadcast", numbers="np.logical_or"
     ),
     BookRow("PRelu", shape="like_first", sized_as_first=True),
     BookRow(
@@ -321,7 +321,12 @@ ROWS = (
     ),
     BookRow("Softsign", shape="like_first"),
     BookRow(
-        "Sqrt", values={0: POSITIVE}, coarsens=True, shape="like_first", sized_as_first=True, numbers="sqrt"
+        "Sqrt",
+        values={0: POSITIVE},
+        coarsens=True,
+        shape="like_first",
+        sized_as_first=True,
+        numbers="np.sqrt",
     ),
     BookRow(
         "Sub",
@@ -332,7 +337,7 @@ ROWS = (
         shape="broadcast",
         sized_as_larger=True,
         fit="broadcast",
-        numbers="subtract",
+        numbers="np.subtract",
     ),
     BookRow(
         "Sum", sums_operands=True, exact_where="sum", terms="operands", shape="broadcast", fit="broadcast"
@@ -375,7 +380,7 @@ ROWS = (
         shape_arithmetic=True,
         shape="broadcast",
         fit="broadcast",
-        numbers="where",
+        numbers="np.where",
     ),
     BookRow("Xor", exact=True, shape="broadcast", fit="broadcast"),
     *plain("Affine ImageScaler ParametricSoftplus Scale ScaledTanh SwiGLU"),
