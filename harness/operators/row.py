@@ -109,7 +109,7 @@ class BookRow(_Named, frozen=True, kw_only=True):
         _fact(
             "It rounds inside, in ways that depend on the values of its operand. The circular functions "
             "do not: processors reduce an argument of any size to the last bit.",
-            "measured: of numbers up to 100,000, Sin and Cos of onnxruntime are 1.5 unit roundoffs off at "
+            "measured with numbers up to 100,000: Sin and Cos of onnxruntime are 1.5 unit roundoffs off at "
             "most, those of OpenVINO 0.5",
         ),
     ] = False
@@ -127,7 +127,7 @@ class BookRow(_Named, frozen=True, kw_only=True):
         bool,
         _fact(
             "Its result comes from a number near 1, and so has its error, however small all results are.",
-            "implementations: the CPU EP's sigmoid is 0.5 and a quotient of polynomials; shaders and "
+            "implementations. The CPU EP's sigmoid is 0.5 and a quotient of polynomials; shaders and "
             "vector libraries compute erf(x) as 1 less a polynomial times exp(-x^2), tanh(x) as 1 less 2 "
             "/ (exp(2x) + 1), elu(x) as exp(x) less 1. A logarithm of a number near 1 has the relative "
             "error of that number: inverse hyperbolic functions, Softplus and logarithms of sums end with "
@@ -204,9 +204,9 @@ class BookRow(_Named, frozen=True, kw_only=True):
     multiplies: Annotated[bool, _fact("It multiplies, and adds up the products.", "its formula")] = False
     axes_input: Annotated[int | None, _fact("The input with the axes along which it adds up.", _TEXT)] = None
     flattens_before: Annotated[
-        int,
-        _fact("The opset before which it flattens all axes from the given one on; 0: it never did.", _TEXT),
-    ] = 0
+        int | None,
+        _fact("The opset before which it flattens all axes from the given one on.", _TEXT),
+    ] = None
 
     # Which values it takes, and what it does with them.
     values: Annotated[
@@ -255,7 +255,7 @@ class BookRow(_Named, frozen=True, kw_only=True):
         bool,
         _fact(
             "Its float32 and float16 results differ for ordinary values.",
-            "measured: option points of real providers, docs/explanation/real-providers.md",
+            "measured with options of real providers, docs/explanation/real-providers.md",
         ),
     ] = False
     converts: Annotated[

@@ -16,7 +16,8 @@ MOST_FILES = {
     "Add a scenario": 2,
     "Add a command": 3,
     "Add a page to the report": 3,
-    "Add a rule about an operator": 4,
+    "Mend the noise of an operator": 2,
+    "Add an operator, or a fact about one": 4,
     "Add or change a verdict rule": 3,
     "Add a task whose answers are compared": 5,
     "Add a transformation of the reducer": 3,
@@ -30,8 +31,9 @@ MOST_FILES = {
     "Add a page to the documentation": 1,
     "Try what strangers may send": 1,
 }
-"""Recipe -> files that it links to, at most. Of the rules about operators each takes one of the four, and a
-tolerance one matrix, or one module with the page that publishes it."""
+"""Recipe -> files that it links to, at most. An operator is one row: the others are the page that is
+generated, and modules with rules. A tolerance takes one matrix, or one module with the page that publishes
+it."""
 
 
 def recipes() -> dict[str, str]:

@@ -152,14 +152,27 @@ ROWS = (
     ),
     *plain(
         """
-        AttnLSTM BeamSearch BifurcationDetector BranchwiseRMSNorm CDist
-        ConvTransposeWithDynamicPads CropAndResize DynamicQuantizeLSTM DynamicTimeWarping
-        EngramGate ExpandDims GatedAdd GatedDeltaNet GatedRMSNorm GatherPacked GreedySearch
-        HyperConnectionPostMix HyperConnectionPreMix Inverse LinearAttentionGate MRotaryEmbedding
-        MatMulFpQ4 MatMulInteger16 MaxpoolWithMask MoE MoEGroupRouter MurmurHash3 NGramHashMapping
-        NGramRepeatBlock NhwcMaxPool QEmbedLayerNormalization QLinearConcat
-        QLinearGlobalAveragePool QLinearLeakyRelu QLinearWhere QMoE SampleOp Sampling ScaledSiLU
-        SparseAttention SparseToDenseMatMul Tokenizer TransposeMatMul UnfoldTensor
+        AttnLSTM BeamSearch BiasDropout BiasSoftmax BiasSplitGelu BifurcationDetector
+        BitmaskBiasDropout BitmaskDropout BranchwiseRMSNorm CDist ComplexMul ComplexMulConj
+        ConvStateReplay ConvTransposeWithDynamicPads CropAndResize DecoderAttention
+        DecoderMaskedSelfAttention DequantizeBFP DequantizeWithOrder DynamicQuantizeLSTM
+        DynamicSparseAttention DynamicTimeWarping EPContext EngramGate ExpandDims
+        FusedMatMulActivation GatedAdd GatedDeltaNet GatedDeltaNetStateReplay GatedRMSNorm
+        GatedRelativePositionBias GatherPacked GemmFastGelu GemmaRotaryEmbedding GreedySearch
+        GroupNorm HyperConnectionLowRankMix HyperConnectionPostMix HyperConnectionPreMix Inverse
+        Irfft IsAllFinite LinearAttentionGate LongformerAttention MRotaryEmbedding Mamba2Verify
+        MatMulBlockQuantizedFp4Weight MatMulBlockQuantizedFp8Weight MatMulFpQ4 MatMulInteger16
+        MatMulNBitsMlp MatMulNBitsQLoRA MatMulNBitsQkv MatMulPacked MaxpoolWithMask MoE
+        MoEGroupRouter MoEPacked MulInteger MurmurHash3 NGramHashMapping NGramRepeatBlock NhwcConv
+        NhwcFusedConv NhwcMaxPool PackedAttention PackedMultiHeadAttention
+        PackedSparseAttentionIndexer PackedSparseAttentionIndexerMerge PagedAttention
+        QEmbedLayerNormalization QLinearConcat QLinearGlobalAveragePool QLinearLeakyRelu
+        QLinearReduceMean QLinearWhere QMoE QOrderedAttention QOrderedGelu
+        QOrderedLayerNormalization QOrderedLongformerAttention QOrderedMatMul QuantizeBFP
+        QuantizeWithOrder RMSNormRotary ReduceSumInteger RelativePositionBias RemovePadding
+        RestorePadding Rfft RouterGateUpProj SampleOp Sampling ScaledSiLU SkipGroupNorm Snpe
+        SparseAttention SparseAttentionIndexer SparsePagedAttention SparseToDenseMatMul
+        SpeculativePrefixCommit SwiGLU Tokenizer TorchEmbedding TransposeMatMul UnfoldTensor
         VarlenCausalConvWithState VarlenNGramHashMapping WhisperBeamSearch WordConvEmbedding
         """,
         domains=(MICROSOFT,),
