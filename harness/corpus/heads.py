@@ -85,7 +85,7 @@ class _Graph:
 
     def _of(self, node: "onnx.NodeProto", *, pooled: bool) -> Head:
         op = node.op_type
-        head = _HEADS.get(op, "")
+        head: Head = _HEADS.get(op, "")
         if pooled:
             return "linear" if head == "image" else ""
         needs_weights = head == "linear" or (head == "image" and op != "Resize")

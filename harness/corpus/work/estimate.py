@@ -335,7 +335,7 @@ def _block_product(node: "onnx.NodeProto", _given: Sequence[Size | None], result
 
 
 def _kernel(node: "onnx.NodeProto", _given: Sequence[Size | None], result: Size) -> float:
-    return result.elements * math.prod(attribute(node, "kernel_shape", ()))
+    return result.elements * float(math.prod(attribute(node, "kernel_shape", ())))
 
 
 _COUNTS: dict[str, _Count] = {
