@@ -57,6 +57,8 @@ ROWS: tuple[BookRow, ...] = tuple(row for rows in FAMILIES.values() for row in r
 
 _BY_NAME: Mapping[str, BookRow] = {name: row for row in ROWS for name in row.names}
 
+_NAMES = frozenset(row.name for row in ROWS)
+
 _Value = TypeVar("_Value")
 _EMPTY = (None, "", ())
 """What a field holds of which there is nothing to say. 0 is an input."""
@@ -65,6 +67,14 @@ _EMPTY = (None, "", ())
 def find_operator(name: str) -> BookRow | None:
     """Return the row of an operator; a domain other than ONNX's own comes first: ``com.microsoft.Gelu``."""
     return _BY_NAME.get(name)
+
+
+def rounds_by_default(name: str) -> bool:
+    """Return whether nothing is known about how an operator rounds, named as for ``find_operator``.
+
+    An operator of another domain that has the name of a known one rounds as that does.
+    """
+    return name.rpartition(".")[2] not in _NAMES
 
 
 def operators_with(fact: Callable[[BookRow], object]) -> frozenset[str]:

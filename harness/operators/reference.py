@@ -16,8 +16,9 @@ Checks, generated inputs, [rounding noise](../explanation/tolerances.md) and est
 here. `ep-harness ops NAME` prints one operator with the meaning and the source of each fact.
 `python -m harness.operators.reference` generates this page from the files in `harness/operators/families`.
 
-An operator without a row, such as one of a vendor's domain, is judged by the default: it rounds once, and
-nothing is special about it.
+An operator without a row, such as one of a vendor's domain, is judged as if it rounded once, and the
+[record](records.md) says so (`default_noise` of its `content`). One with the name of a known operator rounds
+as that does.
 
 ## Facts
 
