@@ -38,37 +38,40 @@ GROUND = {"data_files", "doors", "__version__"}
 """Beside the floors, below all that may know where they are installed: not ``core``, not ``agent``."""
 
 
-BELOW_ENGINE = "core catalog plan corpus golden agent runtimes places profiles"
+BELOW_ENGINE = "operators core catalog plan corpus golden agent runtimes places profiles"
 EVERYTHING = (
     f"{BELOW_ENGINE} engine studies run report store triage fuzz agent_check conformance publication record"
 )
 FRONT_END = VALUES | {"onnx", "filelock", "jinja2", "platformdirs", "pytest", "rich"}
 TABLE = {
-    "core": floor("", VALUES),
-    "catalog": floor("core", VALUES),
-    "plan": floor("core catalog", VALUES),
-    "corpus": floor("core", VALUES | {"onnx", "filelock", "platformdirs"}, "onnxruntime"),
-    "golden": floor("core corpus", VALUES | {"onnx", "filelock", "platformdirs"}, "onnxruntime"),
+    "operators": floor("", frozenset({"msgspec"})),
+    "core": floor("operators", VALUES),
+    "catalog": floor("operators core", VALUES),
+    "plan": floor("operators core catalog", VALUES),
+    "corpus": floor("operators core", VALUES | {"onnx", "filelock", "platformdirs"}, "onnxruntime"),
+    "golden": floor("operators core corpus", VALUES | {"onnx", "filelock", "platformdirs"}, "onnxruntime"),
     # Travels into any Python: not even the packages that every other floor has.
     "agent": floor("", frozenset({"numpy"}), "onnxruntime onnx"),
     # As the agent, it runs in any Python.
     "record": floor("", frozenset({"numpy"}), "onnxruntime"),
-    "runtimes": floor("core catalog plan corpus agent", VALUES | {"onnx", "filelock", "platformdirs"}),
-    "places": floor("core catalog plan runtimes", VALUES),
+    "runtimes": floor(
+        "operators core catalog plan corpus agent", VALUES | {"onnx", "filelock", "platformdirs"}
+    ),
+    "places": floor("operators core catalog plan runtimes", VALUES),
     "engine": floor(BELOW_ENGINE, VALUES | {"onnx", "filelock", "platformdirs"}),
     "studies": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
     "run": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
-    "report": floor("core catalog plan profiles", VALUES | {"jinja2"}, "networkx"),
+    "report": floor("operators core catalog plan profiles", VALUES | {"jinja2"}, "networkx"),
     # What a run is, and the trends of runs, are the report's; DuckDB comes with an extra.
     "store": floor(
-        "core catalog plan corpus profiles report",
+        "operators core catalog plan corpus profiles report",
         VALUES | {"jinja2", "onnx", "filelock", "platformdirs"},
         "duckdb",
     ),
     "triage": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
     "fuzz": floor(f"{BELOW_ENGINE} engine run triage", VALUES | {"onnx", "filelock", "platformdirs"}),
     "agent_check": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
-    "profiles": floor("core corpus golden", VALUES | {"onnx", "filelock", "platformdirs"}),
+    "profiles": floor("operators core corpus golden", VALUES | {"onnx", "filelock", "platformdirs"}),
     "conformance": floor(
         f"{BELOW_ENGINE} engine run report",
         VALUES | {"onnx", "filelock", "jinja2", "platformdirs"},
@@ -76,7 +79,7 @@ TABLE = {
     ),
     "publication": floor(
         # Verification of ``conformance`` compares as the engine does; no floor 2 is used beside that.
-        "core catalog plan corpus golden agent engine report profiles conformance",
+        "operators core catalog plan corpus golden agent engine report profiles conformance",
         VALUES | {"jinja2", "onnx", "filelock", "platformdirs"},
     ),
     "pytest_plugin": floor(EVERYTHING, FRONT_END),
@@ -99,7 +102,7 @@ print(json.dumps(sorted(sys.modules)))
 
 def may_know(name: str) -> set[str]:
     """The parts of the package that a floor may import, itself included."""
-    ground = set() if name in {"core", "agent", "record"} else GROUND
+    ground = set() if name in {"operators", "core", "agent", "record"} else GROUND
     return {name, *TABLE[name].floors, *ground}
 
 

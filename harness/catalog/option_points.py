@@ -16,6 +16,7 @@ from harness.catalog.catalog import find_provider
 from harness.core.output_metrics import OutputMetrics
 from harness.core.record import Record
 from harness.core.verdict import Family
+from harness.operators.book import operators_with
 
 LEAST_ANSWERS = 3
 """Answers that have to agree: a single model may leave an option nothing to do."""
@@ -111,56 +112,7 @@ def _can_differ(record: Record) -> bool:
 _ROUNDED = frozenset({"float32", "float64"})
 """Element types that a coarser arithmetic changes."""
 
-_ROUNDING = frozenset(
-    [
-        "Add",
-        "Attention",
-        "AveragePool",
-        "BatchNormalization",
-        "Conv",
-        "ConvTranspose",
-        "Cos",
-        "Div",
-        "Einsum",
-        "Elu",
-        "Erf",
-        "Exp",
-        "GRU",
-        "Gelu",
-        "Gemm",
-        "GlobalAveragePool",
-        "GroupNormalization",
-        "GroupQueryAttention",
-        "InstanceNormalization",
-        "LRN",
-        "LSTM",
-        "LayerNormalization",
-        "Log",
-        "LogSoftmax",
-        "LpNormalization",
-        "MatMul",
-        "Mul",
-        "MultiHeadAttention",
-        "Pow",
-        "RMSNormalization",
-        "RNN",
-        "Reciprocal",
-        "ReduceL2",
-        "ReduceLogSumExp",
-        "ReduceMean",
-        "ReduceSum",
-        "ReduceSumSquare",
-        "Resize",
-        "Sigmoid",
-        "Sin",
-        "Softmax",
-        "Softplus",
-        "Sqrt",
-        "Sub",
-        "Tan",
-        "Tanh",
-    ]
-)
+_ROUNDING = operators_with(lambda row: row.coarsens)
 """Operators whose float32 and float16 results differ for ordinary values."""
 
 

@@ -2,6 +2,8 @@
 
 import msgspec
 
+from harness.operators.book import operators_with
+
 AS_IS = "fp32"
 """The value of the axis that leaves models unconverted, whatever their precision."""
 
@@ -51,17 +53,10 @@ CONVERSIONS: dict[str, Conversion] = {
 IN_MODEL: dict[str, str] = {name: conversion.computes for name, conversion in CONVERSIONS.items()}
 """Precision of the axis -> computing precision of a converted model."""
 
-COMPUTE_HEAVY = frozenset(
-    {
-        *("Attention", "GroupQueryAttention", "MultiHeadAttention", "Einsum"),
-        *("Conv", "ConvTranspose", "DeformConv", "FusedConv"),
-        *("Gemm", "MatMul", "FusedGemm", "FusedMatMul"),
-        *("GRU", "LSTM", "RNN"),
-    }
-)
+COMPUTE_HEAVY = operators_with(lambda row: row.heavy)
 """Operators that sum many products: the precision of the arithmetic shows in their results."""
 
-PRECISION_CASTS = frozenset({"Cast", "DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear"})
+PRECISION_CASTS = operators_with(lambda row: row.converts)
 """Operators that a conversion to another precision adds around those that compute."""
 
 

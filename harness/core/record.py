@@ -94,6 +94,8 @@ class ModelContent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         types: Element types of the inputs that are fed, sorted.
         ranks: Numbers of dimensions of these inputs in the first data set, ascending.
         generated: How its inputs were made; null if it has test data.
+        default_noise: Operators that the book of operators does not have, such as a vendor's: they are judged
+            as if they rounded once.
     """
 
     opsets: dict[str, int]
@@ -101,6 +103,7 @@ class ModelContent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     types: tuple[str, ...] = ()
     ranks: tuple[int, ...] = ()
     generated: GeneratedInputs | None = None
+    default_noise: tuple[str, ...] = ()
 
 
 class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):

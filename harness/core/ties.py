@@ -6,7 +6,6 @@ rounded, and ONNX defines which of two equal ones to choose.
 """
 
 import math
-from typing import Literal
 
 import msgspec
 import numpy as np
@@ -16,10 +15,9 @@ from harness.core.metrics import EXACT_FRONTIER, is_close, measure, widen
 from harness.core.output_metrics import Frontier
 from harness.core.tolerance import EXACT, Tolerance
 from harness.core.value import STRING, Array, Tensor
+from harness.operators.book import operators_with
 
-ChoosingOp = Literal["ArgMax", "ArgMin", "TopK", "MaxPool", "NonMaxSuppression", "NonZero"]
-
-_DEFINED = frozenset({"ArgMax", "ArgMin", "TopK"})
+_DEFINED = operators_with(lambda row: row.ties == "first_index")
 """Of equal values ONNX makes these choose the first index, or the last with ``select_last_index``."""
 
 ZEROS = 1000
@@ -35,7 +33,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     """An output of positions, and the values that they were chosen by.
 
     Attributes:
-        op: The operator.
+        op: The operator, one of those that have ``ties`` in the book of operators.
         data: The values that it chose from, as the CPU provider has them: scores for NonMaxSuppression.
         axis: The axis along which ArgMax, ArgMin and TopK choose.
         exact: Whether the values are inputs of the model, so that no rounding excuses another choice.
@@ -43,7 +41,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
         moved: Of the shape of the positions: those that rounding noise moves; None if that is not known.
     """
 
-    op: ChoosingOp
+    op: str
     data: Tensor
     axis: int = -1
     exact: bool = False

@@ -9,10 +9,10 @@ import msgspec
 from harness.core.model_settings import InputSettings, Number, Scalar
 from harness.core.value import STRING
 from harness.corpus.attempts import Values
-from harness.corpus.domains import Domain, Extent
 from harness.corpus.element_types import is_floating, limits_of
 from harness.corpus.port import Port
 from harness.corpus.sizes import size_of
+from harness.operators.values import Domain, Extent
 
 
 class Range(msgspec.Struct, frozen=True):

@@ -4,19 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.corpus.element_types import ELEMENT_TYPES, NARROWER
-from harness.corpus.nodes import domain_of, number_of, operators
+from harness.corpus.nodes import domain_of, number_of
+from harness.operators.book import operators_by
 
 if TYPE_CHECKING:
     import onnx
 
-_COPYING = dict.fromkeys(
-    operators("""
-    Abs Ceil Clip Compress Concat DepthToSpace Expand Flatten Floor Gather GatherElements GatherND
-    GlobalMaxPool Identity Max MaxPool Min Neg Pad ReduceMax ReduceMin Relu Reshape ReverseSequence Round
-    Slice SpaceToDepth Split Squeeze Tile TopK Transpose Trilu Unsqueeze
-"""),
-    0,
-) | {"OneHot": 2, "Where": 1}
+_COPYING = operators_by(lambda row: row.copies)
 """Operators that copy or choose elements -> input whose type they have."""
 
 _CASTING = frozenset({"Cast", "CastLike"})

@@ -6,25 +6,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from harness.corpus.domains import RULES, Domain, Shape, Use
-from harness.corpus.nodes import bodies, domain_of, number_of, operator_name, operators
+from harness.corpus.node_use import Use
+from harness.corpus.nodes import bodies, domain_of, number_of, operator_name
 from harness.corpus.port import model_text
 from harness.corpus.sizes import axis_name
+from harness.operators.book import find_operator, operators_with
+from harness.operators.values import Domain, Extents
 
 if TYPE_CHECKING:
     import onnx
 
-_KEEPS_VALUES = operators("""
-    Cast CastLike DepthToSpace Dropout Expand Flatten Gather Identity Pad Reshape SequenceAt Slice
-    SpaceToDepth Split SplitToSequence Squeeze Tile Transpose Unsqueeze
-""")
-"""Operators whose results hold only values of their first input, and zeros for ``Pad``."""
-
-_JOINS_VALUES = frozenset({"Concat", "ConcatFromSequence", "SequenceConstruct", "Where"})
-"""Operators whose result holds values of several inputs."""
-
-_KEEPS_SHAPE = frozenset({"Cast", "CastLike", "DequantizeLinear", "Dropout", "Identity"})
-"""Operators whose first result has the shape of their first input."""
+_KEEPS_VALUES = operators_with(lambda row: row.keeps_values)
+_JOINS_VALUES = operators_with(lambda row: row.joins_values)
+_KEEPS_SHAPE = operators_with(lambda row: row.restricts_as_first)
 
 _DEEPEST = 16
 """Nested bodies and functions that are entered."""
@@ -62,7 +56,7 @@ class _Scope:
 
     def __init__(self, outer: "_Scope | None" = None) -> None:
         self.origins: MutableMapping[str, frozenset[_Origin]] = ChainMap({}, outer.origins if outer else {})
-        self.shapes: MutableMapping[str, Shape] = ChainMap({}, outer.shapes if outer else {})
+        self.shapes: MutableMapping[str, Extents] = ChainMap({}, outer.shapes if outer else {})
         self.constants: MutableMapping[str, onnx.TensorProto] = ChainMap({}, outer.constants if outer else {})
 
     def fact(self, name: str) -> "_Fact":
@@ -78,7 +72,7 @@ class _Scope:
             self.constants[name] = outer.constants[of]
 
 
-_Fact = tuple[frozenset[_Origin], Shape | None, int]
+_Fact = tuple[frozenset[_Origin], Extents | None, int]
 """All that is known of a tensor: graph inputs whose values it holds, its shape, the ``id`` of its value."""
 
 
@@ -137,7 +131,8 @@ class _Walk:
     def _restrict(self, node: "onnx.NodeProto", scope: _Scope) -> None:
         """Restrict the graph inputs whose values an operator reads."""
         use = Use(node=node, shapes=scope.shapes, constants=scope.constants)
-        for index, rule in RULES.get(operator_name(domain_of(node), node.op_type), {}).items():
+        row = find_operator(operator_name(domain_of(node), node.op_type))
+        for index, rule in row.values.items() if row else ():
             name = node.input[index] if index < len(node.input) else ""
             origins = scope.origins.get(name, frozenset()) if name else frozenset()
             if not origins:
@@ -198,7 +193,7 @@ def _whose_values(node: "onnx.NodeProto") -> "Iterable[str]":
     return tuple(node.input[:1]) if keeps else ()
 
 
-def _declared(info: "onnx.ValueInfoProto", *, fed: bool) -> Shape:
+def _declared(info: "onnx.ValueInfoProto", *, fed: bool) -> Extents:
     """Return a declared shape; an axis without a name has a known size only in inputs that are fed."""
     return tuple(
         (dim.dim_value if dim.dim_value > 0 else None)

@@ -8,24 +8,18 @@ import msgspec
 
 from harness.corpus.element_types import ELEMENT_TYPES, is_floating
 from harness.corpus.heads import Heads, heads_of
-from harness.corpus.nodes import domain_of, named_opsets, operators, tensors_in
+from harness.corpus.nodes import domain_of, named_opsets, tensors_in
 from harness.corpus.origins import Origins, origins_of
 from harness.corpus.port import model_text
 from harness.corpus.undefined import Partial, partials_of
 from harness.corpus.used_operators import Operators, used_operators
+from harness.operators.book import operators_with
 
 if TYPE_CHECKING:
     import onnx
 
-_SHAPE_SOURCES = frozenset({"Shape", "Size"})
-"""Operators that turn any tensor into its shape."""
-
-_SHAPE_ARITHMETIC = operators("""
-    Abs Add And Cast Ceil Concat Div Equal Flatten Floor Gather Greater GreaterOrEqual Identity Less
-    LessOrEqual Max Min Mod Mul Neg Not Or ReduceMax ReduceMin ReduceProd ReduceSum Reshape Round Slice
-    Split Squeeze Sub Unsqueeze Where
-""")
-"""Operators that compute one shape from others, and much else besides."""
+_SHAPE_SOURCES = operators_with(lambda row: row.shape_source)
+_SHAPE_ARITHMETIC = operators_with(lambda row: row.shape_arithmetic)
 
 _Names = MutableMapping[str, None]
 """Names in the order in which they were found; a scope sees those around it without a copy of them."""

@@ -1,55 +1,26 @@
 """What computes the outputs of a network: its heads. They tell scores of classes from other numbers."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from harness.corpus.nodes import domain_of, operators, weight_names
+from harness.corpus.nodes import domain_of, weight_names
 from harness.corpus.port import model_text
+from harness.operators.book import operators_by, operators_with
+from harness.operators.row import Head
 
 if TYPE_CHECKING:
     import onnx
 
-Head = Literal["", "softmax", "log_softmax", "sigmoid", "linear", "image"]
-"""``linear`` is a layer with weights, ``image`` one for each pixel; empty is anything else."""
-
 Heads = dict[str, Head]
 """Output -> its head."""
 
-_LAYERS = operators("""
-    Attention Conv ConvInteger ConvTranspose DeformConv DynamicQuantizeMatMul FusedConv FusedGemm FusedMatMul
-    GRU Gemm GemmFloat8 GroupQueryAttention LSTM LinearClassifier MatMul MatMulBnb4 MatMulInteger
-    MatMulIntegerToFloat MatMulNBits MultiHeadAttention QAttention QGemm QLinearConv QLinearMatMul RNN
-    LinearRegressor SVMClassifier SVMRegressor TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor
-""")
-"""Operators that may be a layer: what they compute depends on weights."""
+_LAYERS = operators_with(lambda row: row.layer)
+_WITHIN = operators_with(lambda row: row.layer in {"attributes", "classifier"})
+"""Layers with their weights in attributes."""
 
-_ALONE = operators("LinearClassifier SVMClassifier TreeEnsembleClassifier")
-"""Classifiers of ai.onnx.ml, with the weights in attributes and the scores in the second output."""
-
-_WITHIN = _ALONE | operators("LinearRegressor SVMRegressor TreeEnsemble TreeEnsembleRegressor")
-"""Operators of ai.onnx.ml, all of which have their weights in attributes."""
-
-_PASSING = operators("""
-    Cast DequantizeLinear Dropout Flatten Identity QuantizeLinear Reshape Slice Gather Squeeze Transpose
-    Unsqueeze
-""")
-"""Operators that move or store scores, and compute none."""
-
-_POOLING = operators("GlobalAveragePool ReduceMean AveragePool Relu")
-"""What some image classifiers have behind their last layer, such as SqueezeNet."""
-
-_HEADS: dict[str, Head] = {
-    **dict.fromkeys(("Softmax", "QLinearSoftmax"), "softmax"),
-    "LogSoftmax": "log_softmax",
-    **dict.fromkeys(("Sigmoid", "HardSigmoid", "QLinearSigmoid"), "sigmoid"),
-    **dict.fromkeys(_ALONE, "softmax"),
-    **dict.fromkeys(operators("Conv ConvTranspose FusedConv QLinearConv ConvInteger Resize"), "image"),
-}
-_LINEAR = (
-    frozenset(_LAYERS - _WITHIN)
-    - set(_HEADS)
-    - operators("Attention DeformConv GRU GroupQueryAttention LSTM MultiHeadAttention QAttention RNN")
-)
-_ADDING = operators("Add BiasAdd QLinearAdd")
+_PASSING = operators_with(lambda row: row.passes_scores == "moves")
+_POOLING = operators_with(lambda row: row.passes_scores == "pools")
+_HEADS = operators_by(lambda row: row.head)
+_ADDING = operators_with(lambda row: row.adds_bias)
 _PROBABILITIES: tuple[Head, ...] = ("softmax", "log_softmax", "sigmoid")
 
 
@@ -114,12 +85,11 @@ class _Graph:
 
     def _of(self, node: "onnx.NodeProto", *, pooled: bool) -> Head:
         op = node.op_type
-        head = _HEADS.get(op, "")
+        head: Head = _HEADS.get(op, "")
         if pooled:
             return "linear" if head == "image" else ""
-        if head == "image" and op != "Resize" and not self._is_layer(node):
-            return ""
-        return "linear" if op in _LINEAR and self._is_layer(node) else head
+        needs_weights = head == "linear" or (head == "image" and op != "Resize")
+        return "" if needs_weights and not self._is_layer(node) else head
 
     def _is_layer(self, node: "onnx.NodeProto") -> bool:
         if node.op_type in _WITHIN:

@@ -2,30 +2,28 @@
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from harness.core.ties import ChoosingOp
 from harness.corpus.copies import Copy, copies_of
 from harness.corpus.element_types import ELEMENT_TYPES, NARROWER, is_floating
-from harness.corpus.nodes import all_nodes, bodies, domain_of, number_of, operators, opsets_of, weight_names
+from harness.corpus.nodes import all_nodes, bodies, domain_of, number_of, opsets_of, weight_names
 from harness.corpus.port import model_text
 from harness.corpus.protos import few_numbers
+from harness.operators.book import operators_with
 
 if TYPE_CHECKING:
     import onnx
 
-_SAME_ORDER = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
+_SAME_ORDER = operators_with(lambda row: row.keeps_order)
 """Operators whose output has the elements of their first input in the same order."""
 
-_QUANTIZING = frozenset({"DynamicQuantizeLinear", "QuantizeLinear"})
+_QUANTIZING = operators_with(lambda row: row.divides_by_scale)
 _QUANTIZED_OPERATOR = "QLinear"
 """Prefix of operators that compute from integers to integers, in other domains too."""
 
-RANDOM_OPERATORS = operators(
-    "Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike"
-)
+RANDOM_OPERATORS = operators_with(lambda row: row.random)
 """Operators whose generator the standard leaves open, even with a seed: their values prove no fault."""
 
 _SCALE_LIMIT = 4096
@@ -34,7 +32,7 @@ _SCALE_LIMIT = 4096
 _DROPOUT_BY_INPUT = 12
 """Opset from which on an input of Dropout says whether it is in training."""
 
-_CHOOSING = frozenset(get_args(ChoosingOp))
+_CHOOSING = operators_with(lambda row: row.ties)
 
 
 class ChosenFrom(msgspec.Struct, frozen=True, kw_only=True, tag="chosen"):
@@ -47,7 +45,7 @@ class ChosenFrom(msgspec.Struct, frozen=True, kw_only=True, tag="chosen"):
         unordered: Whether it is a TopK that need not sort.
     """
 
-    op: ChoosingOp
+    op: str
     data: str
     computed: bool
     axis: int = -1
@@ -260,7 +258,7 @@ class _Graph:
         if data not in self.inputs and data not in self.makers:
             return None  # chosen from a constant
         return ChosenFrom(
-            op=node.op_type,  # type: ignore[arg-type]  # one of _CHOOSING
+            op=node.op_type,
             data=model_text(data),
             computed=data not in self.inputs,
             axis=axis,

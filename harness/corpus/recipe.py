@@ -13,7 +13,6 @@ from harness.core.value import Tensor
 from harness.corpus.attempts import ATTEMPTS, FIRST, LARGEST, Attempt
 from harness.corpus.contents import Constant, Content, Pattern, content_of, rows_of
 from harness.corpus.data_sets import GENERATED, DataSet
-from harness.corpus.domains import Domain
 from harness.corpus.errors import InputError, SettingsError
 from harness.corpus.fitting.fit import NO_FIT, Fit, Search, fit
 from harness.corpus.fitting.known import NOTHING, Known
@@ -25,6 +24,7 @@ from harness.corpus.port import Port, ValueType
 from harness.corpus.recipes.made import FromRecipe, by_recipe
 from harness.corpus.sizes import axis_name, completed, open_dimensions, size_of, sizes_of
 from harness.corpus.symbols import free_symbols
+from harness.operators.values import Domain
 
 if TYPE_CHECKING:
     import onnx

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from harness.corpus.element_types import ELEMENT_TYPES, NUMBERS
 from harness.corpus.nodes import bodies, domain_of
+from harness.operators.book import operators_by, operators_with
 
 if TYPE_CHECKING:
     import onnx
@@ -18,13 +19,10 @@ if TYPE_CHECKING:
 TYPE_ATTRIBUTES = frozenset({"dtype", "output_datatype", "output_dtype", "to"})
 """Attributes that name the element type of an output; 0 leaves it to the inputs."""
 
-FLOAT32_BY_DEFAULT: dict[str, str] = {
-    **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow", "MelWeightMatrix"), "output_datatype"),
-    **dict.fromkeys(("RandomNormal", "RandomUniform", "SequenceEmpty"), "dtype"),
-}
+FLOAT32_BY_DEFAULT = operators_by(lambda row: row.float32_unless)
 """Operators of one output -> the attribute without which it is float32."""
 
-_LIKE_ITS_INPUT = frozenset({"Bernoulli", "EyeLike", "RandomNormalLike", "RandomUniformLike"})
+_LIKE_ITS_INPUT = operators_with(lambda row: row.typed_as_input)
 """Operators whose result has their input's type if no attribute names another."""
 
 _SPELLED = {NUMBERS["float32"]: "float", NUMBERS["float64"]: "double"}

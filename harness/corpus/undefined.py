@@ -1,7 +1,7 @@
 """Operators whose result ONNX leaves undefined for some values, and the graph outputs that depend on it.
 
-A new rule is one entry of ``RULES``. Only nodes of the graph itself count; bodies and local functions do
-not.
+The book of operators says which rule of ``_RULES`` an operator has. Only nodes of the graph itself count;
+bodies and local functions do not.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,6 +14,7 @@ from harness.core.value import DTYPES, Array, Tensor, Value
 from harness.corpus.element_types import ELEMENT_TYPES, limits_of
 from harness.corpus.nodes import all_nodes, domain_of, number_of, opsets_of
 from harness.corpus.port import model_text
+from harness.operators.book import rules_of
 
 if TYPE_CHECKING:
     import onnx
@@ -246,20 +247,20 @@ def _twice(node: Partial, *, at_all: bool) -> str:
     return f"{node.op} to the same element twice, without a reduction" if at_all else ""
 
 
-RULES: dict[str, tuple[tuple[int, ...], Callable[..., str]]] = {
-    "BitShift": ((1,), _shifted),
-    "Cast": ((0,), _cast),
-    "CastLike": ((0, 1), _cast_like),
-    "Div": ((1,), _divided),
-    "DynamicQuantizeLinear": ((0,), _quantized),
-    "Mod": ((1,), _divided),
-    "Pow": ((0, 1), _power),
-    "QuantizeLinear": ((0,), _quantized),
-    "Scatter": ((0, 1), _scattered),
-    "ScatterElements": ((0, 1), _scattered),
-    "ScatterND": ((0, 1), _scattered_tuples),
+_RULES: dict[str, tuple[tuple[int, ...], Callable[..., str]]] = {
+    "cast": ((0,), _cast),
+    "cast_like": ((0, 1), _cast_like),
+    "integer_division": ((1,), _divided),
+    "nan": ((0,), _quantized),
+    "power": ((0, 1), _power),
+    "scatter": ((0, 1), _scattered),
+    "scatter_tuples": ((0, 1), _scattered_tuples),
+    "shift": ((1,), _shifted),
 }
-"""Operator of ONNX's own domain -> the inputs that its rule reads, and the rule.
+"""Rule of the book of operators -> the inputs that it reads, and what it does.
 
 A rule takes the node and these inputs. It returns why the result is undefined, or an empty text.
 """
+
+RULES = rules_of(lambda row: row.undefined, _RULES)
+"""Operator of ONNX's own domain -> its rule."""

@@ -15,7 +15,7 @@ import onnx.numpy_helper
 
 from harness.core.value import Tensor
 from harness.corpus.element_types import NARROWER, NUMBERS
-from harness.corpus.nodes import bodies, domain_of, operators, opsets_of, replace_nodes, tensors_in
+from harness.corpus.nodes import bodies, domain_of, opsets_of, replace_nodes, tensors_in
 from harness.corpus.protos import tensor_proto, tensor_value
 from harness.corpus.schema_types import (
     FLOAT32_BY_DEFAULT,
@@ -26,6 +26,7 @@ from harness.corpus.schema_types import (
     schema_of,
     tensor_text,
 )
+from harness.operators.book import operators_with
 
 
 class NotInFloat64Error(ValueError):
@@ -37,12 +38,7 @@ _DOUBLE = NUMBERS["float64"]
 _WIDTHS = {tensor_text(number): number for number in map(NUMBERS.__getitem__, NARROWER)}
 """The types that become float64 -> ``TensorProto.DataType``."""
 
-FLOAT32_INSIDE = operators("""
-    Attention BlackmanWindow DFT DeformConv FlexAttention Gelu GroupNormalization HammingWindow HannWindow
-    LayerNormalization LinearAttention MelWeightMatrix RMSNormalization RotaryEmbedding STFT
-""")
-"""Operators of ONNX whose results for doubles are 1e-10 to 1e-7 off on the CPU EP, relative to their norm: a
-kernel rounds, or an expansion has constants in float32. Measured with ONNX's operator tests."""
+FLOAT32_INSIDE = operators_with(lambda row: row.float32_inside)
 
 _PARAMETERS = {"Resize": range(1, 3), "Upsample": range(1, 2)}
 """Operator -> inputs that may stay float32, since weights are exact there: regions and scales."""

@@ -12,6 +12,7 @@ from harness.corpus.case import Case
 from harness.corpus.fed import fed_words
 from harness.corpus.port import ValueType
 from harness.corpus.recipe import Recipe
+from harness.operators.book import rounds_by_default
 from harness.plan.expectation import Expectation, is_expected
 from harness.plan.plan import Plan
 
@@ -77,6 +78,7 @@ def content_of(case: Case) -> ModelContent:
         types=tuple(sorted({dtype for port in case.ports for dtype in _dtypes(port.type)})),
         ranks=_ranks(case),
         generated=None if case.recipe is None else _generated(case.recipe),
+        default_noise=tuple(name for name in case.facts.operators if rounds_by_default(name)),
     )
 
 

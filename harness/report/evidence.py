@@ -23,6 +23,9 @@ def evidence(record: Record) -> Iterator[tuple[str, str]]:
         yield "Answers", one_line(agreements_words(record.agreement), _CHARS)
     if record.no_spread:
         yield "Rounding noise", one_line(f"unknown: {record.no_spread}", _CHARS)
+    if record.content is not None and (names := record.content.default_noise):
+        told = ", ".join(first_of(names, _SHOWN))
+        yield "Noise by default", one_line(f"nothing is known about the rounding of {told}", _CHARS)
     costs = [
         _cost(one_line(output.name, _NAME_CHARS), error)
         for output in record.outputs

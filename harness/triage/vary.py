@@ -13,6 +13,7 @@ from harness.core.value import Array, Tensor, Value, tensor
 from harness.corpus.element_types import ELEMENT_TYPES, NUMBERS
 from harness.corpus.nodes import bodies, domain_of, number_of, opsets_of
 from harness.corpus.schema_types import schema_of
+from harness.operators.book import operators_with
 from harness.triage.groups import NOT
 from harness.triage.lab import Axes
 from harness.triage.subject import Subject
@@ -197,7 +198,7 @@ DIMENSIONS = {"first dimension": 0, "last dimension": -1}
 _SIZES = (1, 2, 3, 4, 5, 8)
 """Sizes that are tried: odd and even ones, and multiples of what vectors hold."""
 
-_INDEXED = frozenset({"Gather", "GatherElements", "ScatterElements"})
+_INDEXED = operators_with(lambda row: row.indexed)
 """Operators whose second input are indices along the attribute ``axis`` of the first one."""
 
 _Change = Callable[[np.ndarray[Any, np.dtype[Any]]], np.ndarray[Any, np.dtype[Any]]]

@@ -101,8 +101,8 @@ def kinds(draw: Callable[..., Any]) -> OutputKind:
     output_kind: OutputKind = draw(
         st.sampled_from(
             (
-                *(Chosen(op=op, data=data, axis=axis, unordered=True) for op in ops),  # type: ignore[arg-type]
-                *(Chosen(op=op, data=data, axis=axis, exact=True) for op in ops),  # type: ignore[arg-type]
+                *(Chosen(op=op, data=data, axis=axis, unordered=True) for op in ops),
+                *(Chosen(op=op, data=data, axis=axis, exact=True) for op in ops),
                 *(Unordered(axis=axis, positions=positions) for positions in ("", "k", "y", "nowhere")),
                 *(Quantized(scale=scale) for scale in (np.ones(()), numbers)),
                 *(Uniform(low=0.0, high=high) for high in (1.0, 0.0, -1.0)),

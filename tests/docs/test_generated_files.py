@@ -18,6 +18,7 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
         ("harness.corpus.decoders.reference", "decoders.md"),
         ("harness.corpus.variants.reference", "variants.md"),
         ("harness.corpus.zoo.reference", "zoo.md"),
+        ("harness.operators.reference", "operators.md"),
         ("harness.plan.baseline_file", "baseline.schema.json"),
         ("harness.plan.file_format", "matrix.schema.json"),
         ("harness.profiles.profile", "profile.schema.json"),

@@ -16,8 +16,9 @@ MOST_FILES = {
     "Add a scenario": 2,
     "Add a command": 3,
     "Add a page to the report": 3,
-    "Add a rule about an operator": 4,
     "Add a fact": 4,
+    "Mend the noise of an operator": 2,
+    "Add an operator, or a fact about one": 4,
     "Add or change a verdict rule": 3,
     "Add a verdict": 4,
     "Add a task whose answers are compared": 5,
@@ -32,9 +33,9 @@ MOST_FILES = {
     "Add a page to the documentation": 1,
     "Try what strangers may send": 1,
 }
-"""Recipe -> files that it links to, at most. Of the rules about operators each takes one of the four, a fact
-is measured in one of two modules, and a tolerance is in one matrix, or in one module with the page that
-publishes it."""
+"""Recipe -> files that it links to, at most. An operator is one row: the others are the page that is
+generated, and modules with rules. A fact is measured in one of two modules, and a tolerance is in one matrix,
+or in one module with the page that publishes it."""
 
 
 def recipes() -> dict[str, str]:

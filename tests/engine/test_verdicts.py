@@ -38,6 +38,7 @@ from harness.golden.golden import Golden
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
+from harness.report.evidence import evidence
 
 RIGHT = [1.0, -2.0, 0.0]
 
@@ -347,6 +348,18 @@ def test_a_record_tells_what_its_model_is_made_of(plan: Plan) -> None:
     )
     unread = record_of(plan, cell(plan, "any"), passed, Attempt(1, ""))
     assert unread.content is None
+
+
+def test_a_record_tells_the_operators_that_are_judged_by_the_default_noise(plan: Plan) -> None:
+    of = case()
+    used = {"Relu": (14,), "com.microsoft.Gelu": (0,), "vendor.Gelu": (0,), "vendor.Melt": (0,)}
+    model = msgspec.structs.replace(of, facts=msgspec.structs.replace(of.facts, operators=used))
+    record = record_of(
+        plan, cell(plan, "any"), Facts(), Decision(verdict=Verdict.PASS), Attempt(1, ""), case=model
+    )
+    assert record.content is not None
+    assert record.content.default_noise == ("vendor.Melt",)
+    assert ("Noise by default", "nothing is known about the rounding of vendor.Melt") in evidence(record)
 
 
 def test_a_tolerance_of_the_matrix_is_about_rounding_only(plan: Plan) -> None:

@@ -1,11 +1,11 @@
-"""Arguments of `list` and `run`."""
+"""Arguments of `list`, `ops` and `run`."""
 
 from harness.cli.arguments import declare
 from harness.cli.arguments.values import duration_s
 
 
 def add_runs(commands: declare.Commands) -> None:
-    """Declare `list` and `run`."""
+    """Declare `list`, `ops` and `run`."""
     listing = declare.command(
         commands, "list", "show the plan of a matrix, or the built-in suites", "listing.listing"
     )
@@ -14,6 +14,17 @@ def add_runs(commands: declare.Commands) -> None:
     declare.json(listing, declare.ONE_ARRAY)
     declare.flag(listing, "--count", "show only the number of cells of each target")
     declare.selection(listing)
+
+    ops = declare.command(commands, "ops", "show what the harness knows about an operator", "ops.ops")
+    declare.value(
+        ops,
+        "name",
+        "NAME",
+        "operator, such as Gelu or com.microsoft.Gelu; default: all, without meanings and sources",
+        nargs="?",
+        default="",
+    )
+    declare.json(ops, declare.ONE_ARRAY)
 
     run = declare.command(
         commands,

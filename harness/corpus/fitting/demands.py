@@ -1,15 +1,14 @@
 """What operators need of the extents of their inputs: one function for each kind of operator.
 
-A new demand is an entry of ``_DEMANDS``. Extents that are not known demand nothing.
+The book of operators says which rule of ``_FITS`` an operator has. Extents that are not known demand nothing.
 """
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.corpus.fitting.known import (
-    BROADCASTING,
     Known,
     reshaped,
     sliced,
@@ -17,6 +16,7 @@ from harness.corpus.fitting.known import (
 )
 from harness.corpus.nodes import domain_of
 from harness.corpus.work.size import NOT_KNOWN, Dims, attribute, known_dims
+from harness.operators.book import rules_of
 
 if TYPE_CHECKING:
     import onnx
@@ -247,32 +247,31 @@ _Rule = Callable[["onnx.NodeProto", _Given], _Demands]
 
 _DOMAINS = frozenset({"", "com.microsoft", "ai.onnx.ml"})
 
-_DEMANDS: Mapping[str, _Rule] = {
-    op: rule
-    for rule, ops in (
-        (_convolution(1), "Conv ConvInteger FusedConv"),
-        (_convolution(3), "QLinearConv"),
-        (_transposed_convolution, "ConvTranspose"),
-        (_pool, "AveragePool LpPool MaxPool QLinearAveragePool"),
-        (_stft, "STFT"),
-        (_product, "MatMul MatMulInteger"),
-        (_gemm, "Gemm"),
-        (_recurrence, "GRU LSTM RNN"),
-        (_channels, "BatchNormalization InstanceNormalization"),
-        (_layer, "LayerNormalization RMSNormalization"),
-        (_broadcast, " ".join(BROADCASTING)),
-        (_concatenation, "Concat"),
-        (_reshape, "Reshape"),
-        (_expand, "Expand"),
-        (_squeeze, "Squeeze"),
-        (_slice, "Slice"),
-        (_gather, "Gather"),
-        (_pad, "Pad"),
-        (_top_k, "TopK"),
-        (_split, "Split"),
-        (_to_depth, "SpaceToDepth"),
-        (_trees, "TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor"),
-    )
-    for op in ops.split()
+_FITS: dict[str, _Rule] = {
+    "broadcast": _broadcast,
+    "channels": _channels,
+    "concatenation": _concatenation,
+    "convolution": _convolution(1),
+    "expand": _expand,
+    "gather": _gather,
+    "gemm": _gemm,
+    "layer": _layer,
+    "matmul": _product,
+    "pad": _pad,
+    "pool": _pool,
+    "quantized_convolution": _convolution(3),
+    "recurrence": _recurrence,
+    "reshape": _reshape,
+    "slice": _slice,
+    "space_to_depth": _to_depth,
+    "split": _split,
+    "squeeze": _squeeze,
+    "stft": _stft,
+    "top_k": _top_k,
+    "transposed_convolution": _transposed_convolution,
+    "trees": _trees,
 }
+"""Rules of the book of operators."""
+
+_DEMANDS = rules_of(lambda row: row.fit, _FITS)
 """Operator -> its demands."""

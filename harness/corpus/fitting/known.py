@@ -5,16 +5,17 @@ Only what is certain is known. ``harness.corpus.work`` guesses where this gives 
 
 import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from harness.corpus.fitting.numbers import MOST, Numbers, numbers_of
-from harness.corpus.nodes import domain_of, operators
+from harness.corpus.nodes import domain_of
 from harness.corpus.protos import tensor_value
 from harness.corpus.work.size import NOT_KNOWN, Dims, Size, attribute, known_dims, of_dims
 from harness.corpus.work.sizes import by_rule
+from harness.operators.book import operators_by
 
 if TYPE_CHECKING:
     import onnx
@@ -49,23 +50,6 @@ class Known(NamedTuple):
 
 NOTHING = Known()
 
-_LIKE_FIRST = operators("""
-    BatchNormalization Cast CastLike Clip CumSum DequantizeLinear Dropout Elu Gelu GroupNormalization
-    HardSigmoid HardSwish Hardmax Identity InstanceNormalization LRN LayerNormalization LeakyRelu LogSoftmax
-    LpNormalization MeanVarianceNormalization Mish PRelu QuantizeLinear RMSNormalization Relu Selu Softmax
-    ReverseSequence ScatterElements ScatterND SkipLayerNormalization ThresholdedRelu Trilu FastGelu QuickGelu
-    BiasGelu DynamicQuantizeLinear
-    Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Ceil Celu Cos Cosh Erf Exp Floor IsInf IsNaN Log Neg Not
-    Reciprocal Round Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Swish Tan Tanh
-""")
-"""Operators whose first result has the shape of their first input."""
-
-BROADCASTING = operators("""
-    Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max
-    Mean Min Mod Mul Or Pow Sub Sum Where Xor
-""")
-"""Operators whose inputs are broadcast to each other."""
-
 _OWN_DOMAINS = frozenset({"", "com.microsoft"})
 
 
@@ -91,10 +75,11 @@ def _results(node: "onnx.NodeProto", given: Sequence[Known | None]) -> list[Know
     numbers = numbers_of(node, [None if one is None else one.numbers for one in given])
     if numbers is not None:
         return [Known(numbers.shape, numbers, all(one is None or one.fixed for one in given))]
-    special = _OF_SEVERAL.get(node.op_type)
+    rule = _SHAPES.get(node.op_type, "")
+    special = _OF_SEVERAL.get(rule)
     if special is not None:
         return special(node, given)
-    dims = _DIMS.get(node.op_type, _by_work)(node, given)
+    dims = _OF_ONE.get(rule, _by_work)(node, given)
     if dims is None or any(not 0 <= extent < _MOST_EXTENT for extent in dims):
         return []
     return [Known(dims, _numbers_of_shape(node, given))]
@@ -209,14 +194,7 @@ def _by_work(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | No
 _GUESSED = frozenset({"GatherND"})
 """Operators for which ``harness.corpus.work`` has an estimate only."""
 
-_PARAMETERS = {
-    "Pad": (1, 3),
-    "Squeeze": (1,),
-    "Tile": (1,),
-    "Unsqueeze": (1,),
-    "Resize": (2, 3),
-    "Upsample": (1,),
-}
+_PARAMETERS = operators_by(lambda row: row.shape_inputs)
 """Operator -> inputs whose numbers decide the shape of its result, if they are there."""
 
 
@@ -324,29 +302,28 @@ def _top_k(node: "onnx.NodeProto", given: Sequence[Known | None]) -> list[Known]
     return [Known(tuple(dims))] * 2
 
 
-_OF_SEVERAL = {
-    "GRU": _recurrence,
-    "LSTM": _recurrence,
-    "RNN": _recurrence,
-    "Split": _split,
-    "TopK": _top_k,
+_OF_SEVERAL: dict[str, Callable[["onnx.NodeProto", Sequence[Known | None]], list[Known]]] = {
+    "recurrence": _recurrence,
+    "split": _split,
+    "top_k": _top_k,
 }
-"""Operators of several results -> what is known of them, from the first on."""
+"""Rules of the book of operators for several results, from the first on."""
 
-_DIMS = {
-    **dict.fromkeys(_LIKE_FIRST, _like_first),
-    **dict.fromkeys(BROADCASTING, _broadcast),
-    "ArgMax": _arg,
-    "ArgMin": _arg,
-    "DepthToSpace": _depth_to_space,
-    "Expand": _expand,
-    "Gemm": _gemm,
-    "MatMul": _product,
-    "QLinearAdd": _quantized_broadcast,
-    "QLinearMul": _quantized_broadcast,
-    "Reshape": _reshape,
-    "Size": lambda _node, _given: (),
-    "Slice": _slice,
-    "SpaceToDepth": _space_to_depth,
+_OF_ONE: dict[str, Callable[["onnx.NodeProto", Sequence[Known | None]], Dims | None]] = {
+    "arg": _arg,
+    "broadcast": _broadcast,
+    "depth_to_space": _depth_to_space,
+    "expand": _expand,
+    "gemm": _gemm,
+    "like_first": _like_first,
+    "matmul": _product,
+    "quantized_broadcast": _quantized_broadcast,
+    "reshape": _reshape,
+    "scalar": lambda _node, _given: (),
+    "slice": _slice,
+    "space_to_depth": _space_to_depth,
 }
-"""Operator -> the shape of its first result; the rules of ``harness.corpus.work`` for the others."""
+"""Rules of the book of operators for the shape of the first result; others go by ``harness.corpus.work``."""
+
+_SHAPES = operators_by(lambda row: row.shape)
+"""Operator -> its rule."""

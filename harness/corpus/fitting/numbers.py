@@ -1,6 +1,6 @@
 """The numbers of small tensors, such as shapes and axes, computed without a session."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from harness.core.value import DTYPES, STRING
 from harness.corpus.element_types import ELEMENT_TYPES
 from harness.corpus.nodes import number_of
 from harness.corpus.work.size import NOT_KNOWN, attribute
+from harness.operators.book import operators_by
 
 if TYPE_CHECKING:
     import onnx
@@ -134,42 +135,34 @@ def _unsqueeze(node: "onnx.NodeProto", given: Sequence[Any]) -> Any:
 
 _Rule = Callable[["onnx.NodeProto", Sequence[Any]], Any]
 
-_RULES: Mapping[str, _Rule] = {
-    "Abs": _both(np.abs),
-    "Add": _both(np.add),
-    "And": _both(np.logical_and),
-    "Cast": _cast,
-    "Ceil": _both(np.ceil),
-    "Concat": _concatenation,
-    "ConstantOfShape": _filled,
-    "Div": _both(_quotient),
-    "Equal": _both(np.equal),
-    "Floor": _both(np.floor),
-    "Gather": _gather,
-    "Greater": _both(np.greater),
-    "GreaterOrEqual": _both(np.greater_equal),
-    "Identity": _both(lambda one: one),
-    "Less": _both(np.less),
-    "LessOrEqual": _both(np.less_equal),
-    "Max": _folded(np.maximum),
-    "Min": _folded(np.minimum),
-    "Mod": _both(np.mod),
-    "Mul": _both(np.multiply),
-    "Neg": _both(np.negative),
-    "Not": _both(np.logical_not),
-    "Or": _both(np.logical_or),
-    "Range": _range,
-    "ReduceMax": _reduction(np.max),
-    "ReduceMin": _reduction(np.min),
-    "ReduceProd": _reduction(np.prod),
-    "ReduceSum": _reduction(np.sum),
-    "Reshape": _reshape,
-    "Size": lambda _node, given: np.array(given[0].size, np.int64),
-    "Slice": _slice,
-    "Sqrt": _both(np.sqrt),
-    "Squeeze": _squeeze,
-    "Sub": _both(np.subtract),
-    "Transpose": lambda node, given: np.transpose(given[0], attribute(node, "perm", None)),
-    "Unsqueeze": _unsqueeze,
-    "Where": _both(np.where),
+_NUMBERS: dict[str, _Rule] = {
+    "cast": _cast,
+    "concatenation": _concatenation,
+    "filled": _filled,
+    "gather": _gather,
+    "identity": _both(lambda one: one),
+    "maximum": _folded(np.maximum),
+    "minimum": _folded(np.minimum),
+    "quotient": _both(_quotient),
+    "range": _range,
+    "reduce_max": _reduction(np.max),
+    "reduce_min": _reduction(np.min),
+    "reduce_prod": _reduction(np.prod),
+    "reduce_sum": _reduction(np.sum),
+    "reshape": _reshape,
+    "size": lambda _node, given: np.array(given[0].size, np.int64),
+    "slice": _slice,
+    "squeeze": _squeeze,
+    "transpose": lambda node, given: np.transpose(given[0], attribute(node, "perm", None)),
+    "unsqueeze": _unsqueeze,
 }
+"""Rules of the book of operators that are more than one function of numpy."""
+
+
+def _rule_of(name: str) -> _Rule:
+    module, _, function = name.partition(".")
+    return _both(getattr(np, function)) if module == "np" else _NUMBERS[name]
+
+
+_RULES = {op: _rule_of(name) for op, name in operators_by(lambda row: row.numbers).items()}
+"""Operator -> what computes it."""

@@ -5,24 +5,9 @@ from collections.abc import Sequence
 
 import onnx
 
-from harness.corpus.nodes import operators
 from harness.corpus.noise.drawing import Beside
 from harness.corpus.noise.operators import EVEN
 from harness.corpus.noise.terms import Dims, attribute_of
-
-_ROWS = operators("""
-    Attention GroupQueryAttention MultiHeadAttention RotaryEmbedding SkipLayerNormalization
-""")
-"""Operators that make each row, along the last axis, by itself."""
-
-_NORMALIZED_FROM = frozenset({"LayerNormalization", "RMSNormalization"})
-"""Operators that normalize over an axis and all that follow."""
-
-_CHANNELS = frozenset({"BatchNormalization", "GroupNormalization", "InstanceNormalization"})
-"""Operators with a scale and an offset for each channel, the second axis."""
-
-_PLANES = frozenset({"GridSample", "Resize", "Upsample"})
-"""Operators that interpolate in planes, behind the axes of batch and channel."""
 
 _ENOUGH = 16
 """Elements whose mean says how large one of them usually is."""
@@ -33,18 +18,19 @@ def even_axes(node: onnx.NodeProto, dims: Sequence[Dims]) -> Beside:
 
     ``dims`` are the sizes of the node's inputs. If they are not known, all elements are.
     """
-    if node.op_type not in EVEN:
+    even = EVEN.get(node.op_type)
+    if even is None:
         return ""
     sizes = dims[0] if dims and dims[0] is not None else ()
     rank = len(sizes)
-    if node.op_type in _ROWS:
+    if even == "rows":
         axes: tuple[int, ...] = (-1,)
-    elif node.op_type in _NORMALIZED_FROM:
+    elif even == "normalized":
         first = int(attribute_of(node, "axis", -1))
         axes = tuple(range(first - rank if first >= 0 else first, 0))
-    elif node.op_type in _CHANNELS:
+    elif even == "channels":
         axes = tuple(axis for axis in range(rank) if axis != 1)
-    elif node.op_type in _PLANES:
+    elif even == "planes":
         axes = tuple(range(2, rank))
     else:
         return ()

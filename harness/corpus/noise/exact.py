@@ -15,12 +15,13 @@ from harness.corpus.noise.drawing import DOUBLE, FLOAT
 from harness.corpus.noise.tensors import STEP, Scope
 from harness.corpus.noise.terms import attribute_of
 from harness.corpus.schema_types import FLOATS
+from harness.operators.book import operators_with
 
 SELECTS_FROM = 9
 """Opset from which on there is Where."""
 
-_BINARY = frozenset({"Add", "Div", "Mul", "Sub"})
-_SUMS = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul", "ReduceSum", "Sum"})
+_BINARY = operators_with(lambda row: row.exact_where == "binary")
+_SUMS = operators_with(lambda row: row.exact_where == "sum")
 """Operators whose results are exact if all operands are coarse, and no partial sum is too large."""
 
 _EXACT_UP_TO = 2.0**24

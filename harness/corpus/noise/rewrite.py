@@ -231,7 +231,7 @@ class _Writer(msgspec.Struct, kw_only=True):
         """Return which elements of a result are as uncertain as each other; of a state all are."""
         if first:
             return even_axes(node, dims)
-        return () if node.op_type in COMPOSED & EVEN else ""
+        return () if node.op_type in COMPOSED and node.op_type in EVEN else ""
 
     def learn(self, node: onnx.NodeProto, scope: Scope) -> bool:
         """Rewrite a node's bodies, and note what its results are. Return whether it has bodies."""
@@ -287,7 +287,7 @@ class _Writer(msgspec.Struct, kw_only=True):
         added to a product, or with any operand of a plain sum. At coarser precisions noise on one factor of a
         product stands for the rounding of the other, the weights.
         """
-        control = CONTROL_INPUTS.get(node.op_type, frozenset())
+        control = CONTROL_INPUTS.get(node.op_type, ())
         varied = [
             index for index, name in enumerate(node.input) if scope.varies(name) and index not in control
         ]

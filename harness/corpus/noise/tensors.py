@@ -7,11 +7,12 @@ import numpy as np
 import onnx
 
 from harness.corpus.element_types import ELEMENT_TYPES, is_floating
-from harness.corpus.nodes import bodies, domain_of, operators, weight_names
+from harness.corpus.nodes import bodies, domain_of, weight_names
 from harness.corpus.noise.operators import CIRCULAR, CLOSED, CONTROL_INPUTS, COPIES
 from harness.corpus.noise.terms import Dims, attribute_of
 from harness.corpus.protos import tensor_value
 from harness.corpus.schema_types import FLOATS, declared_types
+from harness.operators.book import operators_with
 
 _SIZES = frozenset({"Shape", "Size"})
 """Operators that read the size of a tensor, not its values."""
@@ -33,15 +34,8 @@ _FEW = 64
 
 _INTEGERS = frozenset({onnx.TensorProto.INT32, onnx.TensorProto.INT64})
 
-_AS_FIRST = operators("""
-    Abs BatchNormalization Cast Clip DequantizeLinear Dropout Elu Erf Exp Gelu HardSigmoid HardSwish
-    Identity InstanceNormalization LayerNormalization LeakyRelu Mish Neg PRelu QuantizeLinear
-    RMSNormalization Relu Sigmoid SimplifiedLayerNormalization SkipLayerNormalization
-    SkipSimplifiedLayerNormalization Softmax Softplus Sqrt Swish Tanh
-""")
-"""Operators whose first result has the size of their first input."""
-_BROADCASTING = frozenset({"Add", "Div", "Mul", "Pow", "Sub"})
-"""Operators of two inputs, the smaller of which is repeated."""
+_AS_FIRST = operators_with(lambda row: row.sized_as_first)
+_BROADCASTING = operators_with(lambda row: row.sized_as_larger)
 
 
 class Scope:
@@ -169,7 +163,7 @@ def _held(graph: onnx.GraphProto) -> set[str]:
     """Return the tensors that sizes come from."""
     held: set[str] = set()
     for node in reversed(graph.node):
-        control = CONTROL_INPUTS.get(node.op_type, frozenset())
+        control = CONTROL_INPUTS.get(node.op_type, ())
         held.update(name for index, name in enumerate(node.input) if index in control)
         if node.op_type not in _SIZES and held.intersection(node.output):
             held.update(node.input)

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 
 from harness.corpus.nodes import domain_of
+from harness.operators.book import operators_by, operators_with, rules_of
 
 Dims = tuple[int | None, ...] | None
 """Sizes of a tensor, None for an unknown one, or for all of them."""
@@ -19,9 +20,6 @@ UNKNOWN = 64
 
 _MOST = 1 << 40
 """More terms than any machine adds up."""
-
-_FLATTENS_BEFORE = 13
-"""Opset before which Softmax and its like flatten all axes from the given one on."""
 
 
 def terms_of(node: onnx.NodeProto, dims: Sequence[Dims], opset: int, axes: Axes = ()) -> float:
@@ -36,11 +34,11 @@ def terms_of(node: onnx.NodeProto, dims: Sequence[Dims], opset: int, axes: Axes 
         axes: The axes that one of its inputs names, if they are known; else empty.
     """
     op = node.op_type
-    if op in _FLATTENING and not domain_of(node) and opset < _FLATTENS_BEFORE:
+    if not domain_of(node) and opset < _FLATTENS_BEFORE.get(op, 0):
         return float(_known(_flattened, node, dims))
-    if op in _ALONG and axes:
-        return float(_known(lambda _node, _dims: _ALONG[op](_sizes(dims, 0), axes), node, dims))
-    count = _COUNTS.get(op) or _REDUCTIONS.get(op)
+    if op in AXES_INPUT and axes:
+        return float(_known(lambda _node, _dims: _along(op, _sizes(dims, 0), axes), node, dims))
+    count = _COUNTS.get(op)
     return float(_known(count, node, dims)) if count else 0.0
 
 
@@ -94,6 +92,10 @@ def _axes(node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
     sizes = _sizes(dims, 0)
     # From opset 13 or 18 on the axes are an input: if they are not known, all axes are the most there can be.
     return math.prod(sizes[axis] for axis in attribute_of(node, "axes", None) or range(len(sizes)))
+
+
+def _along(op: str, sizes: Sequence[int], axes: Axes) -> int:
+    return math.prod(sizes[axis] for axis in axes) if op in _ALONG_AXES else sizes[axes[0]]
 
 
 def _per_channel(_node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
@@ -152,59 +154,42 @@ def _einsum(node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
     return math.prod(size for letter, size in sizes.items() if letter not in output)
 
 
-def _by_operator(*rows: tuple[_Count, str]) -> dict[str, _Count]:
-    return {op: count for count, ops in rows for op in ops.split()}
+_TERMS: dict[str, _Count] = {
+    "attended": _attended,
+    "axes": _axes,
+    "axis": _axis,
+    "block_product": _whole("K", UNKNOWN),
+    "channel": _per_channel,
+    "equation": _einsum,
+    "gemm": _gemm,
+    "group": _groups,
+    "kernel": _whole("kernel_shape", 1),
+    "last_axis": lambda _node, dims: _sizes(dims, 0)[-1],
+    "longest_axis": _longest,
+    "matmul": _matmul,
+    "neighbours": _whole("size", 1),
+    "operands": lambda _node, dims: len(dims),
+    "plane": _product(0, 2),
+    "positions": lambda _node, dims: max(_sizes(dims, 0)[1:]),  # over a head, or over all positions
+    "recurrence": lambda _node, dims: _sizes(dims, 1)[-1] + _sizes(dims, 2)[-1],
+    "second_input": _product(1),
+    "third_input": _product(2),
+    "transformed_axis": _transformed,
+    "transposed_window": _conv_transpose,
+    "window": _product(1, 1),
+}
+"""Rules of the book of operators."""
 
+_COUNTS = rules_of(lambda row: row.terms, _TERMS)
 
-_COUNTS = _by_operator(
-    (
-        _attended,
-        "Attention DecoderMaskedMultiHeadAttention FlexAttention GroupQueryAttention MultiHeadAttention",
-    ),
-    (lambda _node, dims: max(_sizes(dims, 0)[1:]), "LinearAttention"),  # over a head, or over all positions
-    (lambda _node, dims: _sizes(dims, 0)[-1], "AffineGrid"),
-    (_product(1, 1), "CausalConvWithState Conv DeformConv FusedConv"),
-    (_conv_transpose, "ConvTranspose"),
-    (_longest, "CumProd CumSum"),
-    (_transformed, "DFT"),
-    (_product(2), "STFT"),
-    (_einsum, "Einsum"),
-    (_gemm, "FusedGemm Gemm"),
-    (_matmul, "FusedMatMul MatMul"),
-    (lambda _node, dims: _sizes(dims, 1)[-1] + _sizes(dims, 2)[-1], "GRU LSTM RNN"),
-    (_whole("K", UNKNOWN), "MatMulNBits"),
-    (lambda _node, dims: len(dims), "Mean Sum"),
-    (_product(1), "NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss"),
-)
-
-PRODUCTS = frozenset(_COUNTS) - {"CumSum", "Mean", "Sum"}
+PRODUCTS = operators_with(lambda row: row.multiplies)
 """Operators that multiply and add up."""
 
-_REDUCTIONS = _by_operator(
-    (_whole("kernel_shape", 1), "AveragePool LpPool"),
-    (_product(0, 2), "GlobalAveragePool GlobalLpPool"),
-    (_product(0, 2), "InstanceNormalization"),
-    (_per_channel, "MeanVarianceNormalization"),
-    (_groups, "GroupNormalization"),
-    (_whole("size", 1), "LRN"),
-    (_product(1), "LayerNormalization RMSNormalization SimplifiedLayerNormalization"),
-    (_axis, "LogSoftmax LpNormalization Softmax"),
-    (_axes, "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd ReduceSum ReduceSumSquare"),
-    (_product(2), "SkipLayerNormalization SkipSimplifiedLayerNormalization"),
-)
-"""Operators that add up and do not multiply."""
+_FLATTENS_BEFORE = operators_by(lambda row: row.flattens_before)
+"""Operator of ONNX's own domain -> opset before which it flattens all axes from the given one on."""
 
-_FLATTENING = frozenset({"LogSoftmax", "Softmax"})
+AXES_INPUT = operators_by(lambda row: row.axes_input)
+"""Operators with axes as an input -> which input that is."""
 
-_ALONG: dict[str, Callable[[Sequence[int], Axes], int]] = {
-    **dict.fromkeys(("CumProd", "CumSum", "DFT"), lambda sizes, axes: sizes[axes[0]]),
-    **{
-        op: lambda sizes, axes: math.prod(sizes[axis] for axis in axes)
-        for op in _REDUCTIONS
-        if op.startswith("Reduce")
-    },
-}
-"""Operators with axes as an input -> their terms, by the sizes of the first input."""
-
-AXES_INPUT = {"DFT": 2} | dict.fromkeys(set(_ALONG) - {"DFT"}, 1)
-"""The same operators -> which input that is."""
+_ALONG_AXES = operators_with(lambda row: row.axes_input is not None and row.terms == "axes")
+"""Those among them that add up along several axes."""

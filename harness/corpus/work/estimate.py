@@ -15,6 +15,7 @@ from harness.corpus.protos import tensor_value
 from harness.corpus.work.share import NodeWork
 from harness.corpus.work.size import NOT_KNOWN, UNKNOWN, Size, attribute, counted, known_dims, of_dims
 from harness.corpus.work.sizes import result_of
+from harness.operators.book import operators_with, rules_of
 
 if TYPE_CHECKING:
     import onnx
@@ -31,17 +32,13 @@ _CONSTANT_ELEMENTS = 64
 MOST_MADE = 4 << 30
 """Bytes of one tensor that a node makes of nothing, or of little, as a model's constants ask for."""
 
-_MAKING = frozenset({"Constant", "ConstantOfShape", "Expand", "Pad", "Resize", "Tile", "Upsample"})
-"""Operators whose result may be of any size, whatever their inputs are."""
+_MAKING = operators_with(lambda row: row.any_size)
 
 _DEPTH = 8
 """Local functions and bodies inside each other that are followed."""
 
-_PARTLY_READ = frozenset({"Gather", "GatherElements", "GatherND", "Shape", "Size", "Slice", "Split"})
-"""Operators that read no more of their first input than they give."""
-
-_VIEWS = frozenset({"Constant", "Identity", "Reshape", "Shape", "Size", "Squeeze", "Unsqueeze", "Flatten"})
-"""Operators that need not move a byte."""
+_PARTLY_READ = operators_with(lambda row: row.partly_read)
+_VIEWS = operators_with(lambda row: row.view)
 
 
 def work_of(model: "onnx.ModelProto", inputs: NamedValues) -> tuple[Work, NodeWork]:
@@ -333,25 +330,29 @@ def _transform(_node: "onnx.NodeProto", given: Sequence[Size | None], _result: S
     return counted(given).elements * _TERMS
 
 
-_PRODUCTS: Mapping[str, _Count] = {
-    op: count
-    for count, ops in (
-        (_in_window(1), "Conv ConvInteger DeformConv FusedConv"),
-        (_in_window(3), "QLinearConv"),
-        (_from_window, "ConvTranspose"),
-        (_rows(1), "FusedMatMul MatMul MatMulInteger"),
-        (_rows(3), "QLinearMatMul"),
-        (_gemm, "FusedGemm Gemm"),
-        (lambda node, _given, result: result.elements * attribute(node, "K", _TERMS), "MatMulNBits"),
-        (_recurrence, "GRU LSTM RNN"),
-        (_attention, "Attention GroupQueryAttention MultiHeadAttention"),
-        (_einsum, "Einsum"),
-        (_transform, "DFT STFT"),
-        (
-            lambda node, _given, result: result.elements * math.prod(attribute(node, "kernel_shape", ())),
-            "AveragePool LpPool MaxPool",
-        ),
-    )
-    for op in ops.split()
+def _block_product(node: "onnx.NodeProto", _given: Sequence[Size | None], result: Size) -> float:
+    return result.elements * float(attribute(node, "K", _TERMS))
+
+
+def _kernel(node: "onnx.NodeProto", _given: Sequence[Size | None], result: Size) -> float:
+    return result.elements * float(math.prod(attribute(node, "kernel_shape", ())))
+
+
+_COUNTS: dict[str, _Count] = {
+    "attention": _attention,
+    "block_product": _block_product,
+    "equation": _einsum,
+    "gemm": _gemm,
+    "kernel": _kernel,
+    "matmul": _rows(1),
+    "quantized_matmul": _rows(3),
+    "quantized_window": _in_window(3),
+    "recurrence": _recurrence,
+    "transform": _transform,
+    "transposed_window": _from_window,
+    "window": _in_window(1),
 }
+"""Rules of the book of operators."""
+
+_PRODUCTS = rules_of(lambda row: row.products, _COUNTS)
 """Operators that add up products or elements -> how many there are in one run."""

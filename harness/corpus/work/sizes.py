@@ -1,7 +1,7 @@
 """Sizes of the results of nodes, from those of their inputs."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from harness.corpus.work.size import (
@@ -15,6 +15,7 @@ from harness.corpus.work.size import (
     numbers_of,
     of_dims,
 )
+from harness.operators.book import rules_of
 
 if TYPE_CHECKING:
     import onnx
@@ -285,43 +286,37 @@ def _shape(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
 Rule = Callable[["onnx.NodeProto", Sequence[Size | None]], Size]
 
 
-def _by_operator(*rows: tuple[Rule, str]) -> dict[str, Rule]:
-    return {op: rule for rule, ops in rows for op in ops.split()}
+_ESTIMATES: dict[str, Rule] = {
+    "arg": _arg,
+    "block_product": _wide_product,
+    "concatenation": _concatenation,
+    "convolution": _convolution(1),
+    "expand": _expand,
+    "filled": _filled,
+    "flatten": _flatten,
+    "gather": _gather,
+    "gemm": _gemm,
+    "global_pool": _of_spatial,
+    "like_first": _as_index(0),
+    "like_second": _as_index(1),
+    "matmul": _matrix_product(1),
+    "pad": _pad,
+    "pool": _pool,
+    "quantized_convolution": _convolution(3),
+    "quantized_matmul": _matrix_product(3),
+    "recurrence": _recurrence,
+    "reduction": _reduction,
+    "reshape": _reshape,
+    "resize": _resize,
+    "shape": _shape,
+    "split": _split,
+    "squeeze": _squeeze,
+    "tile": _tile,
+    "transpose": _transpose,
+    "transposed_convolution": _transposed_convolution,
+    "unsqueeze": _unsqueeze,
+}
+"""Rules of the book of operators."""
 
-
-_RULES: Mapping[str, Rule] = _by_operator(
-    (_convolution(1), "Conv ConvInteger DeformConv FusedConv"),
-    (_convolution(3), "QLinearConv"),
-    (_transposed_convolution, "ConvTranspose"),
-    (_pool, "AveragePool LpPool MaxPool QLinearAveragePool"),
-    (_of_spatial, "GlobalAveragePool GlobalLpPool GlobalMaxPool"),
-    (_matrix_product(1), "FusedMatMul MatMul MatMulInteger"),
-    (_matrix_product(3), "QLinearMatMul"),
-    (_gemm, "FusedGemm Gemm"),
-    (_wide_product, "MatMulNBits"),
-    (_transpose, "Transpose"),
-    (_reshape, "Reshape"),
-    (_flatten, "Flatten"),
-    (
-        _reduction,
-        """
-        ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
-        ReduceSumSquare
-        """,
-    ),
-    (_arg, "ArgMax ArgMin"),
-    (_squeeze, "Squeeze"),
-    (_unsqueeze, "Unsqueeze"),
-    (_concatenation, "Concat"),
-    (_gather, "Gather"),
-    (_as_index(0), "GatherND"),
-    (_as_index(1), "GatherElements"),
-    (_expand, "Expand"),
-    (_filled, "ConstantOfShape"),
-    (_tile, "Tile"),
-    (_resize, "Resize Upsample"),
-    (_pad, "Pad"),
-    (_split, "Split"),
-    (_recurrence, "GRU LSTM RNN"),
-    (_shape, "Shape"),
-)
+_RULES = rules_of(lambda row: row.size, _ESTIMATES)
+"""Operator -> the estimate of the size of its first result."""

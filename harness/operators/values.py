@@ -1,23 +1,15 @@
-"""The values that operators are defined for: one entry for each operator and input.
+"""The values that an input of an operator may hold, and the rules that depend on a node."""
 
-A new rule is one entry of ``RULES``. ``harness.corpus.domain_walk`` finds the graph inputs to restrict.
-"""
-
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Protocol
 
 import msgspec
-
-from harness.corpus.nodes import number_of
-from harness.corpus.protos import few_numbers
-
-if TYPE_CHECKING:
-    import onnx
 
 Extent = int | str
 """The length of an axis: a number, or the name of a dimension; see ``harness.corpus.sizes``."""
 
-Shape = tuple[Extent | None, ...]
+Extents = tuple[Extent | None, ...]
+"""The shape of a tensor, as far as it is known."""
 
 _NEAREST_ZERO = 0.1
 """Least magnitude of a divisor: its quotients stay within ten times the dividend, so float16 holds them."""
@@ -27,9 +19,6 @@ _LEAST_POSITIVE = 0.05
 
 _MOST_ROWS = 1 << 16
 """Numbers of a table that values are compared with, one after the other."""
-
-_SMALL_CONSTANT = 64
-"""Elements of a constant that a rule may read."""
 
 
 class Domain(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,39 +64,27 @@ class Domain(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Use(msgspec.Struct, frozen=True, kw_only=True):
-    """A node as a rule reads it. Inputs go by their index; an unknown one is None or empty.
-
-    Shapes and constants are those that are known, by the names of tensors.
-    """
-
-    node: "onnx.NodeProto"
-    shapes: Mapping[str, Shape]
-    constants: "Mapping[str, onnx.TensorProto]"
+class NodeUse(Protocol):
+    """A node as a rule reads it. Inputs go by their index; an unknown one is None or empty."""
 
     def number(self, attribute: str, default: float) -> float:
         """Return a numeric attribute of the node."""
-        return number_of(self.node, attribute, default)
+        ...
 
-    def shape(self, index: int) -> Shape | None:
+    def shape(self, index: int) -> Extents | None:
         """Return the shape of an input."""
-        return self.shapes.get(self._name(index))
+        ...
 
     def extent(self, index: int, axis: int) -> Extent | None:
         """Return the length of an axis of an input, unless it is unknown or 0."""
-        shape = self.shape(index) or ()
-        extent = shape[axis] if -len(shape) <= axis < len(shape) else None
-        return None if isinstance(extent, int) and extent <= 0 else extent
+        ...
 
-    def constant(self, index: int, most: int = _SMALL_CONSTANT) -> tuple[float, ...]:
+    def constant(self, index: int, most: int = ...) -> tuple[float, ...]:
         """Return the elements of an input that is a small constant."""
-        return few_numbers(self.constants.get(self._name(index)), most)
-
-    def _name(self, index: int) -> str:
-        return self.node.input[index] if index < len(self.node.input) else ""
+        ...
 
 
-_Rule = Domain | Callable[[Use], Domain | None]
+ValueRule = Domain | Callable[[NodeUse], Domain | None]
 """A domain, or a function of the node if its attributes, shapes or constants decide."""
 
 POSITIVE = Domain(low=_LEAST_POSITIVE)
@@ -118,60 +95,63 @@ SCALE = Domain(low=0.01, high=0.2)
 COUNTED = Domain(pattern=(0, 1, 2, 3, 4, 5, 6, 7))
 """Axes: all different, and each exists if the others do."""
 
-_ZERO, _ONE = Domain(pattern=(0,)), Domain(pattern=(1,))
+ZERO, ONE = Domain(pattern=(0,)), Domain(pattern=(1,))
 
 
-def _index(table: int, axis: int = 0, attribute: str = "") -> _Rule:
+def index_into(table: int, axis: int = 0, attribute: str = "") -> ValueRule:
     """Return the rule of indices into an axis of an input, which an attribute may name."""
 
-    def rule(use: Use) -> Domain | None:
+    def rule(use: NodeUse) -> Domain | None:
         extent = use.extent(table, int(use.number(attribute, axis)))
         return None if extent is None else Domain(extents=(extent,))
 
     return rule
 
 
-def _length(axis: int = 0, attribute: str = "") -> _Rule:
+def length_along(axis: int = 0, attribute: str = "") -> ValueRule:
     """Return the rule of lengths along an axis of the first input; 1 if the axis is unknown."""
 
-    def rule(use: Use) -> Domain:
+    def rule(use: NodeUse) -> Domain:
         extent = use.extent(0, int(use.number(attribute, axis)))
-        return _ONE if extent is None else Domain(lengths=(extent,))
+        return ONE if extent is None else Domain(lengths=(extent,))
 
     return rule
 
 
-def _scattered(use: Use) -> Domain | None:
+def scattered(use: NodeUse) -> Domain | None:
+    """Return the indices along an axis that a scatter writes to: each element once."""
     axis = int(use.number("axis", 0))
     extent = use.extent(0, axis)
     return None if extent is None else Domain(extents=(extent,), distinct=axis)
 
 
-def _known_shape(use: Use) -> tuple[Extent, ...]:
+def _known_shape(use: NodeUse) -> tuple[Extent, ...]:
     """Return the shape of the first input; empty if a part of it is unknown."""
     shape = use.shape(0) or ()
     known = tuple(extent for extent in shape if extent is not None)
     return known if len(known) == len(shape) else ()
 
 
-def _scattered_tuples(use: Use) -> Domain | None:
+def scattered_tuples(use: NodeUse) -> Domain | None:
+    """Return the index tuples that a scatter writes to: each element once; any if the shape is unknown."""
     shape = _known_shape(use)
     return Domain(tuples=shape) if shape else None
 
 
-def _tuple_indices(use: Use) -> Domain | None:
+def index_tuples(use: NodeUse) -> Domain | None:
+    """Return the index tuples of a gather behind its batch axes; any if the shape is unknown."""
     shape = _known_shape(use)
     return Domain(extents=shape[int(use.number("batch_dims", 0)) :]) if shape else None
 
 
-def _equal(other: int) -> _Rule:
+def compared_with(other: int) -> ValueRule:
     """Return the rule of what is compared with a constant: of a table's numbers all occur.
 
     A scalar is the number that it is compared with. Of a tensor compared with one number, such as the token
     of padding, nothing is demanded.
     """
 
-    def rule(use: Use) -> Domain | None:
+    def rule(use: NodeUse) -> Domain | None:
         numbers = use.constant(other, _MOST_ROWS)
         if not all(one == int(one) for one in numbers if abs(one) < _WHOLE):
             return None
@@ -183,12 +163,13 @@ def _equal(other: int) -> _Rule:
     return rule
 
 
-def _one_hot_indices(use: Use) -> Domain | None:
+def one_hot_indices(use: NodeUse) -> Domain | None:
+    """Return indices below the depth if that is a constant, else 0 and 1."""
     depth = use.constant(1)
     return Domain(extents=(int(depth[0]),)) if len(depth) == 1 and depth[0] >= 1 else Domain(low=0, high=2)
 
 
-def _base(use: Use) -> Domain | None:
+def base_of_power(use: NodeUse) -> Domain | None:
     """Allow a negative base of a power if the exponent is known to be a whole number."""
     exponents = use.constant(1)
     if exponents and all(one == int(one) for one in exponents if abs(one) < _WHOLE):
@@ -196,11 +177,12 @@ def _base(use: Use) -> Domain | None:
     return POSITIVE
 
 
-def _cast(use: Use) -> Domain | None:
+def cast_to(use: NodeUse) -> Domain | None:
+    """Return what an unsigned integer holds of a cast to one."""
     return Domain(low=0.0, high=100.0) if int(use.number("to", 0)) in _UNSIGNED else None
 
 
-def _resized(use: Use) -> Domain:
+def resize_factors(use: NodeUse) -> Domain:
     """Return factors of a resize: 1 for batch and channels, which most kernels do not resize."""
     shape = use.shape(0)
     rank = len(shape) if shape else 4
@@ -210,69 +192,3 @@ def _resized(use: Use) -> Domain:
 _WHOLE = 2.0**31
 _UNSIGNED = frozenset({2, 4, 12, 13, 21, 25})
 """``TensorProto.DataType`` of uint8, uint16, uint32, uint64, uint4 and uint2."""
-
-_QUANTIZED_MATRICES = {1: SCALE, 4: SCALE, 6: SCALE}
-
-
-def _by_operator(*rows: tuple[str, Mapping[int, _Rule]]) -> dict[str, Mapping[int, _Rule]]:
-    return {op: rules for ops, rules in rows for op in ops.split()}
-
-
-RULES = _by_operator(
-    # Elementwise functions with a limited domain.
-    ("Acos Asin Atanh", {0: Domain(low=-0.9, high=0.9)}),
-    ("Acosh", {0: Domain(low=1.1, high=4.0)}),
-    ("Log Sqrt", {0: POSITIVE}),
-    ("Pow", {0: _base, 1: Domain(low=-2.0, high=3.0)}),
-    ("Tan", {0: Domain(low=-1.2, high=1.2)}),  # its poles are at 1.57
-    ("Reciprocal", {0: DIVISOR}),
-    ("Div Mod", {1: DIVISOR}),
-    ("BitShift", {1: Domain(low=0, high=4)}),
-    ("Cast", {0: _cast}),
-    ("Clip", {1: Domain(low=-2.0, high=-0.5), 2: Domain(low=0.5, high=2.0)}),
-    ("ReduceLogSum", {0: POSITIVE, 1: COUNTED}),
-    # Statistics, probabilities, quantization.
-    ("BatchNormalization", {4: POSITIVE}),
-    ("Bernoulli", {0: Domain(low=0.0, high=1.0)}),
-    ("Dropout", {1: Domain(low=0.1, high=0.5)}),
-    ("NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss", {1: _index(0, 1)}),
-    ("DequantizeLinear QuantizeLinear", {1: SCALE}),
-    ("com.microsoft.DequantizeLinear com.microsoft.QuantizeLinear", {1: SCALE}),
-    ("QLinearConv QLinearMatMul", _QUANTIZED_MATRICES),
-    ("com.microsoft.QLinearAdd com.microsoft.QLinearMul", _QUANTIZED_MATRICES),
-    # Indices.
-    ("ArrayFeatureExtractor ai.onnx.ml.ArrayFeatureExtractor", {1: _index(0, -1)}),
-    ("Gather GatherElements com.microsoft.GatherBlockQuantized", {1: _index(0, attribute="axis")}),
-    ("GatherND com.microsoft.GatherND", {1: _tuple_indices}),
-    ("Equal", {0: _equal(1), 1: _equal(0)}),
-    ("OneHot", {0: _one_hot_indices, 1: Domain(low=3, high=6)}),
-    ("RoiAlign", {2: _index(0)}),
-    ("Scatter ScatterElements", {1: _scattered}),
-    ("ScatterND", {1: _scattered_tuples}),
-    ("com.microsoft.EmbedLayerNormalization", {0: _index(2), 1: _index(4), 8: _index(3)}),
-    ("com.microsoft.RotaryEmbedding", {1: _index(2)}),
-    ("RotaryEmbedding", {3: _index(1)}),
-    # Lengths, counts and axes.
-    ("GRU LSTM RNN", {4: _length()}),
-    ("ReverseSequence", {1: _length(0, "time_axis")}),
-    ("TopK", {1: _length(-1, "axis")}),
-    ("CumSum CumProd SequenceAt SequenceErase", {1: _ZERO}),
-    ("SequenceInsert TensorScatter", {2: _ZERO}),
-    ("HannWindow HammingWindow BlackmanWindow", {0: Domain(low=4, high=9)}),
-    ("Loop", {0: Domain(low=2, high=5), 1: _ONE}),
-    ("NonMaxSuppression", {2: Domain(pattern=(3,)), 3: Domain(low=0.2, high=0.8), 4: Domain(high=0.3)}),
-    ("Range", {0: Domain(low=0, high=2), 1: Domain(low=4, high=8), 2: _ONE}),
-    ("Squeeze Unsqueeze ReduceL1 ReduceL2 ReduceLogSumExp ReduceMax", {1: COUNTED}),
-    ("ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare", {1: COUNTED}),
-    # Shapes. In Reshape, 0 keeps an axis, and -1 is computed from the others.
-    ("ConstantOfShape", {0: Domain(low=1, high=4)}),
-    ("Expand", {1: _ONE}),
-    ("GridSample", {1: Domain(low=-1.0, high=1.0)}),
-    ("Pad", {1: Domain(low=0, high=2)}),
-    ("Reshape", {1: Domain(pattern=(-1, 1))}),
-    ("Resize", {2: _resized}),
-    ("Slice", {1: _ZERO, 2: Domain(pattern=(2,)), 3: COUNTED, 4: _ONE}),
-    ("Tile", {1: Domain(low=1, high=3)}),
-    ("Upsample", {1: _resized}),
-)
-"""Operator -> input -> rule. Operators have the names of ONNX and of onnxruntime's documentation."""

@@ -1,0 +1,5 @@
+"""Strings."""
+
+from harness.operators.row import plain
+
+ROWS = (*plain("RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer"),)

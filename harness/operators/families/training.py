@@ -1,0 +1,5 @@
+"""Training."""
+
+from harness.operators.row import TRAINING, plain
+
+ROWS = (*plain("Adagrad Adam Gradient Momentum", domains=(TRAINING,)),)
