@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 CHANGES = {
     "run_command.py": {
-        "    native = native_stack(options)\n": '    note = options.value("--note", "T", "print this", str)\n',
+        "    native = native_stack(options)\n": '    note = options.value("--note", "T", "print it", str)\n',
         "            native_stack=given[native],\n": "            note=given[note],\n",
     },
     "run.py": {
