@@ -57,7 +57,8 @@ else:
 child(asked)
 """
 IMPORTED = (
-    *("onnx", "harness.cli.run", "harness.cli.verify", "harness.cli.replay", "harness.cli.results"),
+    *("onnx", "harness.cli.run", "harness.cli.results", "harness.conformance.command_verify"),
+    "harness.triage.command_replay",
     *("harness.cli.listing", "harness.cli.judge", "harness.engine.engine", "harness.report.render"),
 )
 

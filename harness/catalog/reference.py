@@ -1,9 +1,8 @@
 """The reference of all providers, generated from the catalogue: ``docs/reference/providers.md``."""
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from harness.catalog.catalog import Catalog, load_catalog
+from harness.catalog.catalog import Catalog
 from harness.catalog.option import Option, PrecisionMode
 from harness.catalog.provider import Provider
 
@@ -11,7 +10,7 @@ _HEAD = """\
 # Execution providers
 
 What public documents say about each execution provider of current and former ONNX Runtime releases, and
-about plugins. A run shows whether one works on a machine. `python -m harness.catalog.reference` generates
+about plugins. A run shows whether one works on a machine. `tox -e generate` generates
 this page from the files in `matrices/providers`.
 
 Notes in the tables of options: *numerics* marks an option that changes results; *plugin only* and *build
@@ -241,8 +240,3 @@ def _code(text: str) -> str:
 
 def _codes(texts: Iterable[str]) -> str:
     return ", ".join(map(_code, texts))
-
-
-if __name__ == "__main__":  # writes docs/reference/providers.md
-    sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
-    sys.stdout.write(reference(load_catalog()) + "\n")

@@ -11,6 +11,7 @@ import msgspec
 from harness.cli.init import examine_here
 from harness.cli.matrix_text import matrix_of, write_new_matrix
 from harness.cli.output import notify
+from harness.cli.parser import run_words
 from harness.cli.run import default_folder, run
 from harness.cli.selection import Selection
 from harness.cli.targets import HERE, Request, Tested, in_its_place, naming_arguments
@@ -117,24 +118,19 @@ def _request(provider: str, models: Tested, checked: Checked) -> Request:
 
 def _fuzzed(wanted: Request, out: Path, seconds: float, *, with_report: bool) -> int:
     """Spend the rest of the time on generated models; return the exit code of that."""
-    from harness.cli.fuzz import fuzz
-
-    return fuzz(
-        targets=[wanted.provider],
-        target=[],
-        out=out,
-        resume=None,
-        with_report=with_report,
-        triage_s=0.0,
-        seconds=seconds,
-        seed=FUZZ_SEED,
-        operators=None,
-        stop=None,
-        plugin=wanted.plugin,
-        options=list(wanted.options),
-        device=list(wanted.device),
-        env=list(wanted.env),
-    )
+    words = [
+        "fuzz",
+        wanted.provider,
+        f"--for={seconds}s",
+        f"--seed={FUZZ_SEED}",
+        "--triage=0",
+        f"--out={out}",
+    ]
+    words += [] if with_report else ["--no-report"]
+    words += [] if wanted.plugin is None else [f"--plugin={wanted.plugin}"]
+    for name, given in (("option", wanted.options), ("device", wanted.device), ("env", wanted.env)):
+        words += [f"--{name}={one}" for one in given]
+    return run_words(words)
 
 
 def _is_folder(what: str, provider: str) -> bool:

@@ -2,19 +2,21 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import msgspec
 
 from harness.cli.output import print_result
-from harness.cli.selection import Selection
+from harness.cli.selection import Selected, Selection
 from harness.core.errors import EXIT_OK, UsageError
 from harness.corpus.suites import suite_lines
 from harness.engine.prepare import prepare
 from harness.plan.plan import Plan
 
 
-def listing(matrix: Path | None, *, suites: bool, as_json: bool, count: bool, **selection: Any) -> int:
+def listing(
+    matrix: Path | None, *, suites: bool, as_json: bool, count: bool, **selection: Unpack[Selected]
+) -> int:
     """Print the ids of the planned cells, or their number for each target, or the built-in suites."""
     if not suites and matrix is None:
         raise UsageError.at("list", "no matrix file", "ep-harness list MATRIX, or ep-harness list --suites")

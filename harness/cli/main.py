@@ -1,15 +1,13 @@
 """Entry point: arguments in, exit code out; every usage error in one or two lines."""
 
 import contextlib
-import importlib
 import os
 import sys
 import tempfile
 from collections.abc import Sequence
-from typing import Any
 
-from harness.cli.arguments.parser import parser
 from harness.cli.lasting_output import lasting_output
+from harness.cli.parser import full_parser, run_words
 from harness.core.errors import (
     EXIT_INCOMPLETE,
     EXIT_INTERRUPTED,
@@ -31,13 +29,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         0 as expected, 1 unexpected verdicts, 2 usage, 3 a required target was unavailable, the run is
         incomplete or proves nothing, or an exception of our own ended the command, 130 interrupted.
     """
-    commands = parser()
-    if not (sys.argv[1:] if argv is None else argv):
-        commands.print_help(sys.stderr)
-        return EXIT_USAGE
-    arguments = vars(commands.parse_args(argv))
+    words = sys.argv[1:] if argv is None else argv
     try:
-        return _call(arguments.pop("call"), arguments)
+        if not words:
+            full_parser().print_help(sys.stderr)
+            return EXIT_USAGE
+        return run_words(words)
     except HarnessError as error:
         # The text may quote names from models and runs.
         print(visible(f"ep-harness: {error}"), file=sys.stderr)  # noqa: T201 - what a command is for
@@ -62,22 +59,3 @@ def _tell(error: BaseException) -> None:
             file.write(found.traceback)
         where = f"\n    with {path}, its traceback"
     print(visible(f"ep-harness: {found.reason}{where}"), file=sys.stderr)  # noqa: T201 - as above
-
-
-def _call(call: str, arguments: dict[str, Any]) -> int:
-    """Import the command's module, only now: `--help` needs neither numpy nor onnx."""
-    _prestart(call, arguments)
-    module, _, function = call.partition(".")
-    return int(getattr(importlib.import_module(f"harness.cli.{module}"), function)(**arguments))
-
-
-def _prestart(call: str, arguments: dict[str, Any]) -> None:
-    """Start the first process of a command that will need one, before the rest of the package is imported."""
-    if call == "run.run":
-        from harness.engine.prestarted import prestart
-
-        prestart(arguments["matrix"])
-    elif call == "doctor.doctor" or (call == "check.check" and not (arguments["env"] or arguments["place"])):
-        from harness.engine.prestarted import prestart_here
-
-        prestart_here()

@@ -8,15 +8,16 @@ from typing import TypedDict, Unpack
 
 import msgspec
 
+from harness.cli.annexes import report_over_time
 from harness.cli.gate_policy import GatePolicy, flake_reasons, limits_apart, load_gate_policy
 from harness.cli.output import notify, print_lines, print_result
-from harness.cli.over_time import is_over_time, report_over_time
 from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, UsageError
 from harness.report.diff import Diff, compare, read_side
 from harness.report.diff_text import diff_github, diff_lines, diff_markdown, gate_github, gate_lines
 from harness.report.gate import has_answers, judge
 from harness.report.history import History
 from harness.report.merge import MergedRun
+from harness.report.side_by_side import is_over_time
 
 _DIFF_FORMATS = {"text": diff_lines, "markdown": diff_markdown, "github": diff_github}
 
@@ -47,7 +48,7 @@ def report(
         if len(runs) != 1 or side_by_side:
             what = "it takes one folder of runs, which is its own history"
             raise UsageError.at("--over-time", what, "drop --baseline and --history")
-        written = report_over_time(runs[0], out, names, store=months["store"], templates=templates)
+        written = report_over_time()(runs[0], out, names, store=months["store"], templates=templates)
     else:
         with contextlib.nullcontext() if history is None else History(history) as opened:
             written = publish(runs, out, names, templates=templates, baseline=baseline, history=opened)

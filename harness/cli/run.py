@@ -7,11 +7,12 @@ import glob
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Unpack
 
+from harness.cli.annexes import triage_folder
 from harness.cli.output import notify
 from harness.cli.progress import Progress, progress
-from harness.cli.selection import Selection
+from harness.cli.selection import Selected, Selection
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, HarnessError, one_line
 from harness.core.own_error import own_error
 from harness.core.record import Record
@@ -49,7 +50,7 @@ def run(
     triage_budget_s: float | None = None,
     native_stack: bool = False,
     told: list[str] | None = None,
-    **selection: Any,
+    **selection: Unpack[Selected],
 ) -> int:
     """Run a matrix, or the rest of an interrupted run, and write its run folder.
 
@@ -182,10 +183,8 @@ def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progres
 
 def _triage(matrix: Matrix, folder: Path, budget_s: float, shown: Progress) -> None:
     """Explain the failing cells, after the last one; whatever comes of it, the run keeps its exit code."""
-    from harness.cli.triage import triage_folder
-
     try:
-        triage_folder(matrix, folder, budget_s)
+        triage_folder()(matrix, folder, budget_s)
     except HarnessError as error:
         shown.say(f"triage   not done: {one_line(error)}")
     except Exception as error:  # noqa: BLE001 - the records are written; only their faults are missing

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TypedDict
 
 import msgspec
 
@@ -15,6 +16,16 @@ from harness.report.read import read_run
 
 AUTO = "auto"
 """The share that variables name."""
+
+
+class Selected(TypedDict, total=False):
+    """The fields of a selection, as arguments of a function."""
+
+    target: Sequence[str]
+    model: Sequence[str]
+    shard: str | None
+    durations: Path | None
+    baseline: Sequence[Path]
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):

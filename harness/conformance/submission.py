@@ -13,8 +13,6 @@ A folder, or a zip of it::
 """
 
 import datetime as dt
-import json
-import sys
 from enum import StrEnum
 from typing import Any
 
@@ -189,7 +187,3 @@ def encode_part(part: msgspec.Struct) -> bytes:
 def statement_schema() -> dict[str, Any]:
     """Return the JSON Schema: docs/reference/statement.schema.json."""
     return json_schema_of(Statement, f"{STATEMENT} of a submission")
-
-
-if __name__ == "__main__":  # python -m harness.conformance.submission > docs/reference/statement.schema.json
-    sys.stdout.write(json.dumps(statement_schema(), indent=2) + "\n")

@@ -1,7 +1,5 @@
 """A fault: what triage found out about failing cells of one cause. Public: one line of ``faults.jsonl``."""
 
-import json
-import sys
 from collections.abc import Iterator
 from io import BytesIO
 from typing import Any, Literal
@@ -330,7 +328,3 @@ def decode_faults(content: bytes) -> Iterator[tuple[int, Fault | str]]:
 def fault_schema() -> dict[str, Any]:
     """Return the JSON Schema of a line: docs/reference/fault.schema.json."""
     return json_schema_of(Fault, "a line of faults.jsonl")
-
-
-if __name__ == "__main__":  # python -m harness.core.fault > docs/reference/fault.schema.json
-    sys.stdout.write(json.dumps(fault_schema(), indent=2) + "\n")

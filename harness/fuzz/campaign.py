@@ -23,7 +23,6 @@ from harness.engine.references import Stores
 from harness.fuzz.candidates import AXES, Candidates
 from harness.fuzz.coverage import Coverage
 from harness.fuzz.findings import Findings
-from harness.fuzz.histories import Histories, write_histories
 from harness.fuzz.originals import Originals
 from harness.fuzz.state import State, write_state
 from harness.fuzz.work_folder import prune_goldens, remove_model, suite_in
@@ -34,6 +33,7 @@ from harness.plan.tolerance_policy import cell_of
 from harness.run.artifacts import keep_artifacts
 from harness.run.interruption import Interruption
 from harness.run.run_folder import RunFolder
+from harness.triage.histories import Histories, write_histories
 
 BATCH = 150
 """Models that wait in the engine at most; two processors judge so many in some ten seconds."""

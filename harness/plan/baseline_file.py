@@ -1,7 +1,6 @@
 """The file of a baseline, TOML: the results that targets are known to have on one class of machines."""
 
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -224,7 +223,3 @@ def _about(cell: str, target: str) -> str:
 def _toml(value: Any) -> str:
     """Return a text, a truth value or a list of texts in TOML, for which JSON's spelling is right, too."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-if __name__ == "__main__":  # python -m harness.plan.baseline_file > docs/reference/baseline.schema.json
-    sys.stdout.write(json.dumps(baseline_schema(), indent=2) + "\n")

@@ -4,9 +4,7 @@ The one source for the reader, the published JSON Schema and the reference docum
 that select cells are in modules of their own, such as ``tolerance_entry``.
 """
 
-import json
 import re
-import sys
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
@@ -322,7 +320,3 @@ def matrix_schema() -> dict[str, Any]:
         **root,
         "$defs": tables,
     }
-
-
-if __name__ == "__main__":  # writes docs/reference/matrix.schema.json
-    sys.stdout.write(json.dumps(matrix_schema(), indent=2) + "\n")

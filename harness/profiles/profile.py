@@ -6,8 +6,6 @@ next number.
 """
 
 import hashlib
-import json
-import sys
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -191,7 +189,3 @@ def encode_profile(profile: Profile) -> bytes:
 def profile_schema() -> dict[str, Any]:
     """Return the JSON Schema: docs/reference/profile.schema.json."""
     return json_schema_of(Profile, "a conformance profile")
-
-
-if __name__ == "__main__":  # python -m harness.profiles.profile > docs/reference/profile.schema.json
-    sys.stdout.write(json.dumps(profile_schema(), indent=2) + "\n")

@@ -1,7 +1,5 @@
 """What other programs read: badges, the Atom feed, and ``data.json``."""
 
-import json
-import sys
 import uuid
 from html import escape
 from typing import Any, Literal
@@ -145,7 +143,3 @@ def _message(entry: Entry) -> str:
 
 def _xml(text: str) -> str:
     return escape(one_line(visible(text)))
-
-
-if __name__ == "__main__":  # python -m harness.publication.formats > docs/reference/publication.schema.json
-    sys.stdout.write(json.dumps(data_schema(), indent=2) + "\n")

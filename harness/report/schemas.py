@@ -1,7 +1,5 @@
 """JSON Schemas of the output of `report --format json` and `diff --json`, published in docs/reference."""
 
-import json
-import sys
 from typing import Any
 
 from harness.core.json_schema import json_schema_of
@@ -17,8 +15,3 @@ def report_schema() -> dict[str, Any]:
 def diff_schema() -> dict[str, Any]:
     """Return the schema of a difference: docs/reference/diff.schema.json."""
     return json_schema_of(Diff, "ep-harness diff --json")
-
-
-if __name__ == "__main__":  # python -m harness.report.schemas report > docs/reference/report.schema.json
-    schemas = {"report": report_schema, "diff": diff_schema}
-    sys.stdout.write(json.dumps(schemas[sys.argv[1]](), indent=2) + "\n")

@@ -1,4 +1,4 @@
-"""The views as a page's tables: ``python -m harness.store.reference``."""
+"""The views as tables of ``docs/reference/query.md``."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,3 @@ def reference() -> Iterator[str]:
             ((f"`{column.name}`", f"`{column.kind}`", column.meaning) for column, _ in view.columns),
         )
         yield ""
-
-
-if __name__ == "__main__":
-    print("\n".join(reference()))  # noqa: T201 - the page is printed

@@ -2,7 +2,3 @@
 
 `triage` confirms, locates, reduces, explains and bundles one failure; `reduce` reduces any model.
 """
-
-from harness.triage.reduce import reduce
-
-__all__ = ["reduce"]

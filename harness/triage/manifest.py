@@ -1,7 +1,5 @@
 """``manifest.json`` of a bundle: what is wrong, on which target, and which files show it."""
 
-import json
-import sys
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -242,7 +240,3 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 def manifest_schema() -> dict[str, Any]:
     """Return the JSON Schema: docs/reference/bundle.schema.json."""
     return json_schema_of(Manifest, f"{MANIFEST} of a bundle")
-
-
-if __name__ == "__main__":  # python -m harness.triage.manifest > docs/reference/bundle.schema.json
-    sys.stdout.write(json.dumps(manifest_schema(), indent=2) + "\n")

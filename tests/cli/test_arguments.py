@@ -1,39 +1,22 @@
-"""The table of commands: each names a function that takes its arguments, and its help fits a terminal."""
+"""Arguments and help of all commands: each help fits a terminal, and names what `--help` of all says."""
 
 import contextlib
-import importlib
-import inspect
 import io
 import os
 import re
 from collections.abc import Iterator
+from typing import get_args
 from unittest import mock
 
 import pytest
 
-from harness.cli.arguments.parser import parser
-from harness.cli.check import Checked
-from harness.cli.conform import Asked
-from harness.cli.fuzz import Wanted
-from harness.cli.results import Months
-from harness.cli.selection import Selection
-from harness.cli.targets import Request
-from harness.triage.triage import TriageSettings
+from harness.cli.command import Aim
+from harness.cli.commands import OWN, own_command
+from harness.cli.parser import full_parser
 
-GROUPS = {
-    "selection": Selection.__struct_fields__,
-    "request": Request.__struct_fields__,
-    "settings": TriageSettings.__struct_fields__,
-    "wanted": tuple(Wanted.__annotations__),
-    "asked": Asked.__struct_fields__,
-    "checked": tuple(Checked.__annotations__),
-    "months": tuple(Months.__annotations__),
-}
-OF_CALLERS = {"told"}
-"""Parameters for callers in Python: `conform` keeps what a run prints."""
 Words = tuple[str, ...]
 
-PARSER = parser()
+PARSER = full_parser()
 """One for all: to build it takes longer than to ask it."""
 
 
@@ -51,49 +34,47 @@ def help_of(words: Words, columns: int) -> str:
 
 
 def summaries(words: Words) -> dict[str, str]:
-    """The commands below a command, and what its help says about each."""
+    """The commands below a group, and what its help says about each."""
     return dict(re.findall(r"^    (\w[\w-]*) +(.*)$", help_of(words, 500), re.MULTILINE))
 
 
-def commands(words: Words = ()) -> Iterator[Words]:
+def commands() -> Iterator[Words]:
     """All commands, those of groups too."""
-    for name in summaries(words):
-        yield (*words, name)
-        yield from commands((*words, name))
-
-
-def required(words: Words) -> list[str]:
-    """A value for each argument that a command cannot do without, according to its usage."""
-    usage = help_of(words, 500).partition("\n\n")[0].partition(": ep-harness")[2]
-    while "[" in usage:
-        usage = re.sub(r"\[[^\[\]]*\]", "", usage)
-    usage = re.sub(r"\(([^|()]*)\|[^()]*\)", r"\1", usage)
-    return [word if word.startswith("--") else "x" for word in usage.split()[len(words) :]]
+    for name in OWN:
+        yield (name,)
+        yield from ((name, below) for below in summaries((name,)))
 
 
 ALL = [(), *commands()]
-RUNNING = [words for words in ALL if words and not summaries(words)]
 
 
 def test_commands_are_found() -> None:
-    """Else the tests below look at nothing."""
+    """Else the test below looks at nothing."""
     assert {("run",), ("golden",), ("golden", "verify"), ("history", "add"), ("triage",)} <= set(ALL)
-    assert required(("report",)) == ["--out", "x", "x"]
-
-
-@pytest.mark.parametrize("words", RUNNING, ids=" ".join)
-def test_a_command_calls_a_function_that_takes_its_arguments(words: Words) -> None:
-    given = vars(PARSER.parse_args([*words, *required(words)]))
-    module, _, name = given.pop("call").partition(".")
-    function = getattr(importlib.import_module(f"harness.cli.{module}"), name)
-    parameters = inspect.signature(function).parameters.values()
-    named = {one.name for one in parameters if one.kind is not inspect.Parameter.VAR_KEYWORD} - OF_CALLERS
-    grouped = {field for one in parameters for field in GROUPS.get(one.name, ())}
-    assert named <= given.keys()
-    assert given.keys() - named <= grouped
 
 
 @pytest.mark.parametrize("words", ALL, ids=lambda words: " ".join(("ep-harness", *words)))
 def test_help_fits_a_terminal(words: Words) -> None:
     assert max(map(len, help_of(words, 80).splitlines())) <= 80
     assert all(len(summary) <= 64 for summary in summaries(words).values())
+
+
+def test_the_help_of_all_is_one_screen_with_every_command() -> None:
+    page = help_of((), 80)
+    assert len(page.splitlines()) <= 24
+    begin, _, others = page.partition("\n\nFind the cause: ")
+    assert len(re.findall(r"^  [a-z]+  +\w.*$", begin, re.MULTILINE)) == 8
+    named = {
+        *re.findall(r"^  ([a-z]+) ", begin, re.MULTILINE),
+        *re.findall(r"[a-z-]+(?=,|$)", others, re.MULTILINE),
+    }
+    assert OWN.keys() <= named
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_command_of_ours_is_registered_under_its_name(name: str) -> None:
+    command = own_command(name)
+    assert command.name == name
+    assert command.aim in get_args(Aim)
+    assert command.aim != "other"
+    assert len(command.summary) <= 64

@@ -54,7 +54,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             elapsed_s=1.0,
         )
 
-    monkeypatch.setattr("harness.cli.advise.advise", search)
+    monkeypatch.setattr("harness.studies.command_advise.advise", search)
     return calls
 
 
@@ -135,7 +135,7 @@ def test_answers_stand_beside_the_time_of_each_configuration(
             elapsed_s=1.0,
         )
 
-    monkeypatch.setattr("harness.cli.advise.advise", search)
+    monkeypatch.setattr("harness.studies.command_advise.advise", search)
     model = tmp_path / "m.onnx"
     onnx.save(onnx.parser.parse_model(TINY), model)
     assert main(["advise", str(model), CPU]) == 0

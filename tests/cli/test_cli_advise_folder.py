@@ -8,7 +8,6 @@ import onnx.parser
 import pytest
 
 from harness.cli import main
-from harness.cli.advise_folder import _page
 from harness.core.cell import AXIS_DEFAULTS
 from harness.core.latency import latency_of
 from harness.core.output_metrics import OutputMetrics
@@ -16,6 +15,7 @@ from harness.core.shipping import Choice, what_to_ship
 from harness.core.verdict import Verdict
 from harness.plan.target import Target
 from harness.studies.advise_folder import FolderAdvice
+from harness.studies.command_advise_folder import _page
 from tests.latencies import told_latency
 from tests.records import bare_record
 

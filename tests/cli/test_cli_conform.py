@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from harness.cli import main
-from harness.cli.conform_matrix import matrix_text, wanted_of_request
 from harness.cli.targets import Request
+from harness.conformance.command_conform_matrix import matrix_text, wanted_of_request
 from harness.conformance.level import case_key, result_of
 from harness.conformance.signing import check_ssh
 from harness.conformance.submission import Level, Statement
@@ -74,7 +74,7 @@ def test_a_submission_that_would_be_refused_is_no_success(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("onnxruntime")
-    monkeypatch.setattr("harness.cli.conform.verified", lambda _: "refused: m: why")
+    monkeypatch.setattr("harness.conformance.command_conform.verified", lambda _: "refused: m: why")
     assert conform("--target", CPU, "--out", str(tmp_path / "out")) == 3
     assert "verification refused: m: why" in capsys.readouterr().out
 

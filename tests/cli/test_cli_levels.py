@@ -10,13 +10,13 @@ import onnx
 import onnx.parser
 import pytest
 
-from harness.cli import advise as cli_advise
-from harness.cli.levels import table
 from harness.cli.main import main
 from harness.cli.targets import Request, wanted_matrix
 from harness.core.errors import UsageError
 from harness.core.levels import Change, Levels, Operator, OperatorRow, Share, Step, TargetShares
 from harness.core.verdict import Verdict
+from harness.studies import command_advise as cli_advise
+from harness.studies.command_levels import table
 from harness.studies.tried import Tried
 
 MNIST = "zoo/mnist-small-op12"

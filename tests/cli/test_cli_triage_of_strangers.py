@@ -12,7 +12,6 @@ import msgspec
 import pytest
 
 from harness.cli import main
-from harness.cli import triage as command
 from harness.core.errors import EXIT_OK, EXIT_USAGE
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
@@ -22,6 +21,7 @@ from harness.fuzz.state import planned_cells
 from harness.plan.matrix import Matrix
 from harness.run.own_runs import KEY, own_info, write_info
 from harness.run.run_folder import RunFolder
+from harness.triage import command_triage as command
 from tests.records import with_facts
 
 Passed = Callable[..., Record]

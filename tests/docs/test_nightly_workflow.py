@@ -16,7 +16,7 @@ import pytest
 from onnx import TensorProto, helper
 from ruamel.yaml import YAML
 
-from harness.cli.arguments.parser import parser
+from harness.cli.parser import parser_for
 from harness.core.record import SCHEMA, Record, encode_record
 from harness.core.run_info import RunInfo
 from harness.core.verdict import Family, Verdict
@@ -90,7 +90,7 @@ def test_every_script_is_bash_and_every_command_ours(workflow: Any) -> None:
                 commands.append(shlex.split(alone)[1:])
     assert {command[0] for command in commands} == {"run", "report", "history", "diff", "gate"}
     for command in commands:
-        parser().parse_args(command)
+        parser_for(command).parse_args(command)
 
 
 @pytest.fixture

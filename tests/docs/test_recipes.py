@@ -14,7 +14,8 @@ TABLE = re.compile(r"[A-Z][A-Z_]+")
 MOST_FILES = {
     "Add a provider": 2,
     "Add a scenario": 2,
-    "Add a command": 3,
+    "Add a command": 4,
+    "Add an option to `run`": 2,
     "Add a page to the report": 3,
     "Add a fact": 4,
     "Mend the noise of an operator": 2,

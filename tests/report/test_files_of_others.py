@@ -11,7 +11,6 @@ import pytest
 
 import harness
 from harness.cli import main
-from harness.cli.over_time import is_over_time
 from harness.core.errors import UsageError
 from harness.core.fault import decode_faults
 from harness.core.reading import MOST_LINE
@@ -21,6 +20,7 @@ from harness.fuzz.state import FILE, planned_cells, read_state
 from harness.plan.matrix import read_toml
 from harness.pytest_plugin.named import is_matrix
 from harness.report.read import read_run
+from harness.report.side_by_side import is_over_time
 from harness.store.scan import content, scan
 from harness.triage.triage import read_faults
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.cli.history import turned_lines
 from harness.core.output_metrics import Noise
 from harness.core.policy import Policy
 from harness.core.policy_terms import policy_terms
@@ -24,6 +23,7 @@ from harness.report.merge import merge
 from harness.report.publish import publish
 from harness.report.read import RunData
 from harness.report.trend import trends
+from harness.store.command_history import turned_lines
 
 MakeRecord = Callable[..., Record]
 MakeRun = Callable[..., RunData]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from harness.cli.main import main
-from harness.cli.over_time import SIDE_BY_SIDE
 from harness.core.record import Record
 from harness.core.verdict import Verdict
+from harness.report.side_by_side import SIDE_BY_SIDE
 
 MakeRecord = Callable[..., Record]
 WriteRun = Callable[..., Path]

@@ -11,9 +11,9 @@ import onnx
 import pytest
 
 from harness.cli import main
-from harness.cli import triage as command
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE
 from harness.core.fault import FAULTS_FILE, Fault
+from harness.triage import command_triage as command
 from harness.triage.triage import Note, read_faults
 
 PLANTED = Path(__file__).parent / "planted_onnxruntime"

@@ -1,10 +1,6 @@
-"""The reference page of the suite ``generate``, written from the models themselves.
-
-``python -m harness.corpus.decoders.reference > docs/reference/decoders.md``
-"""
+"""The page about the suite ``generate``, written from the models: ``docs/reference/decoders.md``."""
 
 import math
-import sys
 
 from harness.corpus.decoders.form import BLOCK, LAYERS, VOCABULARY, Form
 from harness.corpus.decoders.roster import DECODERS, LEFT_OUT, build, decoder_names
@@ -15,7 +11,7 @@ from harness.corpus.zoo.reference import table
 _HEAD = f"""# Decoders
 
 Language models in the forms in which they are shipped, built by code with seeded weights. This page is
-written by `python -m harness.corpus.decoders.reference` from the models themselves.
+written by `tox -e generate` from the models themselves.
 
 ```toml
 [models]
@@ -78,8 +74,3 @@ _NOTED = operators("""
     SkipSimplifiedLayerNormalization TensorScatter
 """)
 """Operators that few other models have."""
-
-
-if __name__ == "__main__":
-    sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
-    sys.stdout.write(reference())

@@ -1,4 +1,4 @@
-"""Prints the page about the graphs of fuzz suites: ``python -m harness.corpus.variants.reference``."""
+"""The page about the graphs of fuzz suites, made of their tables: ``docs/reference/variants.md``."""
 
 from collections.abc import Callable
 
@@ -61,7 +61,3 @@ def page() -> str:
 
 def _first_line(function: Callable[..., object]) -> str:
     return (function.__doc__ or "").strip().partition("\n")[0].replace("|", "\\|")
-
-
-if __name__ == "__main__":
-    print(page(), end="")  # noqa: T201 - printing is what it is for

@@ -1,7 +1,6 @@
 """The reference of the zoo, written from the models: ``docs/reference/zoo.md``."""
 
 import math
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -20,7 +19,7 @@ _HEAD = """\
 # The zoo
 
 Real architectures with seeded weights, built by code in the form in which applications export them. This page
-is written by `python -m harness.corpus.zoo.reference` from the models themselves.
+is written by `tox -e generate` from the models themselves.
 
 ```toml
 [models]
@@ -176,8 +175,3 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str
     yield f"|{'---|' * len(columns)}"
     for row in rows:
         yield f"| {' | '.join(row)} |"
-
-
-if __name__ == "__main__":
-    sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
-    sys.stdout.write(reference())

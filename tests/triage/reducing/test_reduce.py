@@ -8,13 +8,12 @@ import numpy as np
 import onnx
 import pytest
 
-import harness.triage
 from harness.core.value import Array, Tensor
 from harness.corpus.zoo.roster import build, zoo_models
 from harness.triage.context import origins
 from harness.triage.measure import is_smaller
 from harness.triage.net import load
-from harness.triage.reduce import reduction
+from harness.triage.reduce import reduce, reduction
 from harness.triage.settings import Progress, Settings
 from harness.triage.subject import Subject
 
@@ -206,13 +205,13 @@ def test_the_function_for_test_suites() -> None:
             node.op_type == "GlobalAveragePool" for node in model.graph.node
         )
 
-    found = harness.triage.reduce(model, judge, fed)
+    found = reduce(model, judge, fed)
     assert [node.op_type for node in found.model.graph.node] == ["GlobalAveragePool"]
     assert judge(found.model, found.inputs)
-    made_up = harness.triage.reduce(model, judge, keep_weights=True)
+    made_up = reduce(model, judge, keep_weights=True)
     assert [node.op_type for node in made_up.model.graph.node] == ["GlobalAveragePool"]
 
 
 def test_a_model_that_is_not_interesting_is_refused() -> None:
     with pytest.raises(ValueError, match="not interesting to begin with"):
-        harness.triage.reduce(chain(8).proto(), lambda *_: False)
+        reduce(chain(8).proto(), lambda *_: False)

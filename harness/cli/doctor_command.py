@@ -1,0 +1,32 @@
+"""The command `doctor`."""
+
+from pathlib import Path
+
+from harness.cli.command import Command
+from harness.cli.options import Given, Options, Run
+from harness.cli.shared_options import ONE_ARRAY, as_json, plugins
+
+
+def _declare(options: Options) -> Run:
+    text = "matrix file whose targets to start and try as well"
+    matrix = options.one_or("MATRIX", text, Path, None)
+    tried = plugins(options)
+    json = as_json(options, f"{ONE_ARRAY}, with versions and devices")
+
+    def run(given: Given) -> int:
+        from harness.engine.prestarted import prestart_here
+
+        prestart_here()  # before the rest of the package is imported
+        from harness.cli.doctor import doctor
+
+        return doctor(given[matrix], plugins=given[tried], as_json=given[json])
+
+    return run
+
+
+DOCTOR = Command(
+    name="doctor",
+    summary="show which providers work here, why others do not, what to do",
+    aim="begin",
+    declare=_declare,
+)

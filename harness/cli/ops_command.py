@@ -1,0 +1,27 @@
+"""The command `ops`."""
+
+from harness.cli.command import Command
+from harness.cli.options import Given, Options, Run
+from harness.cli.shared_options import ONE_ARRAY, as_json
+
+
+def _declare(options: Options) -> Run:
+    name = options.one_or(
+        "NAME",
+        "operator, such as Gelu or com.microsoft.Gelu; default: all, without meanings and sources",
+        str,
+        "",
+    )
+    json = as_json(options, ONE_ARRAY)
+
+    def run(given: Given) -> int:
+        from harness.cli.ops import ops
+
+        return ops(given[name], as_json=given[json])
+
+    return run
+
+
+OPS = Command(
+    name="ops", summary="show what the harness knows about an operator", aim="maintain", declare=_declare
+)

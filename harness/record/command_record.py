@@ -1,0 +1,66 @@
+"""`ep-harness record`: run an application, and save what it feeds its models."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import harness.record
+from harness.cli.output import notify
+from harness.core.errors import UsageError, one_line
+from harness.record.recorder import VARIABLE, Settings
+from harness.record.summary import summary
+
+_INJECTED = Path(harness.record.__file__).parent / "inject"
+_FROM_SHELL = 128
+"""What shells add to the number of the signal that ended a program."""
+
+
+def record(command: list[str], calls: int, out: Path | None, max_mib: int) -> int:
+    """Run an application; its exit code is returned, and one line on stderr tells what was saved."""
+    program = shutil.which(command[0])
+    if program is None:
+        what = f"there is no program {command[0]!r}"
+        raise UsageError.at("record", what, "give the application's command after --")
+    with tempfile.TemporaryDirectory(prefix="ep-harness-", ignore_cleanup_errors=True) as journal:
+        settings = Settings(
+            calls=calls,
+            out="" if out is None else str(out.absolute()),
+            journal=journal,
+            most_bytes=max_mib << 20,
+        )
+        exit_code = _run([program, *command[1:]], settings)
+        notify(f"ep-harness record: {summary(_events(Path(journal)))}")
+    return exit_code
+
+
+def _run(command: list[str], settings: Settings) -> int:
+    path = os.environ.get("PYTHONPATH")
+    environment = os.environ | {
+        VARIABLE: json.dumps(settings._asdict()),
+        "PYTHONPATH": os.pathsep.join([str(_INJECTED), *([path] if path else [])]),
+    }
+    with subprocess.Popen(command, env=environment) as application:  # noqa: S603 - what the user runs
+        while True:
+            try:
+                code = application.wait()
+                break
+            except KeyboardInterrupt:  # the application gets it, too, and may have something to save
+                continue
+    return code if code >= 0 else _FROM_SHELL - code
+
+
+def _events(journal: Path) -> Iterator[dict[str, str]]:
+    """Yield what the processes noted; a line that a process did not finish is left out."""
+    for path in sorted(journal.glob("*.jsonl")):
+        for line in path.read_text("utf-8", errors="replace").splitlines():
+            try:
+                event = json.loads(line)
+            except ValueError:
+                continue
+            yield {name: one_line(value) for name, value in event.items()}

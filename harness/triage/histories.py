@@ -1,0 +1,115 @@
+"""What ran before a failing cell in its process: triage needs it if the failure alone does not appear.
+
+Providers keep compiled programs and buffers for later sessions. Of most cells no record is kept, so this
+tells their models by number; the suite of the run makes them again.
+"""
+
+import re
+from collections import deque
+from collections.abc import Collection, Iterator
+from io import BytesIO
+from pathlib import Path
+
+import msgspec
+
+from harness.core.cell import AXIS_DEFAULTS, Cell
+from harness.core.not_run import not_run
+from harness.core.reading import MOST_FILE, read_regular
+from harness.core.record import ProcessState, Record
+from harness.core.writing import writing
+from harness.corpus.fuzz_suite import fuzz_name, number_of
+from harness.triage.preceding import EARLIER, earlier_cells
+
+HISTORIES = "histories.jsonl"
+"""In the run folder; a line for each process that had a finding, or several in the order of its sessions."""
+
+_SUITE = re.compile(r"fuzz-[0-9]{1,19}")
+
+_AXES = tuple(sorted(AXIS_DEFAULTS.items()))
+
+PROCESSES = 32
+"""Processes whose history is remembered, the latest ones: more than live at once."""
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True):
+    """Cells of one process, in their order.
+
+    Attributes:
+        pid: The process, as in its records.
+        cells: Number of the session in the process, and number of the model.
+    """
+
+    target: str
+    pid: int
+    cells: tuple[tuple[int, int], ...]
+
+
+class Histories:
+    """Remembers the cells of each process until one of them is a finding."""
+
+    def __init__(self) -> None:
+        self._cells: dict[tuple[str, int], deque[tuple[int, int]]] = {}
+        self._wanted: set[tuple[str, int]] = set()
+
+    def add(self, record: Record, *, is_finding: bool) -> None:
+        """Remember a cell; if it is a finding, what has run in its process is to be told."""
+        if record.process is None:
+            return
+        key = (record.target, record.process.pid)
+        cells = self._cells.pop(key, None) or deque(maxlen=max(EARLIER))
+        self._cells[key] = cells  # the latest one is the last
+        cells.append((record.process.session, number_of(record.model)))
+        if is_finding:
+            self._wanted.add(key)
+        if len(self._cells) > PROCESSES:
+            oldest = next(iter(self._cells))
+            if oldest not in self._wanted:
+                del self._cells[oldest]
+
+    def take(self) -> Iterator[History]:
+        """Yield what is to be told and was not yet."""
+        for target, pid in sorted(self._wanted):
+            yield History(target=target, pid=pid, cells=tuple(self._cells[target, pid]))
+            self._cells[target, pid].clear()
+        self._wanted.clear()
+
+
+def write_histories(folder: Path, histories: Iterator[History]) -> None:
+    """Append to the file of a run folder.
+
+    Raises:
+        UsageError: It cannot be written.
+    """
+    lines = [msgspec.json.encode(one) + b"\n" for one in histories]
+    if lines:
+        with writing(folder / HISTORIES), (folder / HISTORIES).open("ab") as file:
+            file.write(b"".join(lines))
+
+
+def earlier_of_all(folder: Path, kept: Collection[Record], record: Record) -> tuple[Record, ...]:
+    """Return the cells that ran before a cell in its process, in their order, kept or not.
+
+    Those that are not kept have records without a result. A last line that was cut off is left out.
+    """
+    if record.process is None or not _SUITE.fullmatch(record.suite):
+        return ()
+    process = (record.target, record.process.pid)
+    known = {one.cell for one in kept}
+    unkept: list[Record] = []
+    for line in BytesIO(read_regular(folder / HISTORIES, MOST_FILE)):
+        try:
+            history = msgspec.json.decode(line, type=History)
+        except ValueError:  # no JSON, or not UTF-8
+            continue
+        if (history.target, history.pid) == process:
+            made = (_without_result(record, session, number) for session, number in history.cells)
+            unkept += (one for one in made if one.cell not in known)
+    return earlier_cells((*kept, *unkept), record)
+
+
+def _without_result(record: Record, session: int, number: int) -> Record:
+    """Return a cell of the same process; the name of the suite ends in the seed of its models."""
+    name = fuzz_name(int(record.suite.rpartition("-")[2]), number)
+    cell = Cell(suite=record.suite, model=name, target=record.target, axes=_AXES)
+    process = record.process and ProcessState(pid=record.process.pid, session=session)
+    return msgspec.structs.replace(not_run(cell, ""), process=process)
