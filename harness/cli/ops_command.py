@@ -6,12 +6,8 @@ from harness.cli.shared_options import ONE_ARRAY, as_json
 
 
 def _declare(options: Options) -> Run:
-    name = options.one_or(
-        "NAME",
-        "operator, such as Gelu or com.microsoft.Gelu; default: all, without meanings and sources",
-        str,
-        "",
-    )
+    text = "operator, such as Gelu or com.microsoft.Gelu; default: all, without meanings and sources"
+    name = options.one_or("NAME", text, str, "")
     json = as_json(options, ONE_ARRAY)
 
     def run(given: Given) -> int:

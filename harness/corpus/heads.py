@@ -19,7 +19,7 @@ _WITHIN = operators_with(lambda row: row.layer in {"attributes", "classifier"})
 
 _PASSING = operators_with(lambda row: row.passes_scores == "moves")
 _POOLING = operators_with(lambda row: row.passes_scores == "pools")
-_HEADS = operators_by(lambda row: row.head)
+_HEADS: Mapping[str, Head] = operators_by(lambda row: row.head)
 _ADDING = operators_with(lambda row: row.adds_bias)
 _PROBABILITIES: tuple[Head, ...] = ("softmax", "log_softmax", "sigmoid")
 

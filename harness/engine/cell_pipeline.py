@@ -305,7 +305,9 @@ class CellPipeline:
         given = self.next_step.cases.of(msgspec.structs.replace(task.about, kind=Kind.MADE)) if case else None
         given = given.case if isinstance(given, NoInput) else given
         given = given if isinstance(given, Case) else None
-        expectation = self.environments.expectation(task.cell, task.place, decision.outputs, facts.placement)
+        expectation = self.environments.expectation(
+            task.cell, task.place, decision.outputs, decision.placement
+        )
         process = getattr(outcome, "process", None)
         attempt = Attempt(task.attempt, task.started, process, task.place, expectation)
         plan = self.next_step.plan

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from harness.core.cell import Cell
+from harness.core.facts import Placement
 from harness.core.output_metrics import OutputMetrics
-from harness.core.record import Placement
 from harness.core.verdict import Verdict
 from harness.engine.events import Event, Warned
 from harness.plan.expectation import Expectation, open_condition

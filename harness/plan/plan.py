@@ -11,10 +11,10 @@ from msgspec import UNSET
 from harness.core.cell import Cell
 from harness.core.delivered import delivered_precision
 from harness.core.errors import Problem, UsageError
+from harness.core.facts import Placement
 from harness.core.globs import glob_matcher
 from harness.core.model_settings import ModelSettings
 from harness.core.output_metrics import OutputMetrics
-from harness.core.record import Placement
 from harness.core.run_info import ShardInfo
 from harness.core.share import share_on_ep
 from harness.core.verdict import Verdict

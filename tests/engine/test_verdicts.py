@@ -354,9 +354,7 @@ def test_a_record_tells_the_operators_that_are_judged_by_the_default_noise(plan:
     of = case()
     used = {"Relu": (14,), "com.microsoft.Gelu": (0,), "vendor.Gelu": (0,), "vendor.Melt": (0,)}
     model = msgspec.structs.replace(of, facts=msgspec.structs.replace(of.facts, operators=used))
-    record = record_of(
-        plan, cell(plan, "any"), Facts(), Decision(verdict=Verdict.PASS), Attempt(1, ""), case=model
-    )
+    record = record_of(plan, cell(plan, "any"), Decision(verdict=Verdict.PASS), Attempt(1, ""), case=model)
     assert record.content is not None
     assert record.content.default_noise == ("vendor.Melt",)
     assert ("Noise by default", "nothing is known about the rounding of vendor.Melt") in evidence(record)

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.core.facts import Placement
 from harness.core.generated import Generated, Generation
 from harness.core.latency import Latency
 from harness.core.output_metrics import Noise
-from harness.core.record import Placement, Record
+from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.report.diff import Diff, Kind, compare, read_side
 from harness.report.diff_text import diff_github, diff_lines, diff_markdown
