@@ -1,5 +1,6 @@
 """What computes the outputs of a network: its heads. They tell scores of classes from other numbers."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from harness.corpus.nodes import domain_of, weight_names
