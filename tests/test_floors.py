@@ -39,9 +39,8 @@ GROUND = {"data_files", "__version__"}
 
 
 BELOW_ENGINE = "core catalog plan corpus golden agent runtimes places profiles"
-EVERYTHING = (
-    f"{BELOW_ENGINE} engine studies run report store triage fuzz agent_check conformance publication record"
-)
+FLOOR_3 = "studies run report judge store triage fuzz agent_check conformance publication"
+EVERYTHING = f"{BELOW_ENGINE} engine {FLOOR_3} record"
 FRONT_END = VALUES | {"onnx", "filelock", "jinja2", "platformdirs", "pytest", "rich"}
 TABLE = {
     "core": floor("", VALUES),
@@ -78,6 +77,9 @@ TABLE = {
         # Verification of ``conformance`` compares as the engine does; no floor 2 is used beside that.
         "core catalog plan corpus golden agent engine report profiles conformance",
         VALUES | {"jinja2", "onnx", "filelock", "platformdirs"},
+    ),
+    "judge": floor(
+        f"{BELOW_ENGINE} engine run report", VALUES | {"onnx", "filelock", "jinja2", "platformdirs"}
     ),
     "pytest_plugin": floor(EVERYTHING, FRONT_END),
     "cli": floor(f"{EVERYTHING} pytest_plugin", FRONT_END),

@@ -58,7 +58,7 @@ child(asked)
 """
 IMPORTED = (
     *("onnx", "harness.cli.run", "harness.cli.verify", "harness.cli.replay", "harness.cli.results"),
-    *("harness.cli.listing", "harness.cli.judge", "harness.engine.engine", "harness.report.render"),
+    *("harness.cli.listing", "harness.cli.judge", "harness.engine.engine", "harness.report.publish"),
 )
 
 

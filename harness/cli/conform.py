@@ -10,7 +10,7 @@ import msgspec
 from harness.cli.conform_matrix import Wanted, wanted_here, wanted_of_matrix, wanted_of_request, write_matrix
 from harness.cli.conform_text import summary, verified
 from harness.cli.output import print_lines
-from harness.cli.run import default_folder, run
+from harness.cli.run import run
 from harness.cli.targets import Request
 from harness.conformance.level import case_label
 from harness.conformance.submission import Level
@@ -38,7 +38,7 @@ from harness.core.record import decode_record
 from harness.core.run_info import RunInfo
 from harness.profiles.profile import Profile, load_profile
 from harness.profiles.suite import open_profile
-from harness.run.run_folder import RECORDS
+from harness.run.run_folder import RECORDS, default_folder
 
 
 class Asked(Request, frozen=True, kw_only=True):

@@ -10,7 +10,6 @@ from harness.cli.output import print_result
 from harness.cli.selection import Selection
 from harness.core.errors import EXIT_OK, UsageError
 from harness.corpus.suites import SUITES
-from harness.engine.prepare import prepare
 from harness.plan.plan import Plan
 
 
@@ -22,7 +21,7 @@ def listing(matrix: Path | None, *, suites: bool, as_json: bool, count: bool, **
         width = max(map(len, SUITES))
         rows, lines = SUITES, [f"{name:<{width}}  {text}" for name, text in SUITES.items()]
     else:
-        rows, lines = (_counts if count else _cells)(Selection(**selection).of(prepare(matrix)[0]))
+        rows, lines = (_counts if count else _cells)(Selection(**selection).plan(matrix))
     print_result(rows, lines, as_json=as_json)
     return EXIT_OK
 

@@ -10,7 +10,6 @@ import rich.progress
 from rich.console import Console
 from rich.markup import escape
 
-from harness.cli.judge import matrix_of
 from harness.cli.output import notify, wrapped
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, UsageError, one_line
 from harness.core.fault import FAULTS_FILE, TRIAGE_FOLDER, Fault
@@ -20,6 +19,7 @@ from harness.core.writing import write_aside, writing
 from harness.engine.admission import processors
 from harness.engine.prepare import open_suites, prepare
 from harness.fuzz.histories import HISTORIES, earlier_of_all
+from harness.judge.judge_run import matrix_of
 from harness.plan.matrix import Matrix
 from harness.plan.target import Runtime, Target
 from harness.report.figures import plural
