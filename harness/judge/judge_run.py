@@ -22,7 +22,7 @@ from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.tolerance_entry import ToleranceEntry
 from harness.plan.tolerance_policy import cell_of, load_policy, policy_rule
-from harness.report.read import RunData
+from harness.report.read import RunData, read_run
 from harness.run.own_runs import own_info, write_info
 from harness.run.run_folder import PLAN, RECORDS
 
@@ -84,17 +84,19 @@ def check_is_free(out: Path) -> None:
         raise UsageError.at(out, "there is a run in this folder already", "choose another folder")
 
 
-def judge_run(run: RunData, policy: Path | str | tuple[ToleranceEntry, ...]) -> JudgedRun:
+def judge_run(run: RunData | Path | str, policy: Path | str | tuple[ToleranceEntry, ...]) -> JudgedRun:
     """Judge a finished run again.
 
     Args:
-        run: What ``read_run`` returns.
+        run: A run folder, or what ``read_run`` returns.
         policy: A file with ``[[tolerance]]`` entries, the name of a shipped policy, or one that is read.
 
     Raises:
-        UsageError: There is no such policy, it is wrong or fits no record, or all records lack what it needs.
+        UsageError: The run cannot be read. There is no such policy, it is wrong or fits no record, or all
+            records lack what it needs.
     """
     entries = policy if isinstance(policy, tuple) else read_policy(policy)
+    run = run if isinstance(run, RunData) else read_run(run)
     rule = policy_rule(entries, run.records)
     matrix = matrix_of(run.info, run.folder)
     plan = Plan(matrix=matrix, cells=())

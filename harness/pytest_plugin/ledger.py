@@ -15,7 +15,7 @@ from harness.plan.plan import Plan
 from harness.pytest_plugin.benchmarks import add_benchmark, why_not_measured
 from harness.pytest_plugin.items import CellItem, node_id
 from harness.pytest_plugin.session import Matrices
-from harness.run.news import Kept, News
+from harness.run.news import News, RunResults
 from harness.run.run_folder import RunFolder, resume_command
 from harness.run.summary import no_evidence, summary_lines
 
@@ -58,8 +58,8 @@ class _MatrixRun:
         *,
         whole: bool,
     ) -> None:
-        self.kept = Kept(plan, None if out is None else RunFolder.create(out, plan))
-        self.folder, self.tally = self.kept.folder, self.kept.tally
+        self.results = RunResults(plan, None if out is None else RunFolder.create(out, plan))
+        self.folder, self.tally = self.results.folder, self.results.tally
         self._plan = plan
         self.ended_early = 0
         """Items that failed before their cells had a record; the table has those that came later."""
@@ -93,7 +93,7 @@ class _MatrixRun:
             if record.cell in self._awaited:
                 self._awaited.remove(record.cell)
                 fresh.append(record)
-        for record in self.kept.add(msgspec.structs.replace(news, records=fresh)):
+        for record in self.results.add(msgspec.structs.replace(news, records=fresh)):
             if record.latency is not None:
                 self._benchmark(record)
 
@@ -159,7 +159,7 @@ class Ledger:
         for path, run in self._runs.items():
             news = self._matrices.done_with(Path(path))
             _or_stop(functools.partial(run.add, news))
-            _or_stop(run.kept.finish)
+            _or_stop(run.results.finish)
         if session.exitstatus == pytest.ExitCode.OK and any(
             run.without_evidence or run.tally.unexpected_exits() for run in self._runs.values()
         ):

@@ -7,6 +7,7 @@ from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Protocol, Self
 
+from harness.core.errors import UsageError
 from harness.core.record import Record
 from harness.core.run_info import RunInfo
 from harness.core.verdict import Family
@@ -15,12 +16,12 @@ from harness.engine.events import Event, Finished, Warned
 from harness.engine.native_crash import with_native_stacks
 from harness.engine.prepare import RunnablePlan
 from harness.run.artifacts import keep_artifacts
-from harness.run.news import Kept, News
+from harness.run.news import News, RunResults
 from harness.run.resume import check_same_models
 from harness.run.run_folder import RunFolder, default_folder
 
 
-class Begun(Protocol):
+class InterruptedRun(Protocol):
     """An interrupted run, as ``read_run`` returns it."""
 
     @property
@@ -40,7 +41,7 @@ def run_plan(
     plan: RunnablePlan,
     *,
     out: Path | str | None = None,
-    resume: Begun | None = None,
+    resume: InterruptedRun | None = None,
     native_stack: bool = False,
 ) -> "LiveRun":
     """Start to run a plan, or the rest of an interrupted run.
@@ -48,7 +49,7 @@ def run_plan(
     Args:
         plan: What ``make_plan`` returns; of an interrupted run the same plan again.
         out: The run folder; by default ``runs/<matrix>-<time>``.
-        resume: The interrupted run, as ``read_run`` returns it; then ``out`` has no meaning.
+        resume: The interrupted run, as ``read_run`` returns it; it goes on in its own folder.
         native_stack: Whether the output of a crash ends with its native stack (Linux).
 
     Returns:
@@ -60,21 +61,23 @@ def run_plan(
     """
     if resume is None:
         path = default_folder(PurePath(plan.matrix.path)) if out is None else Path(out)
-        kept = Kept(plan, RunFolder.create(path, plan), named=plan.named)
-        return LiveRun(plan, kept, native_stack=native_stack)
+        results = RunResults(plan, RunFolder.create(path, plan), named=plan.named)
+        return LiveRun(plan, results, native_stack=native_stack)
+    if isinstance(resume, str | PurePath):
+        raise UsageError.at("resume", f"got the path {str(resume)!r}", "valid: read_run of that path")
     # Cells without a verdict run again: a file changed meanwhile, or the harness itself failed.
     again = {one.cell for one in resume.records if one.family is Family.MISSING}
     done = tuple(record for record in resume.records if record.cell not in again)
     folder = RunFolder.reopen(resume.folder, plan, resume.info, len(done), again)
-    kept = Kept(plan, folder, named=plan.named)
+    results = RunResults(plan, folder, named=plan.named)
     try:
         check_same_models(done, plan, plan.suites, str(resume.folder))
     except BaseException:
-        kept.finish()
+        results.finish()
         raise
-    kept.tally.add(*done)
-    kept.tally.resume(resume.info)
-    return LiveRun(plan, kept, frozenset(record.cell for record in done), native_stack=native_stack)
+    results.tally.add(*done)
+    results.tally.resume(resume.info)
+    return LiveRun(plan, results, frozenset(record.cell for record in done), native_stack=native_stack)
 
 
 class LiveRun(Iterator[Record]):
@@ -92,22 +95,22 @@ class LiveRun(Iterator[Record]):
     def __init__(
         self,
         plan: RunnablePlan,
-        kept: Kept[RunFolder],
+        results: RunResults[RunFolder],
         known: frozenset[str] = frozenset(),
         *,
         native_stack: bool = False,
     ) -> None:
-        self.folder, self.tally = kept.folder.path, kept.tally
-        self._kept = kept
+        self.folder, self.tally = results.folder.path, results.tally
+        self._results = results
         self._waiting: deque[Record] = deque()
         planned = with_native_stacks(plan) if native_stack else plan
         try:
-            self._engine = Engine(planned, plan.suites, durations_ms=kept.durations.known_ms())
+            self._engine = Engine(planned, plan.suites, durations_ms=results.durations.known_ms())
         except BaseException:
-            kept.finish()
+            results.finish()
             raise
         # Also at the end of the process: no run stays open, whatever its owner does.
-        self._end = weakref.finalize(self, _end, self._engine, kept)
+        self._end = weakref.finalize(self, _end, self._engine, results)
         self._engine.submit(cell for cell in plan.cells if cell.id not in known)
         self._engine.drain()
 
@@ -127,10 +130,10 @@ class LiveRun(Iterator[Record]):
         if not self._end.alive:
             return None
         try:
-            # A new iterator each time: one that is kept would keep this object, and so the processes, alive.
+            # A new iterator each time: if one were kept, its frame would keep this object alive.
             events = next(self._engine.batches(), None)
             if events is not None:
-                return events, self._kept.add(self._news(events))
+                return events, self._results.add(self._news(events))
         except BaseException:
             self.close()
             raise
@@ -168,8 +171,8 @@ class LiveRun(Iterator[Record]):
         self.close()
 
 
-def _end(engine: Engine, kept: Kept[RunFolder]) -> None:
+def _end(engine: Engine, results: RunResults[RunFolder]) -> None:
     try:
         engine.close()
     finally:
-        kept.finish()
+        results.finish()

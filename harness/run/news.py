@@ -39,7 +39,7 @@ class News(msgspec.Struct):
 Folder = TypeVar("Folder", bound=RunFolder | None)
 
 
-class Kept(Generic[Folder]):
+class RunResults(Generic[Folder]):
     """What is known of a run: its totals, the durations of its cells, and its folder, if it has one.
 
     Args:

@@ -141,6 +141,8 @@ def test_a_run_that_cannot_go_on_leaves_its_folder_to_others(planned: Planned, t
     model = tmp_path / "models" / "1_before.onnx"
     before = model.read_bytes()
     model.write_bytes(before + b"\x72\x00")  # an empty field: another file, the same model
+    with pytest.raises(harness.UsageError, match="valid: read_run of that path"):
+        harness.run_plan(plan, resume=tmp_path / "run")  # type: ignore[arg-type]
     with pytest.raises(harness.UsageError, match="models or their data have changed"):
         harness.run_plan(plan, resume=harness.read_run(tmp_path / "run"))
     assert not (tmp_path / "run" / "run.lock").exists()
@@ -213,3 +215,12 @@ def test_a_part_of_a_matrix_is_planned(one: str | list[str], planned: Planned) -
     for arguments in wrong:
         with pytest.raises(harness.UsageError):
             harness.make_plan(whole.matrix, **arguments)
+
+
+def test_a_run_may_be_collected_in_the_thread_of_its_engine(planned: Planned, tmp_path: Path) -> None:
+    live = harness.run_plan(planned("a"), out=tmp_path / "run")
+    engine = live._engine  # noqa: SLF001 - where the collector runs is no user's choice
+    engine._post(live.close)  # noqa: SLF001
+    engine._thread.join(60)  # noqa: SLF001
+    assert list(engine.events()) is not None  # what broke the engine would be raised
+    assert not (tmp_path / "run" / "run.lock").exists()
