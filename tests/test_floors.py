@@ -39,7 +39,7 @@ GROUND = {"data_files", "doors", "__version__"}
 
 
 BELOW_ENGINE = "operators core catalog plan corpus golden agent runtimes places profiles"
-EVERYTHING = f"{BELOW_ENGINE} engine studies run report"
+EVERYTHING = f"{BELOW_ENGINE} engine studies run report judge"
 ANNEXES = {
     "triage": "",
     "fuzz": "triage",
@@ -89,6 +89,9 @@ TABLE = {
         # Verification of ``conformance`` compares as the engine does; no floor 2 is used beside that.
         "operators core catalog plan corpus golden agent engine report profiles conformance",
         VALUES | {"jinja2", "onnx", "filelock", "platformdirs"},
+    ),
+    "judge": floor(
+        f"{BELOW_ENGINE} engine run report", VALUES | {"onnx", "filelock", "jinja2", "platformdirs"}
     ),
     # Explains the failures of a run when it is over.
     "pytest_plugin": floor(f"{EVERYTHING} triage", FRONT_END),

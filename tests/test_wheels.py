@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.data_files import data_root
-from harness.plan.matrix import load_matrix
+from harness.plan.matrix import read_matrix
 
 TOX = Path(__file__).parent.parent / "tox.ini"
 
@@ -21,7 +21,7 @@ def test_each_wheel_has_targets_and_each_target_a_wheel() -> None:
     assert found is not None
     wheels = found[1].split(",")
     assert set(re.findall(r"WHEEL = (\w+)", parser[section]["set_env"])) == set(wheels)
-    targets = [target.name for target in load_matrix(data_root() / "matrices" / "wheels.toml").targets]
+    targets = [target.name for target in read_matrix(data_root() / "matrices" / "wheels.toml").targets]
     for wheel in wheels:
         assert any(target.startswith(wheel) for target in targets), wheel
     for target in targets:

@@ -59,7 +59,7 @@ child(asked)
 IMPORTED = (
     *("onnx", "harness.cli.run", "harness.cli.results", "harness.conformance.command_verify"),
     "harness.triage.command_replay",
-    *("harness.cli.listing", "harness.cli.judge", "harness.engine.engine", "harness.report.render"),
+    *("harness.cli.listing", "harness.cli.judge", "harness.engine.engine", "harness.report.publish"),
 )
 
 

@@ -12,8 +12,7 @@ from harness.cli.init import examine_here
 from harness.cli.matrix_text import matrix_of, write_new_matrix
 from harness.cli.output import notify
 from harness.cli.parser import run_words
-from harness.cli.run import default_folder, run
-from harness.cli.selection import Selection
+from harness.cli.run import run
 from harness.cli.targets import HERE, Request, Tested, in_its_place, naming_arguments
 from harness.cli.web import Place
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, UsageError
@@ -22,6 +21,7 @@ from harness.corpus.suite import open_folder
 from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
+from harness.run.run_folder import default_folder
 
 QUICK, THOROUGH = "quick", "thorough"
 
@@ -86,7 +86,7 @@ def check(
         matrix = matrix_from(tomllib.loads(content), file)
         opened = open_suites(matrix)
     plan = expand(matrix, {suite: each.models() for suite, each in opened.items()})
-    Selection(model=model).of(plan)  # refuses a glob that matches nothing, before anything is written
+    plan.only(models=model)  # refuses a glob that matches nothing, before anything is written
     write_new_matrix(file, content)
     code = run(
         file,

@@ -7,7 +7,7 @@ from harness.cli.init import plugins_from_here
 from harness.cli.output import notify, print_result, wrapped
 from harness.core.errors import EXIT_OK, one_line
 from harness.core.text import visible
-from harness.plan.matrix import load_matrix
+from harness.plan.matrix import read_matrix
 from harness.run.summary import WIDTH
 from harness.studies.doctor import ABSENT, Row, examine
 
@@ -21,7 +21,7 @@ def doctor(matrix: Path | None, *, plugins: list[str], as_json: bool) -> int:
     Returns:
         Always 0; only a run fails when a ``required`` target is missing.
     """
-    rows = examine(None if matrix is None else load_matrix(matrix), notify, plugins_from_here(plugins))
+    rows = examine(None if matrix is None else read_matrix(matrix), notify, plugins_from_here(plugins))
     print_result(rows, page(rows), as_json=as_json)
     return EXIT_OK
 

@@ -20,7 +20,6 @@ from harness.core.errors import (
 )
 from harness.corpus.derived import prune_derived
 from harness.data_files import data_root
-from harness.engine.prepare import prepare
 from harness.golden.kept import prune_goldens
 from harness.golden.provenance import provenance
 from harness.golden.recording import Recorder
@@ -37,9 +36,8 @@ def record(matrix: Path, *, model: list[str], out: Path | None, as_json: bool) -
     Returns:
         0; 3 if a model could not be read or computed; 130 if interrupted.
     """
-    plan, suites = prepare(matrix)
-    plan = Selection(model=model).of(plan)
-    found = record_goldens(plan, suites, Recorder(out) if out else None, notify, _show)
+    plan = Selection(model=model).plan(matrix)
+    found = record_goldens(plan, plan.suites, Recorder(out) if out else None, notify, _show)
     wrote = [f"wrote        {out}"] if out and found.complete else []
     told = {"provenance": provenance(), **msgspec.to_builtins(found)}
     print_result(told, [*recorded_lines(found), *wrote], as_json=as_json)
@@ -69,10 +67,10 @@ def verify(
             raise UsageError.at("--target", "a recording has no targets", "name --packages")
         found = verify_recording(what, model, _runtime(packages, python, None, {}), notify, _show)
     else:
-        plan, suites = prepare(what)
+        plan = Selection(model=model).plan(what)
         targets = {one.name: one.runtime for one in plan.matrix.targets}
         runtime = _runtime(packages, python, target, targets)
-        found = verify_kept(Selection(model=model).of(plan), suites, runtime, notify, _show)
+        found = verify_kept(plan, plan.suites, runtime, notify, _show)
         if found.unrecorded and not (found.checks or found.unasked or found.altered) and found.complete:
             text = f"the cache has no golden of its {len(found.unrecorded)} models"
             raise UsageError.at(what, text, f"ep-harness golden record {what}")

@@ -10,7 +10,6 @@ from harness.cli.output import print_result
 from harness.cli.selection import Selected, Selection
 from harness.core.errors import EXIT_OK, UsageError
 from harness.corpus.suites import suite_lines
-from harness.engine.prepare import prepare
 from harness.plan.plan import Plan
 
 
@@ -25,7 +24,7 @@ def listing(
         width = max(map(len, rows))
         lines = [f"{name:<{width}}  {text}" for name, text in rows.items()]
     else:
-        rows, lines = (_counts if count else _cells)(Selection(**selection).of(prepare(matrix)[0]))
+        rows, lines = (_counts if count else _cells)(Selection(**selection).plan(matrix))
     print_result(rows, lines, as_json=as_json)
     return EXIT_OK
 

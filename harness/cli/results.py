@@ -12,11 +12,10 @@ from harness.cli.annexes import report_over_time
 from harness.cli.gate_policy import GatePolicy, flake_reasons, limits_apart, load_gate_policy
 from harness.cli.output import notify, print_lines, print_result
 from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, UsageError
-from harness.report.diff import Diff, compare, read_side
+from harness.report.diff import Comparison, compare_runs
 from harness.report.diff_text import diff_github, diff_lines, diff_markdown, gate_github, gate_lines
 from harness.report.gate import has_answers, judge
 from harness.report.history import History
-from harness.report.merge import MergedRun
 from harness.report.side_by_side import is_over_time
 
 _DIFF_FORMATS = {"text": diff_lines, "markdown": diff_markdown, "github": diff_github}
@@ -40,7 +39,7 @@ def report(
     **months: Unpack[Months],
 ) -> int:
     """Render one run, or several as one, or the runs of months, and print the paths of the written files."""
-    from harness.report.publish import publish  # its templates take 0.1 s to import
+    from harness.report.publish import write_report  # its templates take 0.1 s to import
 
     names = [name.strip() for name in formats.split(",")]
     side_by_side = baseline is not None or history is not None
@@ -51,7 +50,7 @@ def report(
         written = report_over_time()(runs[0], out, names, store=months["store"], templates=templates)
     else:
         with contextlib.nullcontext() if history is None else History(history) as opened:
-            written = publish(runs, out, names, templates=templates, baseline=baseline, history=opened)
+            written = write_report(runs, out, names, templates=templates, baseline=baseline, history=opened)
     print_lines(str(path) for path in written)
     return EXIT_OK
 
@@ -62,7 +61,7 @@ def diff(old: Path, new: Path, *, earlier: Sequence[Path], style: str, as_json: 
     Returns:
         Always 0: ``gate`` decides whether the changes are acceptable.
     """
-    found, _ = _compared(old, new, earlier)
+    found = _compared(old, new, earlier).diff
     print_result(found, _DIFF_FORMATS[style](found), as_json=as_json)
     return EXIT_OK
 
@@ -88,13 +87,13 @@ def gate(
         if not 0 <= min_agreement <= 1:
             raise UsageError.at("--min-agreement", f"got {min_agreement:g}", "valid: a share from 0 to 1")
         limits = msgspec.structs.replace(limits, min_agreement=min_agreement)
-    found, sides = _compared(old, new, earlier)
-    tested = [record for _, record in sides[1].records]
+    compared = _compared(old, new, earlier)
+    found, tested = compared.diff, [record for _, record in compared.new.records]
     apart = limits_apart(chosen, found.judged)
     if limits.min_agreement is not msgspec.UNSET and not has_answers(tested):
         what = "no cell of the new run has answers of a task"
         raise UsageError.at("min_agreement", what, "name the task of a model: agree, in [[model]]")
-    records = (record for side in sides for _, record in side.records)
+    records = (record for side in (compared.old, compared.new) for _, record in side.records)
     judgement = judge(found, limits, flake_reasons(chosen, records), tested, apart)
     told = {"judgement": judgement, "diff": found}
     print_result(told, gate_lines(found, judgement), as_json=as_json)
@@ -103,10 +102,8 @@ def gate(
     return EXIT_OK if judgement.passed else EXIT_UNEXPECTED
 
 
-def _compared(old: Path, new: Path, earlier: Sequence[Path]) -> tuple[Diff, tuple[MergedRun, MergedRun]]:
-    sides = read_side(old), read_side(new)
-    nights = [read_side(path) for path in earlier]
-    for side in (*sides, *nights):
-        for notice in side.notices:  # such as records that this version cannot read
-            notify(notice)
-    return compare(*sides, names=(str(old), str(new)), earlier=nights), sides
+def _compared(old: Path, new: Path, earlier: Sequence[Path]) -> Comparison:
+    found = compare_runs(old, new, earlier=earlier)
+    for notice in found.notices:
+        notify(notice)
+    return found

@@ -1,12 +1,11 @@
 """`ep-harness run`: plan, run, record, report."""
 
 import atexit
-import datetime as dt
 import gc
 import glob
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path, PurePath
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Unpack
 
 from harness.cli.annexes import triage_folder
@@ -16,28 +15,12 @@ from harness.cli.selection import Selected, Selection
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, HarnessError, one_line
 from harness.core.own_error import own_error
 from harness.core.record import Record
-from harness.core.verdict import Family
-from harness.corpus.suite import Suite
-from harness.engine.engine import Engine
-from harness.engine.events import (
-    Event,
-    Finished,
-    Noted,
-    PlaceChanged,
-    ProcessEnded,
-    TargetReady,
-    Warned,
-)
-from harness.engine.native_crash import with_native_stacks
-from harness.engine.prepare import prepare
+from harness.engine.events import Event, Noted, PlaceChanged, TargetReady, Warned
 from harness.plan.matrix import Matrix
-from harness.plan.plan import Plan
 from harness.report.read import RunData, read_run
-from harness.run.artifacts import keep_artifacts
-from harness.run.durations import Durations
 from harness.run.interruption import Interruption
-from harness.run.resume import check_same_models
-from harness.run.run_folder import RunFolder
+from harness.run.live_run import run_plan
+from harness.run.run_folder import resume_command
 from harness.run.tally import Tally
 
 
@@ -62,48 +45,33 @@ def run(
     """
     atexit.register(gc.freeze)  # spares a last collection at exit: 0.2 s after 7,500 cells
     chosen = Selection(**selection)
-    plan, suites = prepare(matrix)
-    plan = chosen.of(plan)
-    tally, durations = Tally(plan, named=bool(chosen.target)), Durations(matrix)
+    plan = chosen.plan(matrix)
     before = None if resume is None else read_run(resume)
     for line in before.told if before is not None else ():
         notify(line)
-    with Interruption() as interruption:
-        if before is None:
-            folder, done = RunFolder.create(out or default_folder(matrix), plan), tuple[Record, ...]()
-        else:
-            folder, done = _reopened(before, plan, suites)
-        tally.add(*done)
-        if before is not None:
-            tally.resume(before.info)
-        known = {record.cell for record in done}
+    with (
+        Interruption() as interruption,
+        run_plan(plan, out=out, resume=before, native_stack=native_stack) as live,
+    ):
+        interruption.stops(live.stop)
+        gc.freeze()  # these objects stay until the end; the collector need not visit them again
+        tally = live.tally
         with progress(tally, told) as shown:
             if before is not None:
-                shown.say(_resuming(before, len(done), len(plan.cells)))
-            planned = with_native_stacks(plan) if native_stack else plan
-            engine = Engine(planned, suites, durations_ms=durations.known_ms())
-            try:
-                interruption.stops(engine.stop)
-                engine.submit(cell for cell in plan.cells if cell.id not in known)
-                engine.drain()
-                gc.freeze()  # these objects stay until the end; the collector need not visit them again
-                for batch in engine.batches():
-                    durations.note(_consume(batch, folder, tally, shown))
-            finally:
-                engine.close()
-                durations.save()
-                folder.finish()
+                shown.say(_resuming(before, tally))
+            while (batch := live.next_batch()) is not None:
+                _show(*batch, shown)
         shown.summary(tally)
     interrupted = interruption.came and not tally.complete
     code = tally.exit_code()
     if triage_budget_s is not None and not interrupted:
-        _triage(plan.matrix, folder.path, triage_budget_s, shown)
-    code = EXIT_INCOMPLETE if with_report and not _report(folder.path, shown) else code
-    shown.say(f"records  {folder.path / 'records.jsonl'}")
-    for command in _proposals(tally, folder.path, chosen.baseline) if tally.complete else ():
+        _triage(plan.matrix, live.folder, triage_budget_s, shown)
+    code = EXIT_INCOMPLETE if with_report and not _report(live.folder, shown) else code
+    shown.say(f"records  {live.folder / 'records.jsonl'}")
+    for command in _proposals(tally, live.folder, chosen.baseline) if tally.complete else ():
         shown.say(f"baseline {command}")
     if interrupted and told is None:
-        shown.say(f"resume   {folder.resume_command(*chosen.arguments())}")
+        shown.say(f"resume   {resume_command(plan, live.folder, *chosen.arguments())}")
     return EXIT_INTERRUPTED if interrupted else code
 
 
@@ -124,61 +92,28 @@ def _proposals(tally: Tally, run_folder: Path, given: Sequence[Path]) -> Iterato
         yield shlex.join(["ep-harness", "baseline", "write", str(run_folder), *only, "--out", str(out)])
 
 
-def _reopened(
-    before: RunData, plan: Plan, suites: Mapping[str, Suite]
-) -> tuple[RunFolder, tuple[Record, ...]]:
-    """Return the folder of an interrupted run, and its records that stay.
-
-    Cells without a verdict run again: a file changed meanwhile, or the harness itself failed.
-    """
-    again = {one.cell for one in before.records if one.family is Family.MISSING}
-    done = tuple(record for record in before.records if record.cell not in again)
-    folder = RunFolder.reopen(before.folder, plan, before.info, len(done), again)
-    check_same_models(done, plan, suites, str(before.folder))
-    return folder, done
-
-
-def default_folder(matrix: PurePath) -> Path:
-    """Return the run folder of a run without ``--out``: named in UTC, so that names sort."""
-    now = dt.datetime.now(dt.UTC).strftime("%Y%m%d-%H%M%S")
-    return Path("runs") / f"{matrix.stem}-{now}"
-
-
-def _resuming(before: RunData, done: int, planned: int) -> str:
+def _resuming(before: RunData, tally: Tally) -> str:
     torn = "; a torn last line is dropped" if before.torn else ""
     damaged = f"; {len(before.damaged):,} damaged lines are left out" if before.damaged else ""
-    return f"resuming     {done:,} of {planned:,} cells have a record{torn}{damaged}"
+    planned = sum(row.planned for row in tally.rows())
+    return f"resuming     {tally.recorded:,} of {planned:,} cells have a record{torn}{damaged}"
 
 
-def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progress) -> tuple[Record, ...]:
-    records = [
-        keep_artifacts(folder.path, event, lambda text: shown.say(f"warning: {text}"))
-        for event in batch
-        if isinstance(event, Finished)
-    ]
-    for event in batch:
+def _show(events: Sequence[Event], records: Sequence[Record], shown: Progress) -> None:
+    for event in events:
         if isinstance(event, TargetReady):
-            folder.ready(event)
-            tally.ready(event.target, event.fingerprint)
             shown.ready(event)
         elif isinstance(event, PlaceChanged):
-            folder.place(event)
             shown.place(event)
-        elif isinstance(event, ProcessEnded):
-            folder.ended(event)
-            tally.ended(event)
         elif isinstance(event, Warned):
             shown.say(f"warning: {event.message}")
         elif isinstance(event, Noted):
             shown.say(event.message)
-    written = folder.add(*records)
-    tally.add(*written)
-    for record in written:
+    for record in records:
         try:
             shown.finished(record)
         except Exception as error:  # noqa: BLE001 - the record is written; only its line is missing
             shown.say(f"warning: {record.cell}: {own_error(error).reason}")
-    return written
 
 
 def _triage(matrix: Matrix, folder: Path, budget_s: float, shown: Progress) -> None:
@@ -193,10 +128,10 @@ def _triage(matrix: Matrix, folder: Path, budget_s: float, shown: Progress) -> N
 
 def _report(folder: Path, shown: Progress) -> bool:
     """Write the report; False if an exception of the harness prevents it."""
-    from harness.report.render import render  # its templates take 0.05 s to import
+    from harness.report.publish import write_report  # its templates take 0.05 s to import
 
     try:
-        shown.say(f"report   {render([folder], folder / 'report')}")
+        shown.say(f"report   {write_report([folder], folder / 'report')[0]}")
     except HarnessError:
         raise
     except Exception as error:  # noqa: BLE001 - the records are written; only their pages are missing

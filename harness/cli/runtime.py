@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.cli.output import DAY_S, MIB, print_lines, print_result
 from harness.core.errors import EXIT_OK, EXIT_USAGE
-from harness.plan.matrix import load_matrix
+from harness.plan.matrix import read_matrix
 from harness.plan.target import Runtime, is_path
 from harness.runtimes.environments import Kept, build, is_built, kept, prune
 from harness.runtimes.installer import InstallError
@@ -55,7 +55,7 @@ def prune_runtimes(*, older_than_days: float) -> int:
 def _runtimes(what: Sequence[str], python: str | None) -> Iterator[Runtime]:
     matrices = [one for one in what if one.endswith(".toml")]
     for matrix in matrices:
-        targets = load_matrix(Path(matrix)).targets
+        targets = read_matrix(Path(matrix)).targets
         yield from (target.runtime for target in targets if target.runtime.packages)
     named = [str(Path(one).absolute()) if is_path(one) else one for one in what if one not in matrices]
     if named:

@@ -1,4 +1,4 @@
-"""The part of a plan that a command is about: its globs, its shard, and its baselines."""
+"""The part of a matrix that a command is about: its globs, its shard, and its baselines."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -8,10 +8,10 @@ from typing import TypedDict
 import msgspec
 
 from harness.core.errors import UsageError
+from harness.engine.prepare import RunnablePlan, make_plan
 from harness.plan.auto_shard import auto_shard
-from harness.plan.baseline_file import with_baselines
-from harness.plan.plan import Plan
-from harness.plan.shard import parse_shard, shard
+from harness.plan.matrix import read_matrix
+from harness.plan.shard import parse_shard
 from harness.report.read import read_run
 
 AUTO = "auto"
@@ -45,32 +45,34 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     durations: Path | None = None
     baseline: Sequence[Path] = ()
 
-    def of(self, plan: Plan) -> Plan:
-        """Return the selected part of a plan, with its baselines.
+    def plan(self, matrix: Path) -> RunnablePlan:
+        """Return the plan of the selected part of a matrix file.
 
         Raises:
-            UsageError: A glob matches nothing, the shard is not ``I/N`` or is empty, or the run of
-                ``durations`` or a baseline cannot be read.
+            UsageError: As ``make_plan``; or the matrix or the run of ``durations`` cannot be read.
         """
-        selected = with_baselines(plan.only(self.target, self.model), self.baseline)
-        if self.shard is None:
-            if self.durations is not None:
-                raise UsageError.at("--durations", "has no effect without --shard", "add --shard I/N")
-            return selected
+        if self.shard is None and self.durations is not None:
+            raise UsageError.at("--durations", "has no effect without --shard", "add --shard I/N")
         records = () if self.durations is None else read_run(self.durations).records
-        durations_ms = {record.cell: record.took_ms for record in records}
-        return shard(selected, *self._share(self.shard), durations_ms)
+        return make_plan(
+            read_matrix(matrix),
+            targets=self.target,
+            models=self.model,
+            shard="" if self.shard is None else self._share(self.shard),
+            durations_ms={record.cell: record.took_ms for record in records},
+            baselines=self.baseline,
+        )
 
     def arguments(self) -> Iterator[str]:
         """Yield the selection as arguments of a command, which mean the same on every machine."""
         yield from (word for glob in self.target for word in ("--target", glob))
         yield from (word for glob in self.model for word in ("--model", glob))
         if self.shard is not None:
-            yield from ("--shard", "/".join(map(str, self._share(self.shard))))
+            yield from ("--shard", self._share(self.shard))
         if self.durations is not None:
             yield from ("--durations", str(self.durations))
         yield from (word for path in self.baseline for word in ("--baseline", str(path)))
 
     @staticmethod
-    def _share(text: str) -> tuple[int, int]:
-        return auto_shard(os.environ) if text == AUTO else parse_shard(text)
+    def _share(text: str) -> str:
+        return "/".join(map(str, auto_shard(os.environ) if text == AUTO else parse_shard(text)))

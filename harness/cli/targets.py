@@ -13,7 +13,7 @@ from harness.cli.output import notify
 from harness.cli.web import Place, provider_named, require, runtime_lines
 from harness.core.errors import Problem, UsageError
 from harness.core.scenario import GENERATE
-from harness.plan.matrix import Matrix, load_matrix, matrix_from
+from harness.plan.matrix import Matrix, matrix_from, read_matrix
 
 SUITE = "onnx-node"
 
@@ -182,7 +182,7 @@ def wanted_matrix(request: Request) -> Matrix:
             return matrix_from(tomllib.loads(request.matrix_text()), file)
     request.refuse_settings("name PROVIDER after the model")
     if request.provider:
-        matrix = load_matrix(Path(request.provider))
+        matrix = read_matrix(Path(request.provider))
         targets = tuple(msgspec.structs.replace(one, axes=matrix.axes | one.axes) for one in matrix.targets)
         return msgspec.structs.replace(matrix, axes={}, targets=targets)
     notify("looking for providers that work here; name a provider or a matrix file to skip this ...")

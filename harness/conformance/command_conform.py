@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 import msgspec
 
 from harness.cli.output import print_lines
-from harness.cli.run import default_folder, run
+from harness.cli.run import run
 from harness.cli.targets import Request
 from harness.conformance.command_conform_matrix import (
     Wanted,
@@ -43,7 +43,7 @@ from harness.core.record import decode_record
 from harness.core.run_info import RunInfo
 from harness.profiles.profile import Profile, load_profile
 from harness.profiles.suite import open_profile
-from harness.run.run_folder import RECORDS
+from harness.run.run_folder import RECORDS, default_folder
 
 
 class Asked(Request, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from harness.cli.output import notify
 from harness.cli.targets import Request, in_its_place, naming_arguments
 from harness.conformance.profile_matrix import profile_table
 from harness.core.errors import UsageError, valid_names
-from harness.plan.matrix import load_matrix, matrix_from
+from harness.plan.matrix import matrix_from, read_matrix
 from harness.plan.target import Target
 from harness.profiles.profile import Profile
 
@@ -46,7 +46,7 @@ def wanted_of_request(request: Request) -> Wanted:
 
 def wanted_of_matrix(name: str, file: Path) -> Wanted:
     """Return a target of a matrix file, without its axes: a profile has its own."""
-    targets = {target.name: target for target in load_matrix(file).targets}
+    targets = {target.name: target for target in read_matrix(file).targets}
     if name not in targets:
         raise UsageError.at("--target", f"{file} has no target {name!r}", valid_names(name, targets))
     target = targets[name]

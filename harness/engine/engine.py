@@ -241,7 +241,8 @@ class Engine:
     def close(self) -> None:
         """As ``stop``, and wait until it is done."""
         self.stop()
-        self._thread.join()
+        if self._thread is not threading.current_thread():  # in which an owner may be collected
+            self._thread.join()
 
     # --- other threads ---
 

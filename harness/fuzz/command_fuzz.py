@@ -10,7 +10,6 @@ from typing import TypedDict, Unpack
 import msgspec
 
 from harness.cli.output import print_lines, wrapped
-from harness.cli.run import default_folder
 from harness.cli.targets import Request, naming_arguments
 from harness.core.errors import (
     EXIT_INCOMPLETE,
@@ -25,9 +24,9 @@ from harness.corpus.forms.make import count_choices, known_operators
 from harness.fuzz.campaign import Campaign, Settings, plan_of
 from harness.fuzz.heaps import share_heaps
 from harness.fuzz.state import planned_cells, read_state
-from harness.plan.matrix import Matrix, load_matrix, matrix_from
+from harness.plan.matrix import Matrix, matrix_from, read_matrix
 from harness.report.read import read_run
-from harness.run.run_folder import RunFolder
+from harness.run.run_folder import RunFolder, default_folder
 from harness.studies.ask import matrix_for
 
 SHOWN = 30
@@ -111,9 +110,9 @@ def fuzz(
 def _tell_files(folder: Path, targets: Sequence[str], *, with_report: bool) -> None:
     """Print what was written, and how to go on."""
     if with_report:
-        from harness.report.render import render
+        from harness.report.publish import write_report
 
-        print_lines((f"report   {render([folder], folder / 'report')}",))
+        print_lines((f"report   {write_report([folder], folder / 'report')[0]}",))
     again = shlex.join(["ep-harness", "fuzz", *targets, "--resume", str(folder)])
     print_lines((f"records  {folder / 'records.jsonl'}", f"resume   {again}"))
 
@@ -174,7 +173,7 @@ def _matrix(targets: Sequence[str], target: Sequence[str], wanted: Request) -> M
 
 def _of_one(request: Request) -> Matrix:
     if request.provider.endswith(".toml"):
-        return load_matrix(Path(request.provider))
+        return read_matrix(Path(request.provider))
     file = Path(f"{request.name}.toml")
     text = request.matrix_text().replace("required = true\n", "") + _BY_NOISE
     with naming_arguments(file):

@@ -82,13 +82,14 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
         return {target.name: target.provider[0] for target in self.targets}
 
 
-def load_matrix(path: Path) -> Matrix:
+def read_matrix(path: Path | str) -> Matrix:
     """Read and check a matrix file, TOML in UTF-8.
 
     Raises:
         UsageError: The file cannot be read, is not TOML, or is invalid. The error has every problem with its
             place. Suites and folders that do not exist are found when they are opened.
     """
+    path = Path(path)
     return matrix_from(read_toml(path), path)
 
 
@@ -98,7 +99,7 @@ def matrix_from(table: dict[str, Any], path: Path) -> Matrix:
     ``path`` names it in messages; relative folders and libraries start beside it.
 
     Raises:
-        UsageError: The matrix is invalid; see ``load_matrix``.
+        UsageError: The matrix is invalid; see ``read_matrix``.
     """
     place = Place(str(path))
     folder = path.absolute().parent

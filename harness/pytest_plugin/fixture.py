@@ -56,7 +56,7 @@ class EpCell:
             finished = engine_run.take(self.cell)
             engine_run.give_warnings()
             if finished.record.family is Family.SKIPPED:
-                plan, _ = self._matrices.prepared(self._path)
+                plan = self._matrices.plan(self._path)
                 settle(outcome_of(finished.record, self.cell, plan))
             outputs = {name: plain(value) for name, value in finished.outputs}
             self._result = CellResult(record=finished.record, outputs=outputs, case=finished.case)
@@ -88,7 +88,7 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
         raise _error(where, f"ep_matrix takes the path of one matrix file, then selectors: {_EXAMPLE}")
     path = metafunc.config.rootpath / marker.args[0]
     try:
-        plan, _ = matrices_of(metafunc.config).prepared(path)
+        plan = matrices_of(metafunc.config).plan(path)
     except UsageError as error:
         raise _error(where, str(error)) from None
     cells = _selected(plan, dict(marker.kwargs), where)

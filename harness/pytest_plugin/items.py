@@ -23,7 +23,7 @@ class MatrixFile(pytest.File):
     def collect(self) -> Iterator["CellItem"]:
         """Yield one item for each cell, in the order of the plan."""
         try:
-            self.plan, _ = matrices_of(self.config).prepared(self.path)
+            self.plan = matrices_of(self.config).plan(self.path)
         except UsageError as error:
             raise self.CollectError(str(error)) from None
         if not self.config.option.collectonly:

@@ -14,11 +14,10 @@ from harness.core.text import visible
 from harness.plan.plan import Plan
 from harness.pytest_plugin.benchmarks import add_benchmark, why_not_measured
 from harness.pytest_plugin.items import CellItem, node_id
-from harness.pytest_plugin.session import Matrices, News
-from harness.run.durations import Durations
-from harness.run.run_folder import RunFolder
+from harness.pytest_plugin.session import Matrices
+from harness.run.news import News, RunResults
+from harness.run.run_folder import RunFolder, resume_command
 from harness.run.summary import no_evidence, summary_lines
-from harness.run.tally import Tally
 
 _ATTRIBUTE = "ep_harness"
 
@@ -34,7 +33,7 @@ class _Enclosure(msgspec.Struct, frozen=True):
 
 def enclose(report: pytest.TestReport, matrix: Path, news: News, *, travels: bool) -> None:
     """Attach news to a report; as text if the report goes to another process, because xdist carries text."""
-    if news.records or news.ready or news.places or news.ended:
+    if not news.is_empty:
         enclosure = _Enclosure(str(matrix), news)
         setattr(report, _ATTRIBUTE, msgspec.json.encode(enclosure).decode() if travels else enclosure)
 
@@ -59,9 +58,9 @@ class _MatrixRun:
         *,
         whole: bool,
     ) -> None:
-        self.tally = Tally(plan)
-        self.durations = Durations(Path(plan.matrix.path))
-        self.folder = None if out is None else RunFolder.create(out, plan)
+        self.results = RunResults(plan, None if out is None else RunFolder.create(out, plan))
+        self.folder, self.tally = self.results.folder, self.results.tally
+        self._plan = plan
         self.ended_early = 0
         """Items that failed before their cells had a record; the table has those that came later."""
         self.timed = sum(plan.latency(cell) is not None for cell in plan.cells)
@@ -84,7 +83,8 @@ class _MatrixRun:
         # Empty if the command cannot select the missing cells.
         if not (self.folder and self.missing and self._whole):
             return ""
-        return self.folder.resume_command(*(word for path in self._compared for word in ("--baseline", path)))
+        compared = (word for path in self._compared for word in ("--baseline", path))
+        return resume_command(self._plan, self.folder.path, *compared)
 
     def add(self, news: News) -> None:
         """Add records. A second one for a cell, from a plugin that repeats tests, is ignored."""
@@ -93,26 +93,9 @@ class _MatrixRun:
             if record.cell in self._awaited:
                 self._awaited.remove(record.cell)
                 fresh.append(record)
-        if self.folder is not None:
-            for ready in news.ready:
-                self.folder.ready(ready)
-            for place in news.places:
-                self.folder.place(place)
-            fresh = list(self.folder.add(*fresh))
-        self._add_of_targets(news)
-        self.tally.add(*fresh)
-        self.durations.note(fresh)
-        for record in fresh:
+        for record in self.results.add(msgspec.structs.replace(news, records=fresh)):
             if record.latency is not None:
                 self._benchmark(record)
-
-    def _add_of_targets(self, news: News) -> None:
-        for ready in news.ready:
-            self.tally.ready(ready.target, ready.fingerprint)
-        for ended in news.ended:
-            self.tally.ended(ended)
-            if self.folder is not None:
-                self.folder.ended(ended)
 
 
 class Ledger:
@@ -176,9 +159,7 @@ class Ledger:
         for path, run in self._runs.items():
             news = self._matrices.done_with(Path(path))
             _or_stop(functools.partial(run.add, news))
-            run.durations.save()
-            if run.folder is not None:
-                _or_stop(run.folder.finish)
+            _or_stop(run.results.finish)
         if session.exitstatus == pytest.ExitCode.OK and any(
             run.without_evidence or run.tally.unexpected_exits() for run in self._runs.values()
         ):
@@ -208,8 +189,8 @@ class Ledger:
                     from harness.pytest_plugin.faults import fault_lines
 
                     terminalreporter.section(f"faults: {visible(matrix)}")
-                    plan, suites = self._matrices.prepared(Path(path))
-                    for line in fault_lines(plan.matrix, suites, run.folder.path):
+                    plan = self._matrices.plan(Path(path))
+                    for line in fault_lines(plan.matrix, plan.suites, run.folder.path):
                         terminalreporter.write_line(line)
 
     def _open(self, selected: Iterable[tuple[Path, str]]) -> None:
@@ -218,7 +199,7 @@ class Ledger:
             ids.setdefault(path, set()).add(cell_id)
         out = self._config.getoption("ep_out")
         for path, wanted in ids.items():
-            plan, _ = self._matrices.prepared(path)
+            plan = self._matrices.plan(path)
             narrowed = Plan(matrix=plan.matrix, cells=tuple(cell for cell in plan.cells if cell.id in wanted))
             head = node_id(self._config, path)
             try:

@@ -4,39 +4,27 @@ import contextlib
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from harness.core.cell import Cell
 from harness.core.errors import UncontainedError, UsageError
-from harness.core.record import Record
-from harness.corpus.suite import Suite
 from harness.engine.admission import processors
 from harness.engine.engine import Engine
-from harness.engine.events import Event, Finished, NotRun, PlaceChanged, ProcessEnded, TargetReady, Warned
-from harness.engine.prepare import prepare
-from harness.plan.baseline_file import with_baselines
-from harness.plan.plan import Plan
+from harness.engine.events import Event, Finished, NotRun, PlaceChanged, Warned
+from harness.engine.prepare import RunnablePlan, make_plan
+from harness.plan.matrix import read_matrix
 from harness.pytest_plugin.benchmarks import why_not_measured
 from harness.pytest_plugin.named import MATRICES
 from harness.pytest_plugin.outcome import excerpt
 from harness.pytest_plugin.scheduler import TOGETHER
 from harness.run.artifacts import keep_artifacts
 from harness.run.durations import Durations
+from harness.run.news import News
 
 Settle = Callable[[Finished, Callable[[str], None]], Finished]
-
-
-class News(msgspec.Struct):
-    """Records and environments of an engine that are not written yet."""
-
-    records: list[Record] = msgspec.field(default_factory=list)
-    ready: list[TargetReady] = msgspec.field(default_factory=list)
-    places: list[PlaceChanged] = msgspec.field(default_factory=list)
-    ended: list[ProcessEnded] = msgspec.field(default_factory=list)
 
 
 class EngineRun:
@@ -48,8 +36,7 @@ class EngineRun:
 
     def __init__(
         self,
-        plan: Plan,
-        suites: Mapping[str, Suite],
+        plan: RunnablePlan,
         processes: int,
         settle: Settle,
         *,
@@ -58,7 +45,7 @@ class EngineRun:
     ) -> None:
         durations = Durations(Path(plan.matrix.path))
         self._engine = Engine(
-            plan, suites, processes, durations.known_ms(), measures=measures, gives_outputs=gives_outputs
+            plan, plan.suites, processes, durations.known_ms(), measures=measures, gives_outputs=gives_outputs
         )
         self._arrived: deque[Event] = deque()
         """Events that have left the engine. Each stays until it is consumed, whatever is raised meanwhile."""
@@ -118,15 +105,11 @@ class EngineRun:
             finished = self._settle(event, self._warnings.append)
             self._finished[finished.record.cell] = finished
             self._news.records.append(finished.record)
-        elif isinstance(event, TargetReady):
-            self._news.ready.append(event)
-        elif isinstance(event, PlaceChanged):
-            self._news.places.append(event)
-            if event.state != "ready":
-                told = f"place {event.place} of {event.target} {event.state}"
-                self._warnings.append(f"{told}: {event.reason}" if event.reason else told)
-        elif isinstance(event, ProcessEnded):
-            self._news.ended.append(event)
+            return
+        self._news.note(event)
+        if isinstance(event, PlaceChanged) and event.state != "ready":
+            told = f"place {event.place} of {event.target} {event.state}"
+            self._warnings.append(f"{told}: {event.reason}" if event.reason else told)
         elif isinstance(event, NotRun):
             self._not_run[event.cell] = event.reason
         elif isinstance(event, Warned):
@@ -182,21 +165,20 @@ class Matrices:
         self._out = None if out is None else Path(out)
         self._config = config
         self._here = config.invocation_params.dir
-        self._prepared: dict[Path, tuple[Plan, dict[str, Suite]]] = {}
+        self._plans: dict[Path, RunnablePlan] = {}
         self._item_runs: dict[Path, EngineRun] = {}
         self._test_runs: dict[Path, EngineRun] = {}
 
-    def prepared(self, path: Path) -> tuple[Plan, dict[str, Suite]]:
-        """Return the plan and the suites of a matrix; it is read once.
+    def plan(self, path: Path) -> RunnablePlan:
+        """Return the plan of a matrix; it is read once.
 
         Raises:
             UsageError: The matrix is wrong.
         """
-        if path not in self._prepared:
-            plan, suites = prepare(self._named(path))
+        if path not in self._plans:
             compared = map(self._named, map(Path, self._config.getoption("ep_baseline")))
-            self._prepared[path] = with_baselines(plan, [*compared]), suites
-        return self._prepared[path]
+            self._plans[path] = make_plan(read_matrix(self._named(path)), baselines=[*compared])
+        return self._plans[path]
 
     def _named(self, path: Path) -> Path:
         """Return the relative path, which keeps messages short, and home folders out of run.json."""
@@ -206,7 +188,7 @@ class Matrices:
         """Return the engine for items; it keeps only what a report shows of a result."""
         if path not in self._item_runs:
             self._item_runs[path] = EngineRun(
-                *self.prepared(path),
+                self.plan(path),
                 self._processes,
                 self._keep_little,
                 measures=not why_not_measured(self._config),
@@ -224,7 +206,7 @@ class Matrices:
             # The cells of named matrices run ahead, and would disturb measurements.
             measures = not (self._config.stash[MATRICES] or why_not_measured(self._config))
             self._test_runs[path] = EngineRun(
-                *self.prepared(path),
+                self.plan(path),
                 self._processes,
                 lambda finished, _: finished,
                 measures=measures,

@@ -40,20 +40,20 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @without_collector()
-def publish(
-    runs: Sequence[Path],
-    out: Path,
-    formats: Sequence[str],
+def write_report(
+    runs: Path | str | Sequence[Path | str],
+    out: Path | str,
+    formats: str | Sequence[str] = ("html",),
     *,
-    templates: Path | None = None,
-    baseline: Path | None = None,
+    templates: Path | str | None = None,
+    baseline: Path | str | None = None,
     history: Results | None = None,
     trends: str = "",
 ) -> tuple[Path, ...]:
     """Render one run, or several as one.
 
     Args:
-        runs: Run folders, or folders of run folders.
+        runs: A run folder, a folder of run folders, or several of these.
         out: Folder of the report; created if it does not exist.
         formats: Of ``FORMATS``.
         templates: Folder with HTML templates that replace the shipped ones of the same name.
@@ -68,16 +68,21 @@ def publish(
         UsageError: A run folder or the history is missing or damaged, a format is unknown, or ``out`` cannot
             be written.
     """
+    folders = [Path(runs)] if isinstance(runs, str | Path) else [*map(Path, runs)]
+    formats = [formats] if isinstance(formats, str) else formats
+    out = Path(out)
+    if not folders:
+        raise UsageError.at("report", "no run folder given", "ep-harness report RUN...")
     unknown = [name for name in formats if name not in FORMATS]
     if unknown:
         problem = f"there is no format {unknown[0]!r}"
         raise UsageError.at("--format", problem, valid_names(unknown[0], FORMATS))
-    read = _read_all(runs)
+    read = _read_all(folders)
     run = merge(read)
     changes = None
     if baseline:
         as_one = merge(read, as_one=True) if run.conflicts else run
-        changes = compare(read_side(baseline), as_one, names=(str(baseline), "this run"))
+        changes = compare(read_side(Path(baseline)), as_one, names=(str(baseline), "this run"))
     matrix = run.matrix_file or run.names[0]
     report = build_report(
         run,
@@ -88,7 +93,8 @@ def publish(
         failing=None if history is None else failing_cells(history, matrix),
         nights=None if history is None else nights_of(history, matrix, trends=trends),
     )
-    content = Content(report=report, targets=target_rows(report), templates=templates)
+    replaced = None if templates is None else Path(templates)
+    content = Content(report=report, targets=target_rows(report), templates=replaced)
     try:
         out.mkdir(parents=True, exist_ok=True)
         return tuple(FORMATS[name](content, out) for name in dict.fromkeys(formats))

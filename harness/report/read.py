@@ -83,7 +83,7 @@ def run_folders(path: Path) -> tuple[Path, ...]:
     return found
 
 
-def read_run(folder: Path, *, compact: bool = False) -> RunData:
+def read_run(folder: Path | str, *, compact: bool = False) -> RunData:
     """Read a run folder; a line without a record is left out and listed in ``damaged``.
 
     Verdict, family, expectation and provider of each record are derived: see ``harness.report.derived``.
@@ -97,6 +97,7 @@ def read_run(folder: Path, *, compact: bool = False) -> RunData:
         UsageError: A file is missing, unreadable, of another schema or without any record, or one cell has
             two different records.
     """
+    folder = Path(folder)
     if not folder.is_dir():
         raise UsageError.at(folder, "there is no such run folder", "give the --out of a run")
     info = _read_info(folder / "run.json")

@@ -200,6 +200,8 @@ class CellRow(RecordRow, frozen=True, kw_only=True):
     started: str
 
 
+_OF_A_RUN = ("axes", "run", "known", "command")
+"""Columns that the row of a record alone does not have; its axes become columns."""
 _OF_EVERY_ROW = ("cell", "suite", "model", "target", "provider")
 _COPIED = (
     *("axes", "verdict", "expected", "flaky", "phase", "cause"),
@@ -266,6 +268,18 @@ def cell_rows(run: MergedRun) -> Iterator[CellRow]:
             known=run.known.get(own[columns["run"]], {}).get(record.cell, ""),
             command=command_of(record, path) if concerns else "",
         )
+
+
+def as_row(record: Record) -> dict[str, Any]:
+    """Return a record as one flat row of a table: the columns of ``cells.csv``, with plain values.
+
+    Each axis is a column. What only a run knows is left out: its name, why it expects a failure, and the
+    command that runs the cell again.
+    """
+    copied = {name: getattr(record, name) for name in _OF_EVERY_ROW}
+    row = _row(record, {**copied, "label": column_of(record).label, "run": ""}, known="", command="")
+    plain: dict[str, Any] = msgspec.to_builtins(row)
+    return {**{name: value for name, value in plain.items() if name not in _OF_A_RUN}, **row.axes}
 
 
 def with_columns(run: MergedRun) -> Iterator[tuple[Record, dict[str, Any]]]:

@@ -1,10 +1,11 @@
 """The run folder: `run.json` with its `run.mac`, `plan.txt`, `records.jsonl`; one process writes it."""
 
 import contextlib
+import datetime as dt
 import os
 import shlex
 from collections.abc import Collection
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import filelock
@@ -32,6 +33,12 @@ MOST_TOLD = 20
 
 _CONTINUE = "records written so far are kept; free some space, then continue with --resume"
 _AGAIN = "nothing has been recorded; free some space, or choose another --out, and start again"
+
+
+def default_folder(matrix: PurePath) -> Path:
+    """Return the run folder of a run that names none: with the time in UTC, so that names sort."""
+    now = dt.datetime.now(dt.UTC).strftime("%Y%m%d-%H%M%S")
+    return Path("runs") / f"{matrix.stem}-{now}"
 
 
 class RunFolder:
@@ -189,11 +196,6 @@ class RunFolder:
             (self.path / "run.lock").unlink()
         return self._complete
 
-    def resume_command(self, *selection: str) -> str:
-        """Return the command that continues this run; ``selection`` has its selecting arguments."""
-        words = ["ep-harness", "run", self._plan.matrix.path, "--resume", str(self.path), *selection]
-        return shlex.join(words)
-
     @property
     def _complete(self) -> bool:
         return self._added == len(self._plan.cells)
@@ -212,6 +214,12 @@ class RunFolder:
         )
         with _writing(self.path):
             write_info(self.path, msgspec.json.format(msgspec.json.encode(info)) + b"\n")
+
+
+def resume_command(plan: Plan, folder: Path, *selection: str) -> str:
+    """Return the command that continues a run; ``selection`` has its selecting arguments."""
+    words = ["ep-harness", "run", plan.matrix.path, "--resume", str(folder), *selection]
+    return shlex.join(words)
 
 
 def _writing(folder: Path) -> contextlib.AbstractContextManager[None]:

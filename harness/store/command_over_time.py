@@ -24,7 +24,7 @@ def report_over_time(
     Returns:
         The first file of each format, and the page.
     """
-    from harness.report.publish import publish  # its templates take 0.1 s to import
+    from harness.report.publish import write_report  # its templates take 0.1 s to import
 
     with open_store(folder, store, notify) as opened:
         note_unreadable(opened)
@@ -37,7 +37,7 @@ def report_over_time(
             f"{plural(len(opened.paths), 'run')} over time: {', '.join(path.name for path in shown)} in full"
         )
         before = next(iter(newest.values()))[1:] if len(newest) == 1 else []
-        written = publish(
+        written = write_report(
             shown,
             out,
             formats,

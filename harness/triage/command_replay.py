@@ -8,7 +8,7 @@ from harness.cli.targets import Request, pairs_of, wanted_matrix
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED, UsageError, one_line, valid_names
 from harness.core.other_build import other_builds
 from harness.core.text import visible
-from harness.plan.matrix import load_matrix
+from harness.plan.matrix import read_matrix
 from harness.plan.target import Target
 from harness.triage.bundle_files import Bundle, read_bundle
 from harness.triage.replay import Replayed, replay
@@ -64,7 +64,7 @@ def _of_matrix(text: str) -> Target:
     file, _, name = text.rpartition(":")
     if not file or not name:
         raise UsageError.at("--target", f"expected MATRIX:NAME, got {text!r}")
-    targets = {one.name: one for one in load_matrix(Path(file)).targets}
+    targets = {one.name: one for one in read_matrix(Path(file)).targets}
     if name not in targets:
         what = f"the matrix has no target {name!r}"
         raise UsageError.at(f"--target {file}", what, valid_names(name, targets))

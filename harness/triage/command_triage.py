@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.markup import escape
 
 from harness.cli.annexes import TriageFolder
-from harness.cli.judge import matrix_of
 from harness.cli.output import notify, wrapped
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, UsageError, one_line
 from harness.core.fault import FAULTS_FILE, TRIAGE_FOLDER, Fault
@@ -20,6 +19,7 @@ from harness.core.text import visible
 from harness.core.writing import write_aside, writing
 from harness.engine.admission import processors
 from harness.engine.prepare import open_suites, prepare
+from harness.judge.judge_run import matrix_of
 from harness.plan.matrix import Matrix
 from harness.plan.target import Runtime, Target
 from harness.report.figures import plural

@@ -8,7 +8,7 @@ import pytest
 from harness.cli import main
 from harness.cli.web import PACKAGES, SOFTWARE_GPU
 from harness.corpus.cache import ENVIRONMENT
-from harness.plan.matrix import load_matrix
+from harness.plan.matrix import read_matrix
 from tests.programs import write_program
 
 
@@ -75,7 +75,7 @@ def test_its_matrix_names_browser_package_and_switches(
     command = ["check", "webgpu", "--browser", "--software-gpu", "--suite", "onnx-simple", "--out", str(out)]
     assert main([*command, "--no-report", "--option", "preferredLayout=NCHW"]) == 3
     assert "no registry here" in capsys.readouterr().out
-    [target] = load_matrix(out / "matrix.toml").targets
+    [target] = read_matrix(out / "matrix.toml").targets
     assert (target.name, target.provider) == ("browser-webgpu", ("WebGpuExecutionProvider",))
     assert (target.runtime.browser, target.runtime.packages) == ("chromium", (PACKAGES["browser"],))
     assert target.runtime.flags == SOFTWARE_GPU
@@ -95,5 +95,5 @@ def test_names_of_onnxruntime_are_taken_too(installed: Path, tmp_path: Path) -> 
     npm(installed)
     out = tmp_path / "out"
     assert main(["check", "CPUExecutionProvider", "--node", "--suite", "onnx-simple", "--out", str(out)]) == 3
-    [target] = load_matrix(out / "matrix.toml").targets
+    [target] = read_matrix(out / "matrix.toml").targets
     assert (target.name, target.runtime.node) == ("node-cpu", "node")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.cli import doctor, init, main
 from harness.cli.matrix_text import matrix_of
-from harness.plan.matrix import load_matrix, matrix_from
+from harness.plan.matrix import matrix_from, read_matrix
 from harness.studies.doctor import Row
 
 CPU = Row(
@@ -145,7 +145,7 @@ def test_init_writes_what_a_run_takes(
     out = tmp_path / "new.toml"
     assert main(["init", "--out", str(out)]) == 0
     assert "2 targets (cpu, qnn)" in capsys.readouterr().out
-    matrix = load_matrix(out)
+    matrix = read_matrix(out)
     assert [target.name for target in matrix.targets] == ["cpu", "qnn"]
     assert matrix.targets[0].required
     assert matrix.targets[1].plugin == "onnxruntime_qnn"
@@ -167,7 +167,7 @@ def test_init_plans_the_models_that_are_there(
     out = tmp_path / "new.toml"
     assert main(["init", "--out", str(out)]) == 0
     assert "models   2 models in models, more" in capsys.readouterr().out
-    matrix = load_matrix(out)
+    matrix = read_matrix(out)
     assert (matrix.models.folders, matrix.models.suites) == (("models", "more"), ())
     assert len(matrix.latency) == 1
     (tmp_path / "f.onnx").touch()

@@ -1,5 +1,6 @@
 """What the documentation points at is there, and the commands that it shows are commands."""
 
+import argparse
 import functools
 import itertools
 import re
@@ -81,12 +82,34 @@ def test_every_link_leads_somewhere(page: Path) -> None:
             assert parts.fragment in anchors(target), link
 
 
-def test_the_readme_leads_to_every_page() -> None:
-    readme = ROOT / "README.md"
-    reached = {(ROOT / unquote(urlsplit(link).path)).resolve() for link in links(readme)}
-    assert {name(page) for page in ROOT.glob("docs/**/*.md")} - {
-        name(page) for page in PAGES if page in reached
-    } == set()
+def test_links_lead_from_the_readme_to_every_page() -> None:
+    reached, waiting = set[Path](), {ROOT / "README.md"}
+    while waiting:
+        reached |= waiting
+        linked = {
+            (page.parent / unquote(urlsplit(link).path)).resolve() for page in waiting for link in links(page)
+        }
+        waiting = linked & {*PAGES} - reached
+    assert {name(page) for page in PAGES if page not in reached} == set()
+
+
+def test_the_readme_fits_two_screens() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert len(text.splitlines()) <= 80
+    assert len(list(commands(ROOT / "README.md"))) == 1  # the first command; the others are in one table
+    assert len(re.findall(r"^\|.*\| `(?:ep-harness|pytest) .*` \|$", text, re.MULTILINE)) == 10
+    (picture,) = re.findall(r"!\[.+\]\((.+)\)", text)
+    assert (ROOT / picture).stat().st_size < 1 << 20
+
+
+def test_the_page_of_commands_has_every_command() -> None:
+    page = (ROOT / "docs/reference/commands.md").read_text("utf-8")
+    (names,) = (
+        set(action.choices or ())
+        for action in parser()._actions  # noqa: SLF001 - argparse has no other way to list them
+        if isinstance(action, argparse._SubParsersAction)  # noqa: SLF001 - it has no other name
+    )
+    assert {word for word in names if not re.search(rf"`(ep-harness )?{word}\b", page)} == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from harness.core.errors import UsageError
 from harness.plan.expand import expand
-from harness.plan.matrix import load_matrix, matrix_from
+from harness.plan.matrix import matrix_from, read_matrix
 
 Mutated = Callable[..., st.SearchStrategy[Any]]
 Replaced = Callable[..., Iterator[Any]]
@@ -132,7 +132,7 @@ def test_any_file_is_a_matrix_or_an_error_of_use(
     content = MATRIX.encode()
     path.write_bytes(content[:at] + written + content[at + erased :])
     try:
-        expand(load_matrix(path), MODELS)
+        expand(read_matrix(path), MODELS)
     except UsageError as error:
         check(error)
 
@@ -141,6 +141,6 @@ def test_a_table_that_is_nested_too_deep_is_an_error_of_use(tmp_path: Path) -> N
     for text in ("a = " + "[" * 100_000, "a = " + "{ a = " * 100_000, "x" * 3 + " = " + "9" * 10_000):
         (tmp_path / "m.toml").write_text(text, encoding="utf-8")
         try:
-            load_matrix(tmp_path / "m.toml")
+            read_matrix(tmp_path / "m.toml")
         except UsageError as error:
             check(error)

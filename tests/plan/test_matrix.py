@@ -11,7 +11,7 @@ from harness.core.noise import NoiseLimits
 from harness.core.verdict import Verdict
 from harness.plan.expectation import Expectation
 from harness.plan.file_format import Timeouts
-from harness.plan.matrix import Matrix, Models, load_matrix
+from harness.plan.matrix import Matrix, Models, read_matrix
 from harness.plan.selector import Selector
 from harness.plan.target import Runtime, Target, is_path
 from harness.plan.tolerance_entry import ToleranceEntry
@@ -82,7 +82,7 @@ reason = "it does"
 def load(tmp_path: Path, text: str) -> Matrix:
     file = tmp_path / "m.toml"
     file.write_text(text, encoding="utf-8")
-    return load_matrix(file)
+    return read_matrix(file)
 
 
 def test_a_minimal_file_gets_every_default(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_folders_start_where_the_file_lies(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "m.toml").write_text(FULL, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    assert load_matrix(Path("sub/m.toml")).folder_paths == (tmp_path / "sub" / "models",)
+    assert read_matrix(Path("sub/m.toml")).folder_paths == (tmp_path / "sub" / "models",)
 
 
 @pytest.mark.parametrize(
@@ -237,4 +237,4 @@ def test_a_plugin_may_bring_any_provider(tmp_path: Path) -> None:
 def test_a_byte_order_mark_and_windows_line_ends_are_fine(tmp_path: Path) -> None:
     file = tmp_path / "m.toml"
     file.write_bytes(b"\xef\xbb\xbf" + MINIMAL.replace("\n", "\r\n").encode())
-    assert load_matrix(file).targets[0].name == "cpu"
+    assert read_matrix(file).targets[0].name == "cpu"

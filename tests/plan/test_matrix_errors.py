@@ -6,7 +6,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from harness.core.errors import UsageError
-from harness.plan.matrix import load_matrix
+from harness.plan.matrix import read_matrix
 
 BROKEN = """
 schema = 2
@@ -85,7 +85,7 @@ def message(content: str | bytes) -> str:
     file = Path("broken.toml")
     file.write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(UsageError) as caught:
-        load_matrix(file)
+        read_matrix(file)
     return str(caught.value)
 
 
@@ -114,18 +114,18 @@ def test_a_missing_file_suggests_its_neighbours(snapshot: SnapshotAssertion) -> 
     Path("smoke.toml").touch()
     Path("local.toml").touch()
     with pytest.raises(UsageError) as caught:
-        load_matrix(Path("smok.toml"))
+        read_matrix(Path("smok.toml"))
     assert str(caught.value) == snapshot
 
 
 def test_a_file_in_a_missing_folder_is_missing() -> None:
     with pytest.raises(UsageError, match="no such file"):
-        load_matrix(Path("nowhere/smoke.toml"))
+        read_matrix(Path("nowhere/smoke.toml"))
 
 
 def test_a_folder_is_no_matrix(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot be read"):
-        load_matrix(tmp_path)
+        read_matrix(tmp_path)
 
 
 def test_the_largest_integer_of_toml_is_the_limit() -> None:

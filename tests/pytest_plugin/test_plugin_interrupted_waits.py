@@ -12,6 +12,7 @@ import pytest
 from harness.core.cell import Cell
 from harness.core.errors import UncontainedError
 from harness.engine.events import Event, Finished
+from harness.engine.prepare import RunnablePlan
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 from harness.pytest_plugin import session
@@ -56,7 +57,8 @@ def opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Open:
         "models": {"folders": ["m"]},
         "target": [{"name": "ep", "provider": "CPUExecutionProvider"}],
     }
-    plan = expand(matrix_from(tables, tmp_path / "m.toml"), {"m": MODELS})
+    planned = expand(matrix_from(tables, tmp_path / "m.toml"), {"m": MODELS})
+    plan = RunnablePlan(matrix=planned.matrix, cells=planned.cells, suites={})
     monkeypatch.setenv("EP_HARNESS_CACHE", str(tmp_path / "cache"))
 
     def open_run(
@@ -66,7 +68,7 @@ def opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Open:
     ) -> Opened:
         engine = Engine(script(list(plan.cells)), failure)
         monkeypatch.setattr(session, "Engine", lambda *_, **__: engine)
-        return EngineRun(plan, {}, 1, settle, measures=False), list(plan.cells)
+        return EngineRun(plan, 1, settle, measures=False), list(plan.cells)
 
     return open_run
 

@@ -20,7 +20,7 @@ from harness.core.verdict import Family, Verdict
 from harness.corpus.suites import open_suite
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
-from harness.plan.matrix import load_matrix
+from harness.plan.matrix import read_matrix
 from harness.plan.plan import Plan
 from harness.plan.target import Runtime, Target
 from harness.runtimes.environments import build
@@ -127,7 +127,7 @@ def test_a_real_failure_is_there_again(
 
 def failing(model: str, name: str, require: Callable[[str, str], None]) -> BundleContents:
     """What a run of this cell gives, as contents of a bundle."""
-    matrix = load_matrix(ROOT / "matrices" / "local.toml")
+    matrix = read_matrix(ROOT / "matrices" / "local.toml")
     target = next(one for one in matrix.targets if one.name == name)
     cell = Cell(suite=SUITE, model=model, target=name, axes=tuple(sorted(AXIS_DEFAULTS.items())))
     plan = Plan(matrix=matrix, cells=(cell,))

@@ -27,7 +27,7 @@ from harness.core.cell import Cell
 from harness.core.verdict import Verdict
 from harness.data_files import data_root
 from harness.plan.expectation import is_expected
-from harness.plan.matrix import load_matrix
+from harness.plan.matrix import read_matrix
 from harness.plan.plan import Plan
 
 pytestmark = pytest.mark.real_ep
@@ -166,7 +166,7 @@ def test_known_faults_fit_a_processor_without_bfloat16(
     """
     if not (f32 := [row for row in of(rows, "openvino-f32") if not is_target_gone(row)]):
         pytest.skip("OpenVINO has no device here")
-    plan = Plan(matrix=load_matrix(MATRIX), cells=())
+    plan = Plan(matrix=read_matrix(MATRIX), cells=())
     environment = json.loads((run / "run.json").read_text("utf-8"))["targets"]["openvino-default"]
     seen = environment["processor"]
     features = {*seen["features"]} - WITH_BFLOAT16 | (WITH_BFLOAT16 if has_bfloat16 else set())

@@ -9,7 +9,7 @@ import pytest
 
 from harness.cli import main
 from harness.corpus.cache import ENVIRONMENT
-from harness.plan.matrix import load_matrix
+from harness.plan.matrix import read_matrix
 
 pytestmark = pytest.mark.real_ep
 
@@ -66,7 +66,7 @@ def test_init_makes_a_matrix_of_them(home: Path, rows: dict[str, dict[str, Any]]
     matrix_file = home / "init" / "m.toml"  # beside no models, which it would plan instead
     matrix_file.parent.mkdir()
     assert main(["init", "--out", str(matrix_file)]) == 0
-    matrix = load_matrix(matrix_file)
+    matrix = read_matrix(matrix_file)
     computing = {name for name, row in rows.items() if row["nodes"]}
     assert {target.provider[0] for target in matrix.targets} == computing
     assert main(["run", str(matrix_file), "--out", str(home / "run"), "--model", "test_relu"]) == 0

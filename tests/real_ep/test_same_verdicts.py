@@ -10,7 +10,7 @@ import pytest
 
 from harness.core.cell import parse_cell_id
 from harness.data_files import data_root
-from harness.plan.matrix import load_matrix
+from harness.plan.matrix import read_matrix
 
 pytestmark = pytest.mark.real_ep
 
@@ -92,7 +92,7 @@ def test_same_verdicts(verdicts: dict[str, dict[str, tuple[str, bool]]]) -> None
 def test_every_provider_was_there(
     verdicts: dict[str, dict[str, tuple[str, bool]]], elsewhere: dict[str, str]
 ) -> None:
-    providers = {target.name: target.provider[0] for target in load_matrix(MATRIX).targets}
+    providers = {target.name: target.provider[0] for target in read_matrix(MATRIX).targets}
     # A cell alone may lack something else, such as the locale of its model.
     there = {
         parse_cell_id(cell)[2]

@@ -25,7 +25,7 @@ from harness.report.inert import code, inert_csv
 from harness.report.json_report import ReportFile
 from harness.report.merge import merge
 from harness.report.operators import documented_operators
-from harness.report.publish import FORMATS, publish
+from harness.report.publish import FORMATS, write_report
 from harness.report.read import RunData, captured_output, read_run
 from harness.report.schemas import report_schema
 from harness.report.view import Report, build_report
@@ -70,7 +70,7 @@ def view(folder: Path) -> Report:
 
 def test_the_same_numbers_everywhere(run_folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    publish([run_folder], out, list(FORMATS))
+    write_report([run_folder], out, list(FORMATS))
     report = view(run_folder)
     expected = {
         row.column.label: {
@@ -142,7 +142,7 @@ def test_the_same_numbers_everywhere(run_folder: Path, tmp_path: Path) -> None:
 
 
 def test_junit_outcomes(run_folder: Path, tmp_path: Path) -> None:
-    publish([run_folder], tmp_path / "out", ["junit"])
+    write_report([run_folder], tmp_path / "out", ["junit"])
     found = {
         case.get("name"): (case[1].tag, case[1].get("message")) if len(case) > 1 else ("passed", None)
         for case in parsed(tmp_path / "out" / "junit.xml").iter("testcase")
@@ -174,7 +174,7 @@ def test_an_incomplete_run_never_shows_all_of_anything(
     record: MakeRecord, write_run: WriteRun, tmp_path: Path
 ) -> None:
     run = write_run("run", [record("a"), record("b")], missing=["onnx-node/c[npu]"])
-    publish([run], tmp_path / "out", list(FORMATS))
+    write_report([run], tmp_path / "out", list(FORMATS))
     for path in (tmp_path / "out").rglob("*.*"):
         if path.suffix != ".html":
             assert "100%" not in path.read_text("utf-8"), path
@@ -190,7 +190,7 @@ def test_badges_of_targets_that_differ_in_case_only(
     record: MakeRecord, write_run: WriteRun, tmp_path: Path
 ) -> None:
     run = write_run("run", [record("a", target=name) for name in ("NPU", "npu", "../x", "...", "n p u")])
-    publish([run], tmp_path / "out", ["badge"])
+    write_report([run], tmp_path / "out", ["badge"])
     badges = [path.name for path in (tmp_path / "out" / "badges").iterdir()]
     assert len({name.casefold() for name in badges}) == 5
     assert all(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*\.json", name) for name in badges)
@@ -208,7 +208,7 @@ def test_hostile_names_and_messages_are_inert(
     ]
     run = write_run("run", records, targets={evil: {evil: evil}})
     out = tmp_path / "out"
-    publish([run], out, list(FORMATS))
+    write_report([run], out, list(FORMATS))
     for path in (path for path in out.rglob("*") if path.is_file()):
         text = path.read_text("utf-8-sig")
         assert not re.search(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f\x85\u2028\u202e\ufffe]", text), path
@@ -255,14 +255,14 @@ def test_no_text_is_a_formula(text: str) -> None:
 
 def test_an_unknown_format_is_reported(run_folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="did you mean 'markdown'"):
-        publish([run_folder], tmp_path, ["html", "markdwon"])
+        write_report([run_folder], tmp_path, ["html", "markdwon"])
 
 
 def test_a_cell_in_conflict_has_no_result_among_the_changes(
     record: MakeRecord, write_run: WriteRun, tmp_path: Path
 ) -> None:
     runs = [write_run("one", [record("a")]), write_run("two", [record("a", verdict=Verdict.CRASH)])]
-    (page,) = publish(runs, tmp_path / "out", ["html"], baseline=runs[0])
+    (page,) = write_report(runs, tmp_path / "out", ["html"], baseline=runs[0])
     text = (page.parent / "changes.html").read_text("utf-8")
     assert 'Gone <span class="count">1</span>' in text
     assert "its runs hold different results: pass in one, crash in two" in text
@@ -271,7 +271,7 @@ def test_a_cell_in_conflict_has_no_result_among_the_changes(
 def test_conflicts_stand_in_every_format(record: MakeRecord, write_run: WriteRun, tmp_path: Path) -> None:
     runs = [write_run("one", [record("a")]), write_run("two", [record("a", verdict=Verdict.CRASH)])]
     out = tmp_path / "out"
-    publish(runs, out, list(FORMATS))
+    write_report(runs, out, list(FORMATS))
     for name in ("index.html", "report.md", "report.json", "junit.xml"):
         assert "CONFLICT" in (out / name).read_text("utf-8"), name
     for name in ("targets.csv", "cells.csv"):
@@ -284,7 +284,7 @@ def test_markdown_has_the_first_conflicts_and_tells_the_others(
 ) -> None:
     models = [f"m{number:02}" for number in range(28)]
     crashed = [record(model, verdict=Verdict.CRASH) for model in models]
-    publish(
+    write_report(
         [write_run("one", [*map(record, models)]), write_run("two", crashed)], tmp_path / "out", ["markdown"]
     )
     _, _, conflicts = (tmp_path / "out" / "report.md").read_text("utf-8").partition("## Conflicts: 28 cells")
@@ -294,7 +294,7 @@ def test_markdown_has_the_first_conflicts_and_tells_the_others(
 
 
 def test_the_schema_has_what_a_report_has(run_folder: Path, tmp_path: Path) -> None:
-    publish([run_folder], tmp_path / "out", ["json"])
+    write_report([run_folder], tmp_path / "out", ["json"])
     told = json.loads((tmp_path / "out" / "report.json").read_bytes())
     schema = report_schema()
     assert set(schema["$defs"]["ReportFile"]["properties"]) == set(told)
@@ -354,7 +354,7 @@ def test_a_report_that_cannot_be_completed_leaves_the_one_before(
 ) -> None:
     """A full disk shows in the new file, before it takes the place of the old one."""
     out = tmp_path / "report"
-    publish([write_run("old", [record("a")])], out, [*FORMATS])
+    write_report([write_run("old", [record("a")])], out, [*FORMATS])
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     new = write_run("new", [record("b")])
 
@@ -364,5 +364,5 @@ def test_a_report_that_cannot_be_completed_leaves_the_one_before(
     monkeypatch.setattr(os, "replace", full)
     for name in FORMATS:
         with pytest.raises(UsageError, match="No space left on device"):
-            publish([new], out, [name])
+            write_report([new], out, [name])
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before

@@ -19,8 +19,8 @@ from harness.core.output_metrics import Noise, OutputDetails, PrecisionError
 from harness.core.policy import Policy
 from harness.core.record import SCHEMA, ProcessState, Record, decode_record, encode_record
 from harness.core.verdict import Verdict
+from harness.report.publish import write_report
 from harness.report.read import read_run
-from harness.report.render import render
 
 Mutated = Callable[..., st.SearchStrategy[Any]]
 Replaced = Callable[..., Iterator[Any]]
@@ -101,7 +101,7 @@ def test_each_part_of_a_record_may_be_another_thing(
             read.setdefault(record.cell, record)
     assert len(read) > 2
     folder = module_run(uuid.uuid4().hex, [record for record in read.values() if record.schema == SCHEMA])
-    render([folder], folder / "report")
+    write_report([folder], folder / "report")
 
 
 @FEW
@@ -133,7 +133,7 @@ def test_any_run_is_read_and_shown_or_is_an_error_of_use(
         run = read_run(folder)
         assert len({record.cell for record in run.records}) + len(run.damaged) <= 1 + len(lines)
         assert module_record("c") in run.records
-        render([folder], folder / "report")
+        write_report([folder], folder / "report")
     except UsageError as error:
         check(error)
 

@@ -10,7 +10,7 @@ from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report.history import History
 from harness.report.nights import NightCell, Nights, nights_of
-from harness.report.publish import publish
+from harness.report.publish import write_report
 
 MakeRecord = Callable[..., Record]
 WriteRun = Callable[..., Path]
@@ -124,7 +124,7 @@ def test_the_report_has_the_page_and_show_lists_flakes(
 ) -> None:
     for number, verdict in enumerate((PASS, WRONG, PASS, WRONG, PASS), start=1):
         newest = add(number, a=verdict, b=PASS)
-    publish([newest], tmp_path / "out", ["html"], history=history)
+    write_report([newest], tmp_path / "out", ["html"], history=history)
     page = (tmp_path / "out" / "nights.html").read_text("utf-8")
     assert "40.0%" in page
     assert 'href="nights.html"' in (tmp_path / "out" / "index.html").read_text("utf-8")
@@ -157,7 +157,7 @@ def test_an_unavailable_night_is_told_in_few_lines(
     assert shown.count("no NPU here") == 1
     assert "unavailable: target npu, 30 cells had a result before, and none now" in shown
     assert "m0[" not in shown
-    publish([new], tmp_path / "out", ["html"], baseline=old)
+    write_report([new], tmp_path / "out", ["html"], baseline=old)
     page = (tmp_path / "out" / "changes.html").read_text("utf-8")
     assert page.count("no NPU here") == 1
     assert "m0[" not in page

@@ -20,7 +20,7 @@ from harness.report.diff_text import diff_lines, diff_markdown, gate_lines
 from harness.report.gate import Limits, judge
 from harness.report.history import History
 from harness.report.merge import merge
-from harness.report.publish import publish
+from harness.report.publish import write_report
 from harness.report.read import RunData
 from harness.report.trend import trends
 from harness.store.command_history import turned_lines
@@ -233,7 +233,7 @@ def test_a_history_and_a_report_tell_the_same_word(
     assert [one.kind for one in turned] == ([kind] if kind and changed else [])
     lines = " ".join(" ".join(turned_lines(turned)).split())
     assert not changed or f"since the run before: 1 {(kind or K.CHANGED).value.replace('_', ' ')}" in lines
-    (page,) = publish([tmp_path / "new"], tmp_path / "out", ["html"], baseline=tmp_path / "old")
+    (page,) = write_report([tmp_path / "new"], tmp_path / "out", ["html"], baseline=tmp_path / "old")
     text = (page.parent / "changes.html").read_text("utf-8")
     word = (kind or K.CHANGED).value.replace("_", " ").capitalize()
     assert (f'{word} <span class="count">1</span>' in text) is (kind is not None), name

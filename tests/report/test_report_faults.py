@@ -19,7 +19,7 @@ from harness.report.faults_page import fault_pages
 from harness.report.groups import SHOWN_CELLS
 from harness.report.history import History
 from harness.report.merge import merge
-from harness.report.publish import publish
+from harness.report.publish import write_report
 from harness.report.read import RunData, read_run
 from harness.report.view import Report, build_report
 
@@ -196,16 +196,16 @@ def test_a_bundle_is_linked_in_the_run_and_copied_elsewhere(
     run_folder: Path, fault: MakeFault, triaged: Triaged, tmp_path: Path
 ) -> None:
     triaged(run_folder, fault("F0000000001"))
-    index = publish([run_folder], run_folder / "report", ("html",))[0]
+    index = write_report([run_folder], run_folder / "report", ("html",))[0]
     assert 'href="../triage/F0000000001.zip" download' in index.with_name("faults.html").read_text("utf-8")
     assert not (run_folder / "report" / "bundles").exists()
     out = tmp_path / "site"
-    publish([run_folder], out, ("html", "json"))
+    write_report([run_folder], out, ("html", "json"))
     assert 'href="bundles/F0000000001.zip" download' in (out / "faults.html").read_text("utf-8")
     assert (out / "bundles" / "F0000000001.zip").read_bytes() == b"PKF0000000001"
-    publish([run_folder], out, ("html",))  # again, over the first
+    write_report([run_folder], out, ("html",))  # again, over the first
     only_json = tmp_path / "json"
-    publish([run_folder], only_json, ("json",))
+    write_report([run_folder], only_json, ("json",))
     assert {path.name for path in only_json.iterdir()} == {"report.json"}
 
 
@@ -215,7 +215,7 @@ def test_a_large_bundle_is_named_and_not_copied(
     triaged(run_folder, fault("F0000000001"))
     monkeypatch.setattr(fault_bundle, "MAX_COPIED_BYTES", 3)
     out = tmp_path / "site"
-    publish([run_folder], out, ("html",))
+    write_report([run_folder], out, ("html",))
     html = (out / "faults.html").read_text("utf-8")
     assert "too large to be copied here: <code>triage/F0000000001.zip</code>" in html
     assert "download" not in html.partition("</style>")[2].replace('class="download"', "")
@@ -307,7 +307,7 @@ def test_the_baseline_says_since_when(
         fault("F0000000002", "onnx-node/ugly[npu]"),
         fault("F0000000003", "onnx-node/worse[npu]"),
     )
-    publish([run_folder], tmp_path / "out", ("html",), baseline=old)
+    write_report([run_folder], tmp_path / "out", ("html",), baseline=old)
     html = (tmp_path / "out" / "faults.html").read_text("utf-8")
     told = re.findall(r"<dt>Since when</dt><dd>(.*?)</dd>", html)
     name = str(old)
@@ -352,7 +352,7 @@ def test_the_history_says_since_when(
         fault("F0000000004", "onnx-node/on_and_off[npu]"),
     )
     with History(database) as history:
-        publish([run], tmp_path / "out", ("html",), history=history)
+        write_report([run], tmp_path / "out", ("html",), history=history)
     html = (tmp_path / "out" / "faults.html").read_text("utf-8")
     shown = re.findall(
         r'<span class="count">(F\d+) .*?<dt>In the history</dt><dd>(.*?)</dd>', html, re.DOTALL
@@ -370,7 +370,7 @@ def test_other_formats_have_the_faults(
     run_folder: Path, fault: MakeFault, triaged: Triaged, tmp_path: Path
 ) -> None:
     triaged(run_folder, fault("F0000000001", BAD), fault("F0000000001", "onnx-node/worse[npu]", target="gpu"))
-    publish([run_folder], tmp_path, ("json", "markdown"))
+    write_report([run_folder], tmp_path, ("json", "markdown"))
     (row,) = json.loads((tmp_path / "report.json").read_bytes())["faults"]
     assert row["targets"] == ["npu", "gpu"]
     assert row["runs"] == ["run"]

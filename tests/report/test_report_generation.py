@@ -19,8 +19,7 @@ from harness.report import generation as module
 from harness.report.generation import GenerationPage, generation_pages
 from harness.report.kl_curve import MOST_POINTS, kl_curve
 from harness.report.merge import MergedRun
-from harness.report.publish import publish
-from harness.report.render import render
+from harness.report.publish import write_report
 from harness.report.view import build_report
 from harness.report.ways import decisive
 
@@ -169,7 +168,7 @@ def test_every_figure_of_the_page_is_what_the_records_say(record: MakeRecord, wr
         record("plain", "good"),
     ]
     run = write_run("run", records)
-    page = (render([run], run / "report").parent / "generation.html").read_text("utf-8")
+    page = (write_report([run], run / "report")[0].parent / "generation.html").read_text("utf-8")
     rows = [json.loads(line) for line in (run / "records.jsonl").read_text("utf-8").splitlines()]
     told = [row for row in rows if row["axes"].get("scenario") == "generate"]
     assert len(told) == 4
@@ -321,7 +320,7 @@ def test_hostile_names_stay_text(record: MakeRecord, write_run: WriteRun, tmp_pa
         HOSTILE, HOSTILE, Verdict.MISMATCH, suite=HOSTILE, axes=GENERATES, generation=found, reason=HOSTILE
     )
     run = write_run("run", [made])
-    publish([run], tmp_path / "out", ("html", "markdown", "csv", "json"))
+    write_report([run], tmp_path / "out", ("html", "markdown", "csv", "json"))
     for name in ("generation.html", "performance.html", "report.md", "report.json"):
         text = (tmp_path / "out" / name).read_text("utf-8")
         body = text.partition("<body>")[2].rpartition("<script>")[0] if name.endswith("html") else text
@@ -355,7 +354,7 @@ def test_many_cells_are_spread_over_files(
 def test_without_generated_text_there_is_no_page(
     record: MakeRecord, write_run: WriteRun, tmp_path: Path
 ) -> None:
-    publish([write_run("run", [record()])], tmp_path / "out", ("html", "csv", "markdown", "json"))
+    write_report([write_run("run", [record()])], tmp_path / "out", ("html", "csv", "markdown", "json"))
     assert not (tmp_path / "out" / "generation.html").exists()
     assert not (tmp_path / "out" / "generation.csv").exists()
     assert "Generated text" not in (tmp_path / "out" / "report.md").read_text("utf-8")
@@ -376,7 +375,7 @@ def test_the_other_formats_have_the_same_figures(
         ],
     )
     out = tmp_path / "out"
-    publish([run], out, ("json", "csv", "markdown"))
+    write_report([run], out, ("json", "csv", "markdown"))
     told = json.loads((out / "report.json").read_bytes())
     assert [(row["model"], row["way"], row["fails"]) for row in told["ways"]] == [
         ("calm", "at_once", False),

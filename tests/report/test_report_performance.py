@@ -16,7 +16,7 @@ from harness.report import performance as module
 from harness.report import text_speed
 from harness.report.merge import MergedRun
 from harness.report.performance import Performance, performance_view
-from harness.report.render import render
+from harness.report.publish import write_report
 from harness.report.view import build_report
 
 MakeRecord = Callable[..., Record]
@@ -127,7 +127,7 @@ def test_the_page_is_inert_and_every_figure_is_on_it(
             record(hostile, "cpu", latency=latency(*[0.5] * 100)),
         ],
     )
-    index = render([folder], tmp_path / "report")
+    index = write_report([folder], tmp_path / "report")[0]
     page = (index.parent / "performance.html").read_text(encoding="utf-8")
     assert "<img" not in page
     assert 'href="performance.html"' in index.read_text(encoding="utf-8")
@@ -139,7 +139,7 @@ def test_the_page_is_inert_and_every_figure_is_on_it(
 def test_a_run_without_latency_has_no_such_page(
     record: MakeRecord, write_run: Callable[..., Path], tmp_path: Path
 ) -> None:
-    index = render([write_run("run", [record()])], tmp_path / "report")
+    index = write_report([write_run("run", [record()])], tmp_path / "report")[0]
     assert not (index.parent / "performance.html").exists()
     assert "performance.html" not in index.read_text(encoding="utf-8")
 
@@ -171,7 +171,7 @@ def test_the_speed_of_generated_text_is_what_users_quote(
     assert [(figure.text, figure.best) for figure in gpu.rate] == [("12,345", True), ("–", False)]  # noqa: RUF001
     assert [figure.best for figure in bad.rate] == [False, False]
     assert [cell.cache for cell in model.cells] == ["–", "1.5 MiB", "–"]  # noqa: RUF001 - as the page has it
-    index = render([write_run("run", records)], tmp_path / "report")
+    index = write_report([write_run("run", records)], tmp_path / "report")[0]
     page = (index.parent / "performance.html").read_text(encoding="utf-8")
     text = " ".join(re.sub(r"<[^>]+>", " ", page).split())
     assert "Latency by model" not in text

@@ -7,9 +7,8 @@ import pytest
 from harness.core.errors import UsageError
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.report.publish import publish
+from harness.report.publish import write_report
 from harness.report.read import read_run
-from harness.report.render import render
 
 MakeRecord = Callable[..., Record]
 WriteRun = Callable[..., Path]
@@ -48,7 +47,7 @@ def test_a_torn_last_line_is_tolerated_and_reported(record: MakeRecord, write_ru
     run = read_run(folder)
     assert run.torn
     assert len(run.records) == 1
-    page = render([folder], folder / "report").read_text(encoding="utf-8")
+    page = write_report([folder], folder / "report")[0].read_text(encoding="utf-8")
     assert "INCOMPLETE" in page
     assert "the last line of records.jsonl is torn" in page
 
@@ -70,7 +69,7 @@ def test_a_damaged_line_costs_that_line_and_is_reported(record: MakeRecord, writ
         "not a record",
         "not JSON",
     ]
-    page = render([folder], folder / "report").read_text(encoding="utf-8")
+    page = write_report([folder], folder / "report")[0].read_text(encoding="utf-8")
     assert "INCOMPLETE" in page
     assert "4 lines of records.jsonl without a record" in page
     assert "first: line 2, not JSON" in page
@@ -113,7 +112,7 @@ def test_all_missing_files_are_named_at_once(tmp_path: Path, record: MakeRecord,
     broken = write_run("broken", [record("b")])
     (broken / "run.json").write_text('{"schema": "one"}', encoding="utf-8")
     with pytest.raises(UsageError) as error:
-        render([tmp_path / "nowhere", empty, half, broken], tmp_path / "out")
+        write_report([tmp_path / "nowhere", empty, half, broken], tmp_path / "out")
     assert [Path(problem.where) for problem in error.value.problems] == [
         tmp_path / "nowhere",
         empty,
@@ -127,11 +126,11 @@ def test_no_run_and_an_unwritable_place_are_usage_errors(
     tmp_path: Path, record: MakeRecord, write_run: WriteRun
 ) -> None:
     with pytest.raises(UsageError, match="no run folder given"):
-        render([], tmp_path / "out")
+        write_report([], tmp_path / "out")
     in_the_way = tmp_path / "file"
     in_the_way.write_text("", encoding="utf-8")
     with pytest.raises(UsageError, match="cannot be written"):
-        render([write_run("run", [record()])], in_the_way)
+        write_report([write_run("run", [record()])], in_the_way)
     (tmp_path / "out" / "report.md").mkdir(parents=True)
     with pytest.raises(UsageError, match=r"^\S*report\.md: the report cannot be written: Is a directory"):
-        publish([tmp_path / "run"], tmp_path / "out", ["markdown"])
+        write_report([tmp_path / "run"], tmp_path / "out", ["markdown"])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.report.render import render
+from harness.report.publish import write_report
 
 MakeRecord = Callable[..., Record]
 WriteRun = Callable[..., Path]
@@ -37,7 +37,7 @@ def test_every_figure_of_the_overview_is_what_the_records_say(
     ]
     run = write_run("run", records)
     # So many columns have a page of their own; the overview has one table of them.
-    shown = overview(render([run], run / "report").with_name("targets.html"))
+    shown = overview(write_report([run], run / "report")[0].with_name("targets.html"))
     rows = [json.loads(line) for line in (run / "records.jsonl").read_text("utf-8").splitlines()]
     columns = {(row["target"], row["axes"]["precision"]) for row in rows}
     assert len(shown) == len(columns) == 10

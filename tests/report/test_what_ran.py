@@ -15,7 +15,7 @@ from harness.plan.matrix import Matrix
 from harness.report.identity import identity_of
 from harness.report.likeness import differences
 from harness.report.merge import Environment
-from harness.report.publish import publish
+from harness.report.publish import write_report
 from tests.records import matrix_of, with_facts
 
 MakeRecord = Callable[..., Record]
@@ -71,7 +71,7 @@ def published(
     ]
     run = module_run("known", records, matrix=matrix(records, ISSUE), targets={"npu": NPU, "qnn": SIMULATOR})
     out = tmp_path_factory.mktemp("published")
-    publish([run], out, ["html", "markdown", "csv", "json", "junit", "badge"])
+    write_report([run], out, ["html", "markdown", "csv", "json", "junit", "badge"])
     return out
 
 
@@ -127,7 +127,7 @@ def test_every_format_for_people_has_the_command_that_repeats_a_failure(
     crash = record("bad", verdict=Verdict.CRASH, reason="died")
     assert crash.family is Family.FAILED
     run = write_run("run", [crash])
-    publish([run], tmp_path / "out", ["html", "markdown", "junit"])
+    write_report([run], tmp_path / "out", ["html", "markdown", "junit"])
     command = shlex.join(
         ["ep-harness", "run", "matrices/local.toml", "--target", "npu", "--model", "onnx-node/bad"]
     )
@@ -141,7 +141,7 @@ def test_an_address_of_a_matrix_cannot_leave_its_link(
     hostile = 'see https://x.example/1"><script>alert(1)</script> and javascript:alert(1)'
     records = [with_facts(record("bad", verdict=Verdict.CRASH, expected=True, reason="died"))]
     run = write_run("run", records, matrix=matrix(records, hostile))
-    publish([run], tmp_path / "out", ["html", "markdown"])
+    write_report([run], tmp_path / "out", ["html", "markdown"])
     page = (tmp_path / "out" / "failures.html").read_text("utf-8")
     assert '<a href="https://x.example/1" rel="noreferrer noopener">https://x.example/1</a>&#34;' in page
     assert "<script>alert" not in page

@@ -18,7 +18,7 @@ from harness.core.record import ModelContent, Record
 from harness.core.reference import Adjudication
 from harness.core.verdict import Verdict
 from harness.report.history import History
-from harness.report.publish import publish
+from harness.report.publish import write_report
 
 if TYPE_CHECKING:
     from tests.report.browser.conftest import Browser
@@ -201,7 +201,7 @@ def site(
     with History(out.with_suffix(".sqlite"), create=True) as history:
         history.add(old)
         history.add(new)
-        publish([new], out, ("html",), baseline=old, history=history)
+        write_report([new], out, ("html",), baseline=old, history=history)
     return out
 
 
