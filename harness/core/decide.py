@@ -18,22 +18,24 @@ from harness.core.rules import RULES, Found
 from harness.core.verdict import Family, Verdict
 
 _REASON_CHARS = 300
-"""Length of a reason with its notes."""
+"""Largest length of a reason with its notes."""
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """The verdict of a cell.
 
     Attributes:
-        cause: One word for why, where the verdict alone does not tell; as in ``harness.core.record.Record``.
+        cause: One word for the cause, where the verdict alone does not name it; as in
+            ``harness.core.record.Record``.
         reason: One line for people; may be empty for a pass.
         outputs: The facts' outputs under the policy.
         again: The same of the second run.
         other: The same of the run with other inputs.
-        adjudication: Of the outputs that failed.
-        approximate: What the EP documents that allows the error of a right answer; else empty.
+        adjudication: Adjudications of the outputs that failed.
+        approximate: The EP's document that allows the error of a right answer; else empty.
         unconfirmed: Why float64 has not confirmed a wrong answer; else empty.
-        policy: What judged it, as a record keeps it; empty for a cell that did not run to its end.
+        policy: The policy that judged the cell, as a record keeps it; empty for a cell that did not run to
+            its end.
     """
 
     verdict: Verdict
@@ -101,13 +103,13 @@ def _first(judging: Judging) -> Found:
 
 
 def _other_rows(facts: Facts, policy: Policy) -> tuple[OutputMetrics, ...]:
-    if facts.other_check is None:  # a record of before stays as it is
+    if facts.other_check is None:  # a record of an older version stays as it is
         return facts.other
     return tuple(one.row for one in judging_of(facts_for_other_inputs(facts), policy).outputs)
 
 
 def _unconfirmed(judging: Judging) -> str:
-    """Return why float64 does not confirm that values are wrong: for the first inputs, or the others."""
+    """Return why float64 does not confirm that values are wrong: for the first inputs, or the other ones."""
     facts = judging.facts
     if judging.fault is not None or not facts.other:
         return judging.unconfirmed

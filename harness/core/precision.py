@@ -1,4 +1,4 @@
-"""Precisions: the conversions of a model before it goes to a provider, and the operators that show them."""
+"""Precisions: the conversions of a model before a provider gets it, and the operators that show them."""
 
 import msgspec
 
@@ -59,12 +59,12 @@ COMPUTE_HEAVY = frozenset(
         *("GRU", "LSTM", "RNN"),
     }
 )
-"""Operators that sum many products: the precision of the arithmetic shows in their results."""
+"""Operators that sum many products: their results show the precision of the arithmetic."""
 
 PRECISION_CASTS = frozenset({"Cast", "DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear"})
-"""Operators that a conversion to another precision adds around those that compute."""
+"""Operators that a conversion to another precision adds around the computing ones."""
 
 
 def made_for(precision: str) -> str:
-    """Return the precision that a model is converted to for a value of the axis; ``AS_IS`` if it is not."""
+    """Return the precision that a value of the axis converts a model to; ``AS_IS`` if it does not."""
     return precision if precision in IN_MODEL else AS_IS

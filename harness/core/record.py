@@ -26,7 +26,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         ep_nodes: Nodes on the target's provider, or on any non-CPU provider of its chain.
-        cpu_nodes: Nodes on the CPU EP. For a target that *is* the CPU EP these count as ``ep_nodes``.
+        cpu_nodes: Nodes on the CPU EP. For a target that *is* the CPU EP, these count as ``ep_nodes``.
         ep_ops: Operator type -> count, on the EP.
         cpu_ops: Operator type -> count, left to the CPU EP.
         partitions: Subgraphs that the EP took (a kernel-based EP has one for each node).
@@ -34,11 +34,12 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             ``log`` (the runtime's messages), or ``unknown``: then all counts are 0.
         providers: Provider -> nodes, in the order of the chain, the CPU EP last; empty where the chain has
             no second provider besides the CPU EP.
-        chain_ops: Provider -> operator type -> count, of those providers but the CPU EP.
-        shape_ops: Those of ``cpu_ops`` that only work on shapes here: they stay on the CPU EP by design.
-        ep_share: Part of the compute on the EP, from 0 to 1, without ``shape_ops``; null where all of it is
+        chain_ops: Provider -> operator type -> count, for the providers other than the CPU EP.
+        shape_ops: Those of ``cpu_ops`` that only work on shapes in this model: they stay on the CPU EP by
+            design.
+        ep_share: Share of the compute on the EP, from 0 to 1, without ``shape_ops``; null where all of it is
             on one side, or nothing is known.
-        share_of: What was counted: ``work`` (multiply-adds, and bytes that are moved) or ``nodes``.
+        share_of: The unit of the share: ``work`` (multiply-adds, and bytes that are moved) or ``nodes``.
     """
 
     ep_nodes: int
@@ -63,16 +64,16 @@ class ProcessState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """The process of a cell, after the cell; over many cells it shows a leak.
 
     Attributes:
-        pid: Its id, on the machine that runs the harness.
+        pid: Its id, on the machine of the harness.
         session: Number of the session in the process, from 1.
-        took_ms: Time of the whole cell there, whatever its result: sessions and all runs, reading and writing
-            of tensors.
+        took_ms: Time of the whole cell in this process, whatever its result: sessions, all runs, reading and
+            writing of tensors.
         processor_ms: Processor time of all threads of the process meanwhile.
         rss_mib: Its resident memory in MiB, after the session was released; null if the system does not
             report it.
-        threads: Its threads then; null as well if the system does not tell.
+        threads: Its threads at that time; null as well if the system does not report it.
         descriptors: Its open descriptors, on Windows handles, likewise.
-        manners: What the cell changed in the process that its user does not expect.
+        manners: Changes that the cell made to the process and that its user does not expect.
     """
 
     pid: int
@@ -98,10 +99,10 @@ class OptionEffect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OtherDraw(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A failing cell once more with other generated inputs.
+    """A second try of a failing cell with other generated inputs.
 
     Attributes:
-        verdict: Its verdict with these.
+        verdict: Its verdict with these inputs.
         dimensions: Symbolic dimension -> its size, as in ``GeneratedInputs``.
     """
 
@@ -110,14 +111,14 @@ class OtherDraw(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class GeneratedInputs(msgspec.Struct, frozen=True, kw_only=True):
-    """How the inputs of a model without test data were made.
+    """How the inputs of a model without test data were generated.
 
     Attributes:
         dimensions: Symbolic dimension -> its size; ``axis N`` where it has no name.
-        sizes: How the sizes were chosen: ``distinct`` (what the graph needs, else different primes),
-            ``single`` (the same with a batch of 1), or the one size of all.
-        values: The values of unrestricted inputs: ``plain``, or ``positive``, ``wide`` or ``small`` where the
-            model does not run with these or its golden is weak.
+        sizes: How the sizes were chosen: ``distinct`` (those that the graph needs, else different primes),
+            ``single`` (the same with a batch of 1), or one size for all.
+        values: The values of unrestricted inputs: ``plain``; or ``positive``, ``wide`` or ``small`` where the
+            model does not run with plain ones or its golden is weak.
         seed: Seed of the values.
     """
 
@@ -134,8 +135,8 @@ class ModelContent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         opsets: Domain -> version that the model imports; ONNX's own domain is ``ai.onnx``.
         ops: Operator type -> nodes before any optimization, those in subgraphs and local functions included.
         types: Element types of the inputs that are fed, sorted.
-        ranks: Numbers of dimensions of these inputs in the first data set, ascending.
-        generated: How its inputs were made; null if it has test data.
+        ranks: Ranks of these inputs in the first data set, ascending.
+        generated: How its inputs were generated; null if it has test data.
     """
 
     opsets: dict[str, int]
@@ -151,9 +152,9 @@ class Repeats(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         runs: Runs in each session, the first one included.
         sessions: Sessions, one after the other.
-        distinct: Different results, bit for bit, over all of them.
+        distinct: Number of different results, bit for bit, over all sessions.
         max_abs: Largest ``|out - first|`` of any element of any run; null where it cannot be measured.
-        differing: Runs that gave other bits than the first; null if the agent does not count them.
+        differing: Runs whose bits differ from the first run's; null if the agent does not count them.
         bit_equal: Whether the matrix demands equal bits.
     """
 
@@ -178,75 +179,79 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         cell: The cell's id.
         provider: The first preferred provider of the target.
-        fed: What the model was fed, in words: ``generated 2x3x64x96, seed 0``, or ``your data:
-            test_data_set_0``; empty if nothing was tried, and in records of before.
+        fed: The inputs of the model, in words: ``generated 2x3x64x96, seed 0``, or ``your data:
+            test_data_set_0``; empty if nothing was tried, and in records of older versions.
         axes: Every axis of the cell with its value.
-        expected: Whether the matrix expects the verdict (an ``expect`` entry, or else no failure).
+        expected: Whether the matrix expects the verdict (by an ``expect`` entry; without one it expects no
+            failure).
         phase: The phase in which the cell ended.
         cause: For ``unavailable`` a ``Cause``; for ``crash`` the signal or exit code, such as ``SIGSEGV``;
             for ``fallback`` ``too_little`` where the EP computed less than a tenth of the work.
         reason: One line for people.
-        other: As ``outputs``, of a run with other inputs between two of the first data set; those whose bits
-            differ from the golden.
-        other_check: What judges them; null if all bits are equal, and in records of before.
-        again: As ``outputs``, of a second run of the first data set, or of the one furthest from the first of
-            several; empty if all gave the same bits.
+        other: As ``outputs``, for a run with other inputs between two runs of the first data set; only
+            outputs whose bits differ from the golden.
+        other_check: Facts for judging them; null if all bits are equal, and in records of older versions.
+        again: As ``outputs``, for a second run of the first data set; of several runs, for the one furthest
+            from the first; empty if all had the same bits.
         golden: The source of the golden: ``cpu`` or, where the CPU EP has no kernel, ``expected`` (the
             suite's data); ``profile`` for a case of a profile.
-        golden_digest: Digest of the golden's values; for a converted model also of the CPU EP's own answer.
-        policy: The settings that judged it, by their dotted names in ``harness.core.policy.Policy``, such as
-            ``limits.rms``; empty if it did not run to its end, or an older version judged it.
+        golden_digest: Digest of the golden's values; for a converted model the digest includes the CPU EP's
+            own answer.
+        policy: The settings that judged the cell, by their dotted names in ``harness.core.policy.Policy``,
+            such as ``limits.rms``; empty if the cell did not run to its end, or an older version judged it.
         timings_ms: ``create``, ``first_run``, ``teardown`` in milliseconds, measured inside the agent.
         started: UTC time in ISO 8601.
         attempt: 1, or more if a process killed from outside made further attempts necessary.
         place: The place of the target that ran it; empty if the target has no places.
-        elsewhere: Where a failed cell was tried once more, in order; another place comes first.
+        elsewhere: Further tries of a failed cell at other places, in order; another place comes first.
         retries: Verdicts of further tries of a failed cell, in order; they never change its verdict.
         other_draws: The verdicts of a failing cell with other generated inputs: other sizes where the model
-            leaves them open, and other numbers; empty if it was not tried with others.
-        beyond: Which windows of the model are larger than their data, with generated inputs that are at fault
-            for a failure; empty if none is.
-        effect: Whether options that should change the computation did; null if none should, or if the outputs
-            are exact and so cannot show it.
+            leaves them open, and other numbers; empty if there was no such try.
+        beyond: Which windows of the model are larger than their data, if generated inputs are the reason of a
+            failure; empty if none is.
+        effect: Whether options that should change the computation did so; null if there are none, or if the
+            outputs are exact and cannot show it.
         latency: The latency of its runs, if the matrix asks for it and the verdict is a pass.
         scenario: Observations in the cell's scenario, by name; the axes have its name.
-        generation: What the scenario ``generate`` has beyond that; null in any other scenario.
+        generation: Further observations of the scenario ``generate``; null in any other scenario.
         process: Its process; null if nothing ran, or the process did not outlive the cell.
         artifacts: Folder of a failing cell below the run folder, relative, with forward slashes.
         content: The content of the model; null if it cannot be read, or nothing was tried.
         model_digest: SHA-256 over the unconverted model, its external data and its test data; empty if it
             cannot be read, or nothing was tried.
-        no_spread: Why the noise of the model is not known although it was needed; empty otherwise.
+        no_spread: Why the model's noise is unknown although it was needed; empty otherwise.
         adjudication: Whether golden or EP is nearer to a more precise answer, where they disagree.
-        reference_check: Comparison with references, if the result fails its golden or would fail a usual
-            tolerance.
-        repeats: How often the first data set was run, and what that gave; null if nothing ran, or if the
-            scenario has runs of its own.
-        unchecked: Checks that were left out, with the reason: work, a limit of the matrix, the agent.
+        reference_check: Comparison with references, if the result fails against its golden or would fail a
+            usual tolerance.
+        repeats: How often the first data set was run, and the results; null if nothing ran, or if the
+            scenario has its own runs.
+        unchecked: Checks that were left out, with the reason: the amount of work, a limit of the matrix, or
+            the agent.
         fixed: The placement with fixed sizes, where a symbolic dimension keeps nodes off the EP; null where
-            none does, or that was not tried.
+            none does, or where it was not tried.
         weak_golden: Why the golden cannot tell a right answer from a wrong one; empty if it can.
         ended: How the cell ended; null if it ran to its end.
         own_cpu: The result of the CPU EP of the target's own runtime; null if it was not asked.
         precision: The computing precision that decides the default tolerance, such as ``float32``.
-        own_precision: The precision of the model itself; empty in records of releases that did not tell it.
+        own_precision: The precision of the model itself; empty in records of releases that did not write it.
         finest: The finest precision of the model's values, whose rounding is the noise, where ``precision``
             is coarser; else empty.
         delivers: Coarser precisions that the EP may compute in by its own default; empty if the matrix asks
             for a precision.
-        remedy: What makes the EP compute at the model's own precision, in words; empty if nothing is known,
-            or it does so.
+        remedy: How to make the EP compute at the model's own precision, in words; empty if unknown, or if the
+            EP does so already.
         converted: Whether the model was converted to that precision.
         no_golden: Why there is no answer to compare with; empty if there is one.
-        dispute: Why the golden is in doubt whatever the EP gives; empty if it is not.
+        dispute: Why the golden is in doubt, whatever the EP returns; empty if it is not.
         undefined: Output -> why ONNX leaves its values undefined for this input.
-        providers_changed: The session's providers before and after the run if they differ.
-        teardown: How the process died or hung in teardown, after the result, or why it was replaced then.
+        providers_changed: The session's providers before and after the run, if they differ.
+        teardown: How the process died or hung in teardown, after the result, or why it was then replaced.
         answered: The questions that were asked before the verdict: see ``harness.core.missing.Need``.
-        approximate: Which right output has a larger error than the rounding of its model, what the EP
-            documents that allows it, and how large it is; empty if none has.
-        unconfirmed: Why float64 has not confirmed that values are wrong; empty if it has, or need not.
-        agreement: How many answers of the model's task are the golden's; empty if no task is known.
+        approximate: The right output whose error is larger than its model's rounding, the EP's document that
+            allows the error, and the size of the error; empty if there is none.
+        unconfirmed: Why float64 has not confirmed that values are wrong; empty if it has, or if no
+            confirmation is needed.
+        agreement: How many answers of the model's task equal the golden's; empty if no task is known.
     """
 
     schema: int
@@ -314,12 +319,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def manners(self) -> tuple[Manner, ...]:
-        """What it changed in its process that its user does not expect; a mark beside the verdict."""
+        """Unexpected changes that the cell made to its process; a mark beside the verdict."""
         return () if self.process is None else self.process.manners
 
     @property
     def rests_on_weak_golden(self) -> bool:
-        """Whether the EP's answer passes by a golden that is weak."""
+        """Whether the EP's answer passes only against a weak golden."""
         return bool(self.weak_golden) and self.verdict.family is Family.PASSED
 
     @property
@@ -329,12 +334,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def flaky(self) -> bool:
-        """Whether a further try gave another verdict."""
+        """Whether a further try had another verdict."""
         return any(verdict is not self.verdict for verdict in self.retries)
 
     @property
     def fails_here_alone(self) -> bool:
-        """Whether it fails at its place, each time, and not at another one: the machine, not the EP."""
+        """Whether the cell fails at its place, each time, and not at another one: the machine, not the EP."""
         here = [each.verdict.family for each in self.elsewhere if each.place == self.place]
         others = [each.verdict.family for each in self.elsewhere if each.place != self.place]
         return (
@@ -343,13 +348,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def fails_with_these_alone(self) -> bool:
-        """Whether it fails with its generated inputs, and with none of the others that it was tried with."""
+        """Whether the cell fails with its generated inputs but with no other inputs that were tried."""
         tried = [one.verdict.family for one in self.other_draws]
         return self.family is Family.FAILED and bool(tried) and Family.FAILED not in tried
 
     @property
     def took_ms(self) -> float:
-        """The time that its process spent on it, failed or not; the sum of its phases if unknown."""
+        """The time that its process spent on the cell, failed or not; the sum of its phases if unknown."""
         return (self.process.took_ms if self.process else 0.0) or sum(self.timings_ms.values())
 
 

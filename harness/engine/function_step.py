@@ -22,7 +22,7 @@ Lose = Callable[[CellTask, Exception], None]
 
 
 class FunctionStep:
-    """Holds cells until the functions that the matrix names for their models have been called."""
+    """Holds cells until the functions that the matrix names for their models have returned."""
 
     def __init__(
         self, next_step: NextStep, post: Callable[..., None], announce: Callable[[Event], None]
@@ -33,22 +33,22 @@ class FunctionStep:
 
     @property
     def waiting(self) -> int:
-        """How many cells wait for a function."""
+        """Number of cells that wait for a function."""
         return self._functions.waiting
 
     @property
     def is_behind(self) -> bool:
-        """Whether so many cells wait that there should be no more: they hold their outputs."""
+        """Return whether so many cells wait that no further ones should start: they hold their outputs."""
         return self.waiting >= MOST_WAITING
 
     def close(self) -> None:
-        """Kill what runs."""
+        """Kill the running function."""
         self._functions.close()
 
     def then(
         self, task: CellTask, case: Case, facts: Facts, outcome: Judged, go_on: GoOn, lose: Lose
     ) -> None:
-        """Call ``go_on`` with the facts of a cell: at once, or when its functions have been called."""
+        """Call ``go_on`` with the facts of a cell: at once, or after its functions have returned."""
         calls = self._calls(task, case, outcome)
         if not calls:
             go_on(task, facts, outcome)
@@ -66,7 +66,7 @@ class FunctionStep:
         self._functions.ask(calls, on_end)
 
     def _calls(self, task: CellTask, case: Case, outcome: Judged) -> tuple[Call, ...]:
-        """Return the calls for a cell that ran; none for a case of a profile, nor for generated text."""
+        """Return the calls for a cell that ran; none for a case of a profile or for generated text."""
         names = () if case.frozen is not None else tuple(functions_of(case))
         if not names or not isinstance(outcome, Ran) or task.about.scenario == GENERATE:
             return ()

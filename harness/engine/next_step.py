@@ -1,4 +1,4 @@
-"""The next step for an outcome: its facts if they suffice for a verdict, else a question to ask."""
+"""The next step for an outcome: its facts if they suffice for a verdict, else a question."""
 
 from collections.abc import Callable, Sequence
 
@@ -36,14 +36,16 @@ from harness.golden.golden import Golden
 from harness.plan.plan import Plan
 
 _RULES = 64
-"""Rules that are kept: a cell needs its rule several times, most often in a row."""
+"""Number of rules that are kept: a cell needs its rule several times, mostly in a row."""
 
 Judged = Ran | Raised | Died | Hung
 """Outcomes whose verdict needs answers of the CPU provider."""
 
 
 class _Asking(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that is judged, and what can be asked about it; ``about`` and ``case`` as in ``NextStep.of``.
+    """A run to be judged, and the questions that can be asked about it.
+
+    ``about`` and ``case`` as in ``NextStep.of``.
 
     ``raised`` is whether it ended with an error.
     """
@@ -57,11 +59,11 @@ class _Asking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NextStep(msgspec.Struct, frozen=True):
-    """Measures outcomes, and finds what has to be asked first.
+    """Measures outcomes, and finds the question to ask first.
 
     Attributes:
-        needs: What may be asked at all.
-        rules: Those of the cells that were judged last: id of a cell and digest of its case -> rule.
+        needs: The questions that may be asked at all.
+        rules: The rules of the most recently judged cells: id of a cell and digest of its case -> rule.
     """
 
     plan: Plan
@@ -75,10 +77,10 @@ class NextStep(msgspec.Struct, frozen=True):
         return Inquiry(plan=self.plan, cases=self.cases, references=self.references)
 
     def of(self, about: Question, cell: Cell, case: Case, outcome: Judged) -> Facts | Question:
-        """Return the facts of a cell, or a question that has to be answered before.
+        """Return the facts of a cell, or a question that has to be answered first.
 
-        Measures with what is known; while something is missing, adds its answer and measures again. ``about``
-        is the model in the form that the cell runs, ``case`` the same, loaded.
+        It measures with the known answers; while one is missing, it adds that answer and measures again.
+        ``about`` is the model in the form that the cell runs, ``case`` the same, loaded.
         """
         provider = self.plan.target(cell.target).provider[0]
         rule = self.rule(cell, case)
@@ -114,11 +116,14 @@ class NextStep(msgspec.Struct, frozen=True):
         measured: Callable[[Evidence], Facts],
         judged: Callable[[Facts], Facts] = lambda facts: facts,
     ) -> tuple[Facts, Evidence] | Question:
-        """Measure and ask until nothing is missing to judge; ``judged`` are the facts that are about it."""
+        """Measure and ask until nothing is missing for a judgement.
+
+        ``judged`` returns the facts to be judged.
+        """
         about, cell, case, rule = asking.about, asking.cell, asking.case, asking.rule
         facts = measured(evidence)
         while True:
-            # A cell of many ways has many runs, which references repeat; they are asked if it fails.
+            # A cell of many ways has many runs, which references repeat; so they are asked only if it fails.
             by_usual = rule.generation is None
             need = missing(judged(facts), rule.policy, asking.askable, by_usual=by_usual)
             if need is None:
@@ -138,11 +143,11 @@ class NextStep(msgspec.Struct, frozen=True):
                 evidence = msgspec.structs.replace(evidence, broken=broken_of(answer, case))
             if need is Need.REFERENCES:
                 evidence = msgspec.structs.replace(evidence, doubts=self._inquiry.doubts(about, case, rule))
-            # After the usual last question no value need be compared again.
+            # After the usual last question no value needs another comparison.
             facts = with_unnoticed(facts, evidence) if need is Need.ZEROED else measured(evidence)
 
     def rule(self, cell: Cell, case: Case) -> Rule:
-        """Return what a cell is measured and judged by; ``case`` is its model in the form that it runs."""
+        """Return the rule that measures and judges a cell; ``case`` is its model in the form that it runs."""
         key = (cell.id, case.digest)
         rule = self.rules.get(key)
         if rule is None:
@@ -156,9 +161,10 @@ class NextStep(msgspec.Struct, frozen=True):
         return () if isinstance(evidence, Question) else goldens_of(case, evidence)
 
     def _with_others(self, first: _Asking, known: Evidence, outcome: Ran, facts: Facts) -> Facts | Question:
-        """Return facts with what judges the run with other inputs, like that of the first ones.
+        """Return facts with those that judge the run with other inputs, in the same way as the first one.
 
-        Nothing is asked if its bits are those of the CPU provider, or if the first answer is no pass already.
+        Nothing is asked if its bits equal those of the CPU provider, or if the first answer does not pass
+        anyway.
         """
         case, rule = first.case, first.rule
         own = self.references.find(first.about.for_golden(), case)
@@ -198,7 +204,7 @@ class NextStep(msgspec.Struct, frozen=True):
         return with_error_of_others(facts, error, goldens, excused)
 
     def _goldens(self, about: Question, case: Case, rule: Rule) -> Evidence | Question:
-        """Return the golden; of a converted model also that of the given model."""
+        """Return the golden; for a converted model also that of the unconverted model."""
         own = about.for_golden()
         golden = self._inquiry.find(own, case)
         if golden is None:
@@ -214,9 +220,9 @@ class NextStep(msgspec.Struct, frozen=True):
         return Evidence(golden=rounded if rounded.status == "ok" else golden, full=full)
 
     def _askable(self, cell: Cell, case: Case, outcome: Judged, rule: Rule) -> frozenset[Need]:
-        """Return what can be asked about a model on a target."""
+        """Return the questions that can be asked about a model on a target."""
         if case.frozen is not None:
-            # The model is known to be good, and the golden to be right: no CPU provider excuses anything.
+            # The model is known to be good, and the golden to be right: the CPU provider excuses nothing.
             return frozenset({Need.NOISE}) if isinstance(outcome, Ran) else frozenset()
         target = self.plan.target(cell.target)
         if not isinstance(outcome, Ran):
@@ -245,7 +251,7 @@ def _ran_others(outcome: Ran) -> bool:
 
 
 def _with(evidence: Evidence, need: Need, answer: Answer) -> Evidence:
-    """Return evidence with the answer to a need, whose name is that of the field."""
+    """Return evidence with the answer to a need; the field has the need's name."""
     value: object = answer
     if isinstance(answer, Golden) and need is Need.REPEATED:
         value = answer.disputed

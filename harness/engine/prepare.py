@@ -47,5 +47,5 @@ def open_suites(matrix: Matrix) -> dict[str, Suite]:
 
 
 def _open(name: str) -> Suite:
-    """Open a suite by name; profiles are not part of the corpus, which knows of no archive."""
+    """Open a suite by name; profiles are not part of the corpus, which knows nothing of archives."""
     return open_profile(name.removeprefix(PROFILE)) if name.startswith(PROFILE) else open_suite(name)

@@ -22,7 +22,7 @@ from harness.plan.plan import Plan
 
 
 class Attempt(NamedTuple):
-    """One attempt at a cell, 0 for the first; ``started`` is UTC time, ISO 8601.
+    """One attempt at a cell, 0 for the first; ``started`` is the UTC time in ISO 8601.
 
     ``expectation`` is the ``[[expect]]`` entry that applies where it ran.
     """
@@ -58,7 +58,7 @@ def record_of(
         "outputs": decision.outputs,
         "again": decision.again,
         "other": decision.other,
-        # The speed of a wrong answer, or of the CPU EP in place of the provider, is of no use.
+        # The speed of a wrong answer, or of the CPU EP in place of the provider, is useless.
         "latency": facts.latency if verdict.family is Family.PASSED else None,
         "generation": with_speed_of(facts.generation, verdict),
     }
@@ -89,7 +89,7 @@ def record_of(
 
 
 def with_speed_of(generation: Generation | None, verdict: Verdict) -> Generation | None:
-    """Return what is known of generated text; its speed only if the verdict is a pass."""
+    """Return what is known about generated text; its speed only if the verdict is a pass."""
     if generation is None or verdict.family is Family.PASSED:
         return generation
     return msgspec.structs.replace(generation, speed=None)
