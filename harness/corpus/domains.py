@@ -1,4 +1,4 @@
-"""The values that operators are defined for: one entry for each operator and input.
+"""The values for which operators are defined: one entry for each operator and input.
 
 A new rule is one entry of ``RULES``. ``harness.corpus.domain_walk`` finds the graph inputs to restrict.
 """
@@ -20,13 +20,13 @@ Extent = int | str
 Shape = tuple[Extent | None, ...]
 
 _NEAREST_ZERO = 0.1
-"""Least magnitude of a divisor: its quotients stay within ten times the dividend, so float16 holds them."""
+"""Least magnitude of a divisor: quotients stay within ten times the dividend, so that float16 holds them."""
 
 _LEAST_POSITIVE = 0.05
-"""Least value of an operator for positive ones only: float16 holds it, and its logarithm is small."""
+"""Least input of an operator for positive numbers: float16 holds it, and its logarithm is small."""
 
 _MOST_ROWS = 1 << 16
-"""Numbers of a table that values are compared with, one after the other."""
+"""Largest number of table entries with which values are compared, one after another."""
 
 _SMALL_CONSTANT = 64
 """Elements of a constant that a rule may read."""
@@ -76,9 +76,9 @@ class Domain(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Use(msgspec.Struct, frozen=True, kw_only=True):
-    """A node as a rule reads it. Inputs go by their index; an unknown one is None or empty.
+    """A node in the form that a rule reads. Inputs are identified by index; an unknown one is None or empty.
 
-    Shapes and constants are those that are known, by the names of tensors.
+    Shapes and constants are the known ones, by the names of tensors.
     """
 
     node: "onnx.NodeProto"
@@ -113,7 +113,7 @@ _Rule = Domain | Callable[[Use], Domain | None]
 POSITIVE = Domain(low=_LEAST_POSITIVE)
 DIVISOR = Domain(away=_NEAREST_ZERO)
 SCALE = Domain(low=0.01, high=0.2)
-"""Scale of a quantization: with it, standard normal values fill some of the range of 8 bits."""
+"""Scale of a quantization: standard normal values then use part of the range of 8 bits."""
 
 COUNTED = Domain(pattern=(0, 1, 2, 3, 4, 5, 6, 7))
 """Axes: all different, and each exists if the others do."""
@@ -122,7 +122,7 @@ _ZERO, _ONE = Domain(pattern=(0,)), Domain(pattern=(1,))
 
 
 def _index(table: int, axis: int = 0, attribute: str = "") -> _Rule:
-    """Return the rule of indices into an axis of an input, which an attribute may name."""
+    """Return the rule for indices into an axis of an input; an attribute may name the axis."""
 
     def rule(use: Use) -> Domain | None:
         extent = use.extent(table, int(use.number(attribute, axis)))
@@ -132,7 +132,7 @@ def _index(table: int, axis: int = 0, attribute: str = "") -> _Rule:
 
 
 def _length(axis: int = 0, attribute: str = "") -> _Rule:
-    """Return the rule of lengths along an axis of the first input; 1 if the axis is unknown."""
+    """Return the rule for lengths along an axis of the first input; 1 if the axis is unknown."""
 
     def rule(use: Use) -> Domain:
         extent = use.extent(0, int(use.number(attribute, axis)))
@@ -165,10 +165,10 @@ def _tuple_indices(use: Use) -> Domain | None:
 
 
 def _equal(other: int) -> _Rule:
-    """Return the rule of what is compared with a constant: of a table's numbers all occur.
+    """Return the rule for values that are compared with a constant: all numbers of a table occur.
 
-    A scalar is the number that it is compared with. Of a tensor compared with one number, such as the token
-    of padding, nothing is demanded.
+    A scalar equals the number with which it is compared. A tensor compared with one number, such as the
+    padding token, has no restriction.
     """
 
     def rule(use: Use) -> Domain | None:

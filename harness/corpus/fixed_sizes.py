@@ -7,9 +7,9 @@ from harness.corpus.symbols import free_symbols
 
 
 def fixed_sizes(case: Case) -> dict[str, int]:
-    """Return a size for each named dimension of the inputs, that of the first data.
+    """Return a size for each named dimension of the inputs: its size in the first data.
 
-    Of generated inputs the batch is 1: applications have that most often, and further inputs follow it. Empty
+    For generated inputs the batch is 1: applications use it most often, and further inputs follow it. Empty
     if the model has no such dimension, or no data.
     """
     values = dict(case.data_sets[0].inputs) if case.data_sets else {}

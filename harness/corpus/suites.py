@@ -22,10 +22,10 @@ from harness.corpus.intact import find_damaged, mend
 from harness.corpus.walk import MODEL_SUFFIXES, find_models, is_text, models_among
 
 FUZZ = "fuzz:"
-"""Before the seed and the count of a suite of generated models."""
+"""Prefix of a suite of generated models, before the seed and the count."""
 
 PROFILE = "profile:"
-"""Before the label of a profile, whose suite ``harness.profiles`` opens."""
+"""Prefix of a profile, before its label; ``harness.profiles`` opens its suite."""
 
 SUITES: dict[str, str] = {
     "onnx-node": "ONNX's operator tests, a small model for each",
@@ -42,7 +42,7 @@ SUITES: dict[str, str] = {
 """The built-in suites by name, with one line each, short enough for 80 columns."""
 
 _FORMAT = 2
-"""Rises when suites in the cache change although no version of their sources does."""
+"""Increase it when suites in the cache change although no version of their sources does."""
 
 
 class Suite(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,14 +53,14 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
         root: The folder that holds the models.
         kind: ``built_in``: each folder below the root is a model; ``folder``: each ``.onnx`` file is one.
         names: The models, sorted.
-        misnamed: Those of them whose file has a name that is not UTF-8: names here are spelled out, and the
-            models cannot be run.
+        misnamed: Models whose file has a name that is not UTF-8: names here are spelled out, and the models
+            cannot be run.
         shared: Folders that hold several models, relative to the root with forward slashes.
-        cache: Folder that keeps what was read from the models, if anything is kept.
+        cache: Folder that keeps the facts read from the models, if anything is kept.
         make: Fills the empty folder of one model, if models are made at their first use.
         make_all: Fills the empty folder of the suite, if it is made as a whole.
-        policies: Model -> how it is judged, if the suite is frozen: goldens and noise are in its files, and
-            nothing is asked of the CPU provider. None for any other suite.
+        policies: Model -> its policy, if the suite is frozen: goldens and noise are in its files, and the CPU
+            provider is not asked. None for any other suite.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def frozen(self) -> bool:
-        """Whether goldens, noise and policies are part of the suite, as those of a profile are."""
+        """Return whether goldens, noise and policies are part of the suite, as in a profile."""
         return self.policies is not None
 
     def models(self) -> tuple[str, ...]:
@@ -105,7 +105,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
     def damaged(self, model: str, *, data: bool) -> Path | None:
         """Return a file of a model that the cache has damaged or lost; None if there is none.
 
-        Without ``data`` only the model itself is looked at.
+        Without ``data`` only the model itself is checked.
         """
         only = "" if data else "model.onnx"
         if self.make_all is not None:
@@ -115,7 +115,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
     def mend(self, model: str) -> str:
-        """Make what is damaged in the cache again; return what to tell the user.
+        """Repair the damaged parts in the cache; return a message for the user.
 
         Raises:
             DamagedError: The cache cannot be written.
@@ -134,7 +134,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
     def data_folder(self, model: str) -> Path:
         """Return the folder of a model's ``test_data_set_N``; it need not exist.
 
-        That is the model's folder, or ``<stem>/`` in it if other models share it.
+        It is the model's folder, or ``<stem>/`` in it if other models share that folder.
         """
         path = self.model_path(model)
         return path.with_suffix("") if _parent(model) in self.shared else path.parent
@@ -180,7 +180,7 @@ def open_folder(path: Path) -> Suite:
         UsageError: There is no such folder, it cannot be read, or it holds no model.
     """
     root = path.absolute()
-    # "." and ".." have no name of their own; any other path keeps the name that was written.
+    # "." and ".." have no name of their own; any other path keeps its spelling.
     name = root.name if root.name not in {"", ".", ".."} else root.resolve().name
     found = find_models(root)
     misnamed = frozenset(visible(model) for model in found if not is_text(model))
@@ -199,7 +199,7 @@ def open_folder(path: Path) -> Suite:
 
 
 def open_file(path: Path) -> Suite:
-    """Open one ``.onnx`` or ``.ort`` file as a suite that holds nothing else.
+    """Open one ``.onnx`` or ``.ort`` file as a suite of a single model.
 
     Raises:
         UsageError: Its folder cannot be read.
@@ -218,13 +218,13 @@ def open_file(path: Path) -> Suite:
 
 
 def open_model(name: str) -> Suite:
-    """Return a suite of one model that is named on a command line.
+    """Return a suite of one model from its name on a command line.
 
     The name is the path of an ``.onnx`` file, whose test data may be beside it; or a built-in suite and one
     of its models, such as ``zoo/mnist-small-op12``.
 
     Raises:
-        UsageError: There is neither such a file nor such a model.
+        UsageError: There is no such file or model.
     """
     path = Path(name)
     suite, slash, model = name.partition("/")
@@ -249,7 +249,7 @@ def _model_file(path: Path) -> Suite:
 
 
 def suites_cache() -> Path:
-    """Return the folder of the cache for suites, and for what was read of their models."""
+    """Return the folder of the cache for suites, and for the facts read from their models."""
     return cache_root() / "suites"
 
 
@@ -268,9 +268,9 @@ def _versions() -> str:
 def _made_singly(
     name: str, names: tuple[str, ...], make: Callable[[str, Path], None], packages: tuple[str, ...]
 ) -> Suite:
-    """Return a suite of code in some packages, each model of which is made when it is first asked for."""
+    """Return a suite made by code in some packages; each model is made at its first use."""
     cache = suites_cache()
-    # Empty at first; made now, so that a cache that cannot be written is reported before anything runs.
+    # Empty at first; made now, so that a read-only cache is reported before anything runs.
     root = fill_once(
         cache / f"{name}-{_versions()}-{_code_digest(*packages)}-v{_FORMAT}", lambda _folder: None
     )
@@ -294,7 +294,10 @@ def operator_tests() -> Path:
 
 @functools.cache
 def _writer(suite: str) -> Callable[[Path], None]:
-    """Return what writes a suite into an empty folder; the same each time, so that suites can be compared."""
+    """Return the function that writes a suite into an empty folder.
+
+    It writes the same each time, so that suites can be compared.
+    """
     return functools.partial(_write, suite)
 
 
@@ -313,7 +316,7 @@ def _write(suite: str, folder: Path) -> None:
 
 @functools.cache
 def _code_digest(*packages: str) -> str:
-    """Return a digest of the sources of packages beside this module, for which what they built is valid."""
+    """Return a digest of the sources of packages beside this module; their products are valid for it."""
     digest = hashlib.blake2b(digest_size=8)
     for package in packages:
         for source in sorted((Path(__file__).parent / package).iterdir()):
@@ -323,7 +326,7 @@ def _code_digest(*packages: str) -> str:
 
 
 def _onnx_test_data(suite: str) -> Path:
-    # For a top-level package this finds the folder without running any of it.
+    # For a top-level package this finds the folder without running its code.
     spec = importlib.util.find_spec("onnx")
     if spec is None or spec.origin is None:
         raise UsageError(_NO_ONNX)

@@ -1,4 +1,4 @@
-"""Which elements of a result are as uncertain as each other."""
+"""Groups of elements of a result that have the same uncertainty."""
 
 import math
 from collections.abc import Sequence
@@ -13,25 +13,27 @@ from harness.corpus.noise.terms import Dims, attribute_of
 _ROWS = operators("""
     Attention GroupQueryAttention MultiHeadAttention RotaryEmbedding SkipLayerNormalization
 """)
-"""Operators that make each row, along the last axis, by itself."""
+"""Operators that compute each row, along the last axis, independently."""
 
 _NORMALIZED_FROM = frozenset({"LayerNormalization", "RMSNormalization"})
-"""Operators that normalize over an axis and all that follow."""
+"""Operators that normalize over an axis and all following ones."""
 
 _CHANNELS = frozenset({"BatchNormalization", "GroupNormalization", "InstanceNormalization"})
 """Operators with a scale and an offset for each channel, the second axis."""
 
 _PLANES = frozenset({"GridSample", "Resize", "Upsample"})
-"""Operators that interpolate in planes, behind the axes of batch and channel."""
+"""Operators that interpolate in planes, which follow the axes of batch and channel."""
 
 _ENOUGH = 16
-"""Elements whose mean says how large one of them usually is."""
+"""Number of elements whose mean shows the usual size of one of them."""
 
 
 def even_axes(node: onnx.NodeProto, dims: Sequence[Dims]) -> Beside:
-    """Return the axes along which all elements are as uncertain; none for all axes, "" where none are.
+    """Return the axes along which all elements have the same uncertainty.
 
-    ``dims`` are the sizes of the node's inputs. If they are not known, all elements are.
+    None for all axes, "" if there are none.
+
+    ``dims`` are the sizes of the node's inputs. If these are unknown, all elements have the same uncertainty.
     """
     if node.op_type not in EVEN:
         return ""

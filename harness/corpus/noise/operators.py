@@ -1,4 +1,4 @@
-"""How much an operator rounds, in unit roundoffs of the precision that computes."""
+"""How much an operator rounds, in unit roundoffs of the computing precision."""
 
 from harness.corpus.nodes import operators
 
@@ -22,9 +22,9 @@ DISCONTINUOUS = operators("""
     OneHotEncoder QLinearConv QLinearMatMul QuantizeLinear Range Round SVMClassifier Shrink Sign
     ThresholdedRelu TopK TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor Unique
 """)
-"""Operators whose result jumps: the least noise in their float inputs may change it altogether.
+"""Operators whose result jumps: the least noise in their float inputs may change it completely.
 
-``Cast`` to anything but a float is one more.
+``Cast`` to anything but a float also belongs to them.
 """
 
 QUANTIZING = frozenset({"DynamicQuantizeLinear", "QuantizeLinear"})
@@ -38,14 +38,14 @@ INSIDE = operators("""
     RotaryEmbedding Sigmoid SimplifiedLayerNormalization Sinh SkipLayerNormalization
     SkipSimplifiedLayerNormalization Softmax Softplus Swish Tanh
 """)
-"""Operators that round inside, in ways that depend on the values of their operand.
+"""Operators that round inside, depending on the values of their operand.
 
-The circular functions do not: processors reduce an argument of any size to the last bit. Of numbers up to
-100,000, Sin and Cos of onnxruntime are 1.5 unit roundoffs off at most, those of OpenVINO 0.5.
+The circular functions do not: processors reduce an argument of any size to the last bit. For numbers up to
+100,000, onnxruntime's Sin and Cos are at most 1.5 unit roundoffs off, OpenVINO's 0.5.
 """
 
 CIRCULAR = frozenset({"Cos", "Sin", "Tan"})
-"""Operators for which the last bit of a large angle counts more than that of a small one."""
+"""Operators for which the last bit of a large angle matters more than that of a small one."""
 
 COPIES = operators("""
     Concat Expand Flatten Gather Identity Neg Reshape Slice Split Squeeze Tile Transpose Unsqueeze
@@ -60,7 +60,7 @@ EVEN = operators("""
 """)
 """Operators whose results are differences of larger numbers, or come from a polynomial.
 
-A small element is about as uncertain as a large one. BatchNormalization is usually computed as a product and
+A small element is about as uncertain as a large one. BatchNormalization is usually computed as a product plus
 an offset, both of which may be larger than their sum.
 """
 
@@ -77,15 +77,16 @@ STEPWISE = operators("""
 """)
 """Normalizations and activations of several steps, each of which a coarse implementation may round.
 
-What is normalized is rounded before an offset is added, which may cancel it; HardSwish multiplies by a
+The normalized value is rounded before an offset is added, which may cancel it; HardSwish multiplies by a
 rounded factor.
 """
 
 TRANSFORMS = frozenset({"DFT", "STFT"})
-"""Operators that multiply sines and cosines by their input: an error of these is in proportion to it."""
+"""Operators that multiply sines and cosines by their input: the error of these is proportional to it."""
 
 SUMS = frozenset({"Mean", "Sum"})
-"""Operators of which each operand is a term: noise on one of them would not show how large the others are."""
+"""Operators whose operands are all terms of a sum: noise on one of them would not show how large the
+others are."""
 
 COPIED = {
     "Attention": frozenset({1, 2}),
@@ -100,7 +101,7 @@ OF_ONE = operators("""
     Acos Acosh Asinh Atanh BiasGelu Celu Elu Erf FastGelu GRU Gelu LSTM LogSoftmax Mish QuickGelu RNN
     ReduceLogSum ReduceLogSumExp Selu Sigmoid Sinh Softplus Swish Tanh
 """)
-"""Operators whose result comes from a number near 1, and so has its error, however small all results are.
+"""Operators whose result derives from a number near 1, and so has its error, however small the results are.
 
 The CPU EP computes ``sigmoid(x)`` as 0.5 and a quotient of polynomials. Shaders and vector libraries compute
 ``erf(x)`` as 1 less a polynomial times ``exp(-x^2)``, ``tanh(x)`` as 1 less ``2 / (exp(2x) + 1)``, and
@@ -109,19 +110,20 @@ hyperbolic functions, Softplus and logarithms of sums end with one.
 """
 
 BY_BLOCKS = "MatMulNBits"
-"""onnxruntime's product by weights of a few bits: by ``accuracy_level`` 4 it rounds the other factor to int8.
+"""onnxruntime's product with weights of a few bits: with ``accuracy_level`` 4 it rounds the other factor
+to int8.
 
-onnxruntime also makes it of a DequantizeLinear and what multiplies by its result.
+onnxruntime also forms it from a DequantizeLinear and an operator that multiplies by its result.
 """
 
 MULTIPLIES_BY_WEIGHTS = frozenset({"Gemm", "MatMul"})
-"""Operators that onnxruntime may make ``BY_BLOCKS`` of."""
+"""Operators that onnxruntime may turn into ``BY_BLOCKS``."""
 
 CLOSED = operators("""
     Abs Add Ceil Clip Concat Expand Floor Gather Identity Max Min Mul Neg Reshape Round Sign Slice
     Squeeze Sub Tile Transpose Unsqueeze Where
 """)
-"""Operators that make whole numbers of whole numbers, exactly if these are small."""
+"""Operators that compute whole numbers from whole numbers, exactly if these are small."""
 
 # fmt: off
 CONTROL_INPUTS: dict[str, frozenset[int]] = {
@@ -134,7 +136,7 @@ CONTROL_INPUTS: dict[str, frozenset[int]] = {
     "Split": frozenset({1}), "Squeeze": frozenset({1}), "Tile": frozenset({1}), "TopK": frozenset({1}),
     "Unsqueeze": frozenset({1}), "Upsample": frozenset({1}),
 }
-"""Inputs that say how large a result is, or where to cut: they and their sources stay exact."""
+"""Inputs that set the size of a result, or where to cut: they and their sources stay exact."""
 
 UNITS: dict[str, float] = {
     "Acos": 2, "Acosh": 2, "Asin": 2, "Asinh": 2, "Atan": 2.5, "Atanh": 2.5, "BiasGelu": 4, "Celu": 2,
@@ -150,8 +152,8 @@ UNITS: dict[str, float] = {
 Functions get half of the units in the last place that the OpenCL C specification allows (relative error of
 single-precision built-in functions, full profile): 3 for exp and log, 4 to 5 for the circular and hyperbolic
 functions, 2.5 for a quotient. erf and pow, which are allowed 16, get a quarter. One unit in the last place is
-up to two unit roundoffs. Healthy implementations err by less; one that used all of it would still be within
-the limits. Softmax is an exponential and a quotient. Interpolating operators (Resize, GridSample, RoiAlign)
-also round their coordinates, and recurrent ones use several functions in each step. Transforms multiply by
-sines of angles of several turns, of which float32 rounds each.
+up to two unit roundoffs. Healthy implementations err by less; an implementation that used all of it would
+still be within the limits. Softmax is an exponential and a quotient. Interpolating operators (Resize,
+GridSample, RoiAlign) also round their coordinates, and recurrent ones use several functions in each step.
+Transforms multiply by sines of angles of several turns, of which float32 rounds each.
 """
