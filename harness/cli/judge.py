@@ -31,7 +31,7 @@ from harness.run.run_folder import PLAN, RECORDS
 _SHOWN = 20
 _SHOWN_RULES = 5
 _ASKED_IN_A_RUN = frozenset({Need.NOISE, Need.REFERENCES})
-"""Facts that another policy may need, and that a run finds out when they are needed."""
+"""Facts that another policy may need, and that only a run can find out."""
 
 
 def judge(run: Path, policy: str, out: Path | None) -> int:
@@ -86,7 +86,7 @@ def _expected_anew(record: Record, plan: Plan, info: RunInfo) -> tuple[Record, l
 
 
 def _tell(lines: Sequence[str], damaged: Sequence[Problem]) -> None:
-    """Print lines about the run, and those of damaged lines that are shown."""
+    """Print lines about the run, and about the first damaged lines."""
     for line in (*lines, *(f"{line}; it is left out" for line in damaged[:_SHOWN])):
         notify(line)
     if len(damaged) > _SHOWN:
@@ -94,7 +94,7 @@ def _tell(lines: Sequence[str], damaged: Sequence[Problem]) -> None:
 
 
 def _missing(record: Record, policy: Policy) -> Need | None:
-    """Return what a record lacks, as a run under the policy would ask for it."""
+    """Return what a record lacks that a run under the policy would ask for."""
     facts, by_usual = facts_of(record), record.generation is None
     asked = _ASKED_IN_A_RUN - ({Need.NOISE} if policy.judge_by == "table" else set())
     need = missing(facts, policy, asked, by_usual=by_usual)
@@ -124,7 +124,7 @@ def matrix_of(info: RunInfo, run: Path) -> Matrix:
 
 
 def _write(out: Path, run: Path, info: RunInfo, records: Sequence[Record], *, is_own: bool) -> None:
-    """Write the judged run; that of a run of this user is one of this user again."""
+    """Write the judged run; the copy of a run of this user also counts as this user's."""
     with writing(out, hint=""):
         out.mkdir(parents=True, exist_ok=True)
         write_aside(out / RECORDS, b"".join(encode_record(record) + b"\n" for record in records))
@@ -135,7 +135,7 @@ def _write(out: Path, run: Path, info: RunInfo, records: Sequence[Record], *, is
 
 
 def _rule(old: Record, new: Record) -> str:
-    """Return the policy that judged a record again; empty if none did."""
+    """Return the policy of a record's second judgement; empty if there was none."""
     return policy_text(new.policy) if new is not old else ""
 
 

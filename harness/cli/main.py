@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _tell(error: BaseException) -> None:
-    """Print an exception of our own in two lines; its traceback goes into a file."""
+    """Print an exception of our own in two lines; its traceback goes to a file."""
     from harness.core.own_error import own_error  # numpy, which a command without an error may not need
 
     found = own_error(error)
@@ -65,14 +65,14 @@ def _tell(error: BaseException) -> None:
 
 
 def _call(call: str, arguments: dict[str, Any]) -> int:
-    """Import the command's module, only now: `--help` needs neither numpy nor onnx."""
+    """Import the command's module only now: `--help` needs neither numpy nor onnx."""
     _prestart(call, arguments)
     module, _, function = call.partition(".")
     return int(getattr(importlib.import_module(f"harness.cli.{module}"), function)(**arguments))
 
 
 def _prestart(call: str, arguments: dict[str, Any]) -> None:
-    """Start the first process of a command that will need one, before the rest of the package is imported."""
+    """Start the first process of a command that needs one, before the rest of the package is imported."""
     if call == "run.run":
         from harness.engine.prestarted import prestart
 

@@ -1,4 +1,4 @@
-"""A report of runs over months: the newest run in full, and how it came to that."""
+"""A report of runs over months: the newest run in full, and the development up to it."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -18,12 +18,14 @@ from harness.report.trend import trends
 from harness.store.store import Store, open_store
 
 SIDE_BY_SIDE = 16
-"""Runs of one share of a matrix that a report shows side by side at most; each may add a column for each
-target, and more columns cannot be compared by eye."""
+"""Largest number of runs of one share of a matrix that a report shows side by side.
+
+Each may add a column for each target, and more columns cannot be compared by eye.
+"""
 
 
 class _Share(msgspec.Struct, frozen=True):
-    """What ``run.json`` tells about the share of a matrix that a run is."""
+    """The facts in ``run.json`` that identify the share of a matrix."""
 
     matrix: dict[str, object] = {}
     shard: ShardInfo | None = None
@@ -38,7 +40,7 @@ def is_over_time(runs: Sequence[Path]) -> bool:
         try:
             share = msgspec.json.decode(read_regular(path, MOST_FILE), type=_Share)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            continue  # whoever reads the run reports it
+            continue  # the reader of the run reports it
         counts[str(share.matrix.get("path")), share.shard.index if share.shard else 0] += 1
     return max(counts.values(), default=0) > SIDE_BY_SIDE
 
@@ -48,10 +50,10 @@ def report_over_time(
 ) -> tuple[Path, ...]:
     """Write the report of the newest run of each matrix, and a page with the trends of all runs.
 
-    If there is one matrix, the report shows the changes since the run before the newest.
+    For a single matrix, the report shows the changes since the run before the newest.
 
     Returns:
-        The first file of each format, and the page.
+        Return the first file of each format, and the page.
     """
     from harness.report.publish import publish  # its templates take 0.1 s to import
 

@@ -54,12 +54,12 @@ def run(
     """Run a matrix, or the rest of an interrupted run, and write its run folder.
 
     Returns:
-        The exit code, over all cells of the plan.
+        Return the exit code, over all cells of the plan.
 
-    With ``native_stack``, output of a crash ends with its native stack; the matrix of the run stays as it is.
-    ``told`` receives the lines that are printed; its owner does not continue an interrupted run.
+    With ``native_stack``, output of a crash ends with its native stack; the matrix of the run stays
+    unchanged. ``told`` receives the lines that are printed; its owner does not continue an interrupted run.
     """
-    atexit.register(gc.freeze)  # spares a last collection at exit: 0.2 s after 7,500 cells
+    atexit.register(gc.freeze)  # avoids a last collection at exit: 0.2 s after 7,500 cells
     chosen = Selection(**selection)
     plan, suites = prepare(matrix)
     plan = chosen.of(plan)
@@ -107,9 +107,9 @@ def run(
 
 
 def _proposals(tally: Tally, run_folder: Path, given: Sequence[Path]) -> Iterator[str]:
-    """Yield the commands that write the baselines which are missing, or of which failures are mended.
+    """Yield the commands that write missing baselines, or renew those whose failures no longer occur.
 
-    An unexpected failure is no reason to renew a baseline, which would then know it.
+    An unexpected failure is no reason to renew a baseline, which would then accept it.
     """
     files: dict[Path, list[str]] = {}
     for row in tally.rows():
@@ -126,7 +126,7 @@ def _proposals(tally: Tally, run_folder: Path, given: Sequence[Path]) -> Iterato
 def _reopened(
     before: RunData, plan: Plan, suites: Mapping[str, Suite]
 ) -> tuple[RunFolder, tuple[Record, ...]]:
-    """Return the folder of an interrupted run, and its records that stay.
+    """Return the folder of an interrupted run, and its records that are kept.
 
     Cells without a verdict run again: a file changed meanwhile, or the harness itself failed.
     """
@@ -181,7 +181,7 @@ def _consume(batch: list[Event], folder: RunFolder, tally: Tally, shown: Progres
 
 
 def _triage(matrix: Matrix, folder: Path, budget_s: float, shown: Progress) -> None:
-    """Explain the failing cells, after the last one; whatever comes of it, the run keeps its exit code."""
+    """Explain the failing cells after the last one; whatever the result, the run keeps its exit code."""
     from harness.cli.triage import triage_folder
 
     try:

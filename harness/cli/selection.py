@@ -1,4 +1,4 @@
-"""The part of a plan that a command is about: its globs, its shard, and its baselines."""
+"""The part of a plan that a command uses: its globs, its shard, and its baselines."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from harness.plan.shard import parse_shard, shard
 from harness.report.read import read_run
 
 AUTO = "auto"
-"""The share that variables name."""
+"""The share given by environment variables."""
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,7 +23,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         target: Globs on the target's name.
         model: Globs on ``suite/model``, or on the model alone.
-        shard: ``I/N``: the I-th of N shares; ``auto``: as the variables of a scheduler or CI system say.
+        shard: ``I/N``: the I-th of N shares; ``auto``: from the variables of a scheduler or CI system.
         durations: A run folder whose timings make the shares equally long; all shards need the same.
         baseline: Files or folders of known failures that the verdicts are compared with.
     """
@@ -51,7 +51,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
         return shard(selected, *self._share(self.shard), durations_ms)
 
     def arguments(self) -> Iterator[str]:
-        """Yield the selection as arguments of a command, which mean the same on every machine."""
+        """Yield the selection as arguments of a command that mean the same on every machine."""
         yield from (word for glob in self.target for word in ("--target", glob))
         yield from (word for glob in self.model for word in ("--model", glob))
         if self.shard is not None:

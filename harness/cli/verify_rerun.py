@@ -25,9 +25,9 @@ from harness.profiles.profile import Profile, load_profile, profiles_folder
 
 
 def rerun(done: Verification, share: float, seed: int | None, target: Mapping[str, Any]) -> Verification:
-    """Run a share of a submission's cases on a target, and return the verification with what that shows.
+    """Run a share of a submission's cases on a target, and return the verification with the result.
 
-    A refused submission is left as it is: nothing is run for it. Without a seed, the cases are drawn so that
+    A refused submission stays unchanged: nothing is run for it. Without a seed, the cases are drawn so that
     the submitter could not know them. ``target`` has fields of ``Asked``.
     """
     if done.statement is None or done.outcome == "refused":

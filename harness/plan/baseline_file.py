@@ -1,4 +1,4 @@
-"""The file of a baseline, TOML: the failures that targets are known to have on one class of machines."""
+"""The file of a baseline, TOML: the known failures of targets on one class of machines."""
 
 import json
 import sys
@@ -23,10 +23,10 @@ MOST_FILES = 1000
 """Baselines in one folder: a file for each class of machines."""
 
 _SHOWN = 5
-"""Problems of one file that are told."""
+"""Number of problems of one file that are reported."""
 
 FAILURES = tuple(one for one in Verdict if one.family is Family.FAILED and one is not Verdict.UNCLEAN_EXIT)
-"""Verdicts that a baseline may know of a cell."""
+"""Verdicts that a baseline may have for a cell."""
 
 Ids = Annotated[list[Text], Meta(description="Ids of cells.")]
 
@@ -56,7 +56,7 @@ def load_baselines(path: Path) -> tuple[Baseline, ...]:
     """Read a baseline, or all ``*.toml`` files of a folder, sorted by name; an empty folder has none.
 
     Raises:
-        UsageError: There is no such file or folder, or a file is no baseline; the error has its problems.
+        UsageError: There is no such file or folder, or a file is not a baseline; the error has its problems.
     """
     if not path.exists() and path.suffix != ".toml":
         hint = "for a first run, make an empty folder of this name"
@@ -73,7 +73,7 @@ def baselines_from(table: dict[str, Any], path: Path) -> tuple[Baseline, ...]:
     """Check a baseline that ``tomllib`` has parsed; ``path`` names it in messages.
 
     Raises:
-        UsageError: It is no baseline; the error has its first problems.
+        UsageError: It is not a baseline; the error has its first problems.
     """
     place = Place(str(path))
     problems = [*deviations(table, msgspec.inspect.type_info(BaselineFile), place)]
@@ -101,7 +101,7 @@ def with_baselines(plan: Plan, paths: Sequence[Path]) -> Plan:
     """Return a plan whose verdicts are compared with baselines: files, or folders of them.
 
     Raises:
-        UsageError: One is wrong, or a file knows no target of the plan.
+        UsageError: One is wrong, or a file has no target of the plan.
     """
     if not paths:
         return plan
@@ -122,7 +122,7 @@ def with_baselines(plan: Plan, paths: Sequence[Path]) -> Plan:
 
 
 def baseline_text(baselines: tuple[Baseline, ...]) -> str:
-    """Return the file of some baselines: sorted, one line for each cell."""
+    """Return the file for some baselines: sorted, one line for each cell."""
     lines = [
         "# Failures that targets are known to have on one class of machines, as ep-harness baseline write",
         "# found them. Reasons are in the matrix, as [[expect]].",
@@ -158,7 +158,7 @@ def baseline_schema() -> dict[str, Any]:
 
 
 def _contradictions(table: Mapping[str, Any], place: Place) -> Iterator[Problem]:
-    """Yield what the types of a file do not show."""
+    """Yield errors that the types of a file do not show."""
     for index, entry in enumerate(table["target"]):
         here = place.key("target").item(index)
         yield from where_problems(entry["where"], here.key("where"))
@@ -180,7 +180,7 @@ def _contradictions(table: Mapping[str, Any], place: Place) -> Iterator[Problem]
 
 
 def _about(cell: str, target: str) -> str:
-    """Return what is wrong with the id of a cell; empty if nothing is."""
+    """Return what is wrong with the id of a cell; empty if it is valid."""
     try:
         its = parse_cell_id(cell)[2]
     except ValueError:
@@ -191,7 +191,7 @@ def _about(cell: str, target: str) -> str:
 
 
 def _toml(value: Any) -> str:
-    """Return a text, a truth value or a list of texts in TOML, for which JSON's spelling is right, too."""
+    """Return a text, a truth value or a list of texts in TOML, in which JSON's spelling is valid, too."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

@@ -1,4 +1,4 @@
-"""Arguments of `golden` and `runtime`, the commands about what is cached."""
+"""Arguments of `golden` and `runtime`, the commands about caches."""
 
 from harness.cli.arguments import declare
 

@@ -162,7 +162,7 @@ def native_stack(command: argparse.ArgumentParser) -> None:
 
 
 class _Once(argparse.Action):
-    """Takes one value; given twice, it is an error, where argparse would keep the last one."""
+    """Takes one value; a second value is an error, where argparse would keep the last one."""
 
     def __call__(
         self,

@@ -18,7 +18,7 @@ from harness.cli.arguments.triage import add_triage
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line.
 
-    Of the parsed arguments, ``call`` is ``module.function`` in `harness/cli`. That function takes all other
+    ``call`` of the parsed arguments is ``module.function`` in `harness/cli`. That function takes all other
     arguments by their names and returns the exit code.
     """
     root = argparse.ArgumentParser(
