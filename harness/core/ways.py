@@ -1,7 +1,7 @@
 """Ways: uses of a decoder with its cache whose results must all equal those of one run over the whole text.
 
 A way is a *layout* of the text in columns, in the order in which they are fed, and the steps that feed them.
-The agent plays it: ``harness.agent.generation``.
+The agent plays it: ``harness.agent.decoding``.
 """
 
 from collections.abc import Iterator
