@@ -5,7 +5,7 @@ target's ``onnxruntime`` (>= 1.16), and runs on Python >= 3.9.
 
 ``docs/reference/agent-protocol.md`` specifies how it talks to the harness. A job begins in phase ``create``,
 and its result begins ``teardown``, without a message, which would cost time. Scenarios that close a session
-before their result do send one.
+before their result do send such a message.
 
 The process serves one set of provider options, because some providers keep numeric state from session to
 session (QNN keeps the first ``soc_model``, CANN the first ``precision_mode``).
@@ -42,7 +42,7 @@ FIELDS = {
     *("repeat", "latency", "intra_op_threads", "entries", "make", "evaluate", "form", "fixed"),
     *("folder", "trouble"),  # the inbox adds these
 }
-"""What a job may have."""
+"""The fields that a job may have."""
 
 
 def main(channel: Any) -> None:
@@ -91,7 +91,7 @@ def main(channel: Any) -> None:
             except EOFError:
                 return
             if message[0] == "stop":
-                channel.finish()  # the harness watches over this end
+                channel.finish()  # the harness monitors this end
                 _leave(channel, target)
                 return
             if not _serve(channel, target, capture, manners, message[1], message[2]):
@@ -104,9 +104,9 @@ def main(channel: Any) -> None:
 def _open_target(
     channel: Any, ort: Any, config: dict[str, Any], fingerprint: dict[str, Any], manners: Manners
 ) -> Target:
-    """Return the target that a configuration names, after its first session; errors as ``Target`` has them.
+    """Return the target of a configuration, after its first session; errors are those of ``Target``.
 
-    Drivers are part of the fingerprint if it may use one; what the process consists of, if that is asked for.
+    Drivers are part of the fingerprint if it may use one; so are the loaded files, if they are requested.
     """
     before = mapped() if "digests" in config else None
     target = Target(ort, config, fingerprint)
@@ -123,11 +123,11 @@ def _open_target(
 
 
 def _leave(channel: Any, target: Target) -> None:
-    """Release the last session and unload the plugin library, each told before: either may crash or hang.
+    """Release the last session and unload the plugin library; announce each first: either may crash or hang.
 
     The rest is the exit of the interpreter.
     """
-    with contextlib.suppress(OSError):  # nothing may listen any more
+    with contextlib.suppress(OSError):  # the harness may be gone
         channel.send(("leaving", "teardown"))
     target.release()
     with contextlib.suppress(OSError):
@@ -143,8 +143,9 @@ def _serve(
     """Run one job, send the result, and close the session.
 
     Returns:
-        Whether this process is fit for another job. Some errors stay: after CUDA's error 700 every later
-        call fails, and the next models would be blamed for it. So do limits that a model's session lowers.
+        Return whether this process is fit for another job. Some errors persist: after CUDA's error 700 every
+        later call fails, and the next models would be blamed for it. So do limits that a model's session
+        lowers.
     """
     began, processor_s = time.perf_counter(), time.process_time()
     result: dict[str, Any] = {"status": "ok", "phase": "create", "timings_ms": {}}
@@ -201,7 +202,7 @@ def _serve(
 
 
 def check_fields(job: dict[str, Any]) -> None:
-    """Refuse a job that asks for something that this agent does not know, rather than ignore it.
+    """Refuse a job that asks for something unknown to this agent, instead of ignoring it.
 
     Raises:
         UnsupportedError: It has an unknown field.
@@ -223,7 +224,10 @@ def _receive_inputs(job: dict[str, Any], files: TensorFiles) -> None:
 
 
 def _play(job_run: JobRun) -> None:
-    """Run the model as the job asks; a scenario is the module of its name, else this is a LookupError."""
+    """Run the model as the job asks.
+
+    The module with the scenario's name plays it, else this is a LookupError.
+    """
     job = job_run.job
     if job.get("evaluate"):
         module = "harness.agent.evaluate"

@@ -6,13 +6,14 @@ import sys
 from typing import Any
 
 BOOTSTRAP = "import sys; exec(eval(sys.stdin.buffer.readline()))"
-"""The code of a Python that this process starts, and that gets ``program`` on its standard input."""
+"""The code of a Python that this process starts, and that reads ``program`` from its standard input."""
 
 
 def program(then: str, needed: str = "harness") -> bytes:
     """Return the line that makes this process's own modules importable in another Python.
 
-    ``then`` is the code that it runs with them; ``needed`` begins the names of the modules that it gets.
+    ``then`` is the code that runs with them; ``needed`` is the prefix of the names of the modules that are
+    sent.
     """
     loader: Any = sys.modules["harness.agent"].__spec__.loader  # type: ignore[union-attr]  # an Importer
     always = ("harness", "harness.agent", __name__)

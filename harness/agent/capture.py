@@ -13,9 +13,9 @@ from harness.agent.text import OUTPUT_LIMIT
 
 
 class Capture:
-    """Collects in a file what goes to the descriptors 1 and 2.
+    """Collects the output to the descriptors 1 and 2 in a file.
 
-    A local harness passes an append-mode file as stderr, which it can still read when this process has died.
+    A local harness passes an append-mode file as stderr, which remains readable after this process has died.
     Elsewhere (ssh, a container) stderr is a pipe, and a temporary file takes its place.
     """
 
@@ -31,7 +31,7 @@ class Capture:
                 os.unlink(path)
         os.dup2(2, 1)
         self.nbytes = 0
-        """Bytes of the output that was taken last."""
+        """Bytes of the output that was last taken."""
         self.flush: Any = None
         with contextlib.suppress(OSError, AttributeError):  # without it, C code's output comes at exit
             self.flush = ctypes.CDLL(None if os.name == "posix" else "msvcrt").fflush

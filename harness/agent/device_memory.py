@@ -1,6 +1,6 @@
-"""Device memory that this process holds, as the kernel's DRM drivers or NVIDIA's NVML count it.
+"""Device memory that this process holds, according to the kernel's DRM drivers or NVIDIA's NVML.
 
-onnxruntime's Python API does not report what a provider's allocators hold.
+onnxruntime's Python API does not report the memory of a provider's allocators.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_PROCESSES = 256
 
 
 def device_mib() -> float | None:
-    """Return the MiB on all devices; None if nothing counts them."""
+    """Return the MiB on all devices; None if no driver counts them."""
     counts = of_drm("/proc/self/fdinfo"), of_nvml(load_nvml(), os.getpid())
     found = [count for count in counts if count is not None]
     return round(sum(found) / (1 << 20), 2) if found else None
@@ -31,8 +31,8 @@ def device_mib() -> float | None:
 def of_drm(folder: str) -> int | None:
     """Return the bytes on devices with a DRM driver; None if this process has none open.
 
-    Format: Documentation/gpu/drm-usage-stats.rst of Linux. Host memory that a device has mapped counts as
-    host memory, not here.
+    Format: Documentation/gpu/drm-usage-stats.rst of Linux. Host memory mapped by a device counts as host
+    memory, not here.
     """
     clients: dict[tuple[str, str], dict[str, dict[str, int]]] = {}
     try:

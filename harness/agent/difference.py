@@ -1,4 +1,4 @@
-"""How far two results of the same model are apart."""
+"""The distance between two results of the same model."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from harness.agent.wire import NARROW
 
 
 def difference(values: list[Any], others: list[Any], *, relative: bool = True) -> float:
-    """Return the greatest distance between outputs in wire form, whose large tensors are in memory.
+    """Return the greatest distance between outputs in wire form whose large tensors are in memory.
 
     Returns:
-        0 if the bits are the same. For tensors of one shape, the largest |difference| or, if it is relative,
-        that divided by the largest |value|. Infinity if shapes, types, texts or the places of non-finite
-        values differ, and for element types that numpy lacks.
+        It is 0 if the bits are the same. For tensors of one shape it is the largest |difference|; if it is
+        relative, that divided by the largest |value|. It is infinite if shapes, types, texts or the places of
+        non-finite values differ, and for element types that numpy lacks.
     """
     return max((_apart(*pair, relative) for pair in zip(values, others)), default=0.0)
 

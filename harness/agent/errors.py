@@ -1,4 +1,4 @@
-"""Errors in a target that are distinct from what a provider raises."""
+"""Errors in a target, as distinct from those that a provider raises."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ class OptionRejectedError(Exception):
 
 
 class FallbackError(Exception):
-    """onnxruntime silently made a session without a provider that was asked for."""
+    """onnxruntime silently created a session without a requested provider."""
 
 
 class UnfeedableError(Exception):
-    """The Python API of this onnxruntime cannot take or give a value; never the provider's fault."""
+    """This onnxruntime's Python API cannot take or give a value; never the provider's fault."""
 
 
 class UnsupportedError(Exception):
-    """The provider, or this onnxruntime, refuses what a scenario needs, with a clear message."""
+    """The provider, or this onnxruntime, refuses a need of a scenario, with a clear message."""
 
 
 class MissingOutputsError(Exception):
@@ -32,8 +32,8 @@ class NoRoomError(UnfeedableError):
 
 
 class DoesNotApplyError(Exception):
-    """A model has no form at a precision; the text says why."""
+    """A model has no form at a precision; the text gives the reason."""
 
 
 class NotWatchedError(Exception):
-    """This system does not tell; the text says what."""
+    """This system does not report something; the text names it."""

@@ -1,7 +1,7 @@
 """A second reference: ONNX's own implementation runs the model of a job in place of onnxruntime.
 
 It is slow and has faults of its own, but it shares no kernel with any execution provider. Only the harness's
-own interpreter surely has it.
+own interpreter is certain to have it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from harness.agent.text import clean, sendable
 from harness.agent.wire import NARROW, to_feed, to_wire
 
 _EVALUATOR = "onnx.reference"  # takes the place of a session's providers
-# Operators that it computes only by their latest definition, and the opset of that definition.
+# Operators that it computes only according to their latest definition, and the opset of that definition.
 _LAST_MEANING = {"Softmax": 13, "LogSoftmax": 13, "Hardmax": 13, "Resize": 11, "RoiAlign": 16}
 BROADCASTING = 7  # the first opset in which operators broadcast as numpy does
 _RECURRENT = {"RNN", "GRU", "LSTM"}
@@ -72,9 +72,9 @@ def play(job_run: JobRun) -> None:
 
 
 def gaps(model: Any) -> Iterator[str]:
-    """Yield what the evaluator is known to compute otherwise than ONNX defines it, without an error.
+    """Yield known deviations of the evaluator from ONNX's definition that raise no error.
 
-    It must not confirm a provider that has the same fault.
+    The evaluator must not confirm a provider with the same fault.
     """
     imported = [one.version for one in model.opset_import if one.domain in ("", "ai.onnx")]
     opset = max(imported, default=max(_LAST_MEANING.values()))
@@ -102,7 +102,7 @@ def _nodes(*scopes: Any) -> Iterator[Any]:
 
 
 def as_array(wire: Any) -> Any:
-    """Return a value in wire form as the evaluator takes it, in arrays that it may write to."""
+    """Return a value in wire form in the evaluator's form, with arrays that it may write to."""
     if wire is None:
         return None
     if "sequence" in wire:

@@ -1,4 +1,4 @@
-"""The inputs of a run, which no provider may change: onnxruntime gives it the caller's own memory."""
+"""The inputs of a run, which no provider may change: onnxruntime passes it the caller's own memory."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ import numpy as np
 from harness.agent.text import clean
 
 WHOLE = 64 << 10
-"""Bytes of an input that is compared whole. Of a larger one ``BLOCKS`` blocks are, evenly spread, as many
-bytes in all: what computes in place changes all of it."""
+"""Bytes of an input up to which it is compared as a whole.
+
+For a larger one ``BLOCKS`` blocks are compared, evenly spaced, with as many bytes in all: an in-place
+computation changes all of it.
+"""
 
 BLOCKS = 16
 
 
 class Fed:
-    """The arrays of numbers among some inputs, as they are when this is made."""
+    """The arrays of numbers among some inputs, with their content at creation."""
 
     def __init__(self, feeds: dict[str, Any]) -> None:
         self.sums = [
@@ -27,7 +30,7 @@ class Fed:
         ]
 
     def overwritten(self) -> str:
-        """Return which of them have other bytes now, in words; empty if none has."""
+        """Return which of them have changed, in words; empty if none has."""
         names = [name for name, feed, before in self.sums if _sum(feed) != before]
         if not names:
             return ""

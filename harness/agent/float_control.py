@@ -13,12 +13,12 @@ from harness.agent.errors import NotWatchedError
 from harness.agent.text import clean
 
 _ROUNDING = ("to nearest", "down", "up", "to zero")
-"""By the two bits of x86; those of Arm are in another order."""
+"""Rounding by the two bits of x86; Arm has another order."""
 
 _ARM_ROUNDING = ("to nearest", "up", "down", "to zero")
 
 _TRAPS = ("invalid", "denormal", "division by zero", "overflow", "underflow", "inexact")
-"""By the bits of x86's masks, from the lowest."""
+"""Traps by the bits of x86's masks, from the lowest."""
 
 _ARM_TRAPS = {
     8: "invalid",
@@ -30,7 +30,7 @@ _ARM_TRAPS = {
 }
 
 _MASKED = 0x1F
-"""Windows: all exceptions are masked, but for that of denormals, which C knows nothing of."""
+"""Windows: all exceptions are masked, except that for denormals, which C does not know."""
 
 
 class FloatControl:
@@ -42,7 +42,7 @@ class FloatControl:
         machine = platform.machine().lower()
         self.is_arm = machine in ("aarch64", "arm64")
         self.flush_is_asked = False
-        """Whether a session option asks for flushing, which is then nobody's fault."""
+        """Whether a session option requests flushing; then no library is to blame."""
         self.control: Any = None
         self.state = ctypes.create_string_buffer(64)
         try:
@@ -57,7 +57,7 @@ class FloatControl:
             raise NotWatchedError("floating-point control of %s" % clean(platform.machine()))
 
     def read(self) -> tuple[int, ...]:
-        """Return the control bits, without those that tell what has happened."""
+        """Return the control bits, without status bits."""
         if self.control is not None:
             return (self.control(0, 0) & 0x0308031F,)  # _MCW_DN, _MCW_EM and _MCW_RC
         self.get(self.state)
@@ -95,7 +95,7 @@ class FloatControl:
         }
 
     def restore(self, before: tuple[int, ...]) -> None:
-        """Put the control bits back."""
+        """Restore the control bits."""
         if self.control is not None:
             self.control(before[0], 0x0308031F)
             return

@@ -1,6 +1,6 @@
 """Frames: messages on a stream of bytes, as ``docs/reference/agent-protocol.md`` specifies them.
 
-A frame is a header line, a message and a line feed. So a channel that passes on whole lines only delivers
+A frame is a header line, a message and a line feed. So a channel that passes on only whole lines delivers
 each frame at once. Both sides of the protocol use this module.
 """
 
@@ -28,11 +28,11 @@ _HEADER = re.compile(rb"#([bl]) ([1-9][0-9]{0,9}) (0|[1-9][0-9]{0,9}) ([0-9a-f]{
 
 
 class NoFrameError(ValueError):
-    """Something else than a frame was received."""
+    """Something other than a frame was received."""
 
 
 class ChangedError(ValueError):
-    """A frame was received with other content than was sent."""
+    """A frame was received with a content other than the sent one."""
 
 
 def framed(message: Any, mode: str = BINARY) -> bytes:
@@ -50,14 +50,14 @@ def framed(message: Any, mode: str = BINARY) -> bytes:
 
 
 def write_all(write: Callable[[memoryview], int], data: Any) -> None:
-    """Write all of some bytes, in as many calls as it takes; ``write`` returns how many it has taken."""
+    """Write all of some bytes, in as many calls as needed; ``write`` returns how many it has accepted."""
     rest = memoryview(data)
     while rest:
         rest = rest[write(rest) :]
 
 
 def pieces(frames: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield frames as they are written: small ones several at a time."""
+    """Yield frames in the pieces in which they are written: several small ones at a time."""
     waiting: list[bytes] = []
     size = 0
     for frame in frames:
@@ -73,17 +73,17 @@ def pieces(frames: Iterable[bytes]) -> Iterator[bytes]:
 class FrameReader:
     """Reads lines and messages; ``read`` returns up to so many bytes, at least one, and none at the end.
 
-    ``ahead`` has been read before.
+    ``ahead`` was read before.
     """
 
     def __init__(self, read: Callable[[int], bytes], ahead: bytes = b"") -> None:
         self.mode = ""
-        """That of the last message; empty before the first."""
+        """The mode of the last message; empty before the first one."""
         self.message_bytes = 0
-        """Bytes of its JSON and its binary values."""
+        """Bytes of the last message's JSON and binary values."""
         self._read = read
         self._ahead = ahead
-        """Bytes that have been read; those from ``_at`` on are still to be returned."""
+        """Bytes that have been read; those from ``_at`` on have not been returned yet."""
         self._at = 0
 
     def line(self, limit: int = LONGEST_LINE) -> bytes:
@@ -108,9 +108,9 @@ class FrameReader:
 
         Raises:
             EOFError: The stream has ended.
-            NoFrameError: Something else than a frame comes.
-            ChangedError: It did not arrive as it was sent.
-            ValueError: It is no message.
+            NoFrameError: Something other than a frame comes.
+            ChangedError: It arrived with other content than was sent.
+            ValueError: It is not a message.
         """
         header = self.line(_HEADER_BYTES)
         match = _HEADER.fullmatch(header)
@@ -135,7 +135,7 @@ class FrameReader:
 
     def _lines(self, size: int) -> bytes:
         left = -(-size // 3) * 4
-        encoded = bytearray()  # lines may be as short as one character, and each object takes much more
+        encoded = bytearray()  # lines may have a single character, and each object takes much more
         while left:
             line = self.line(LINE_CHARACTERS + 1).rstrip(b"\r")
             left -= len(line)
@@ -146,7 +146,7 @@ class FrameReader:
             content = binascii.a2b_base64(encoded)
         except binascii.Error as error:
             raise ChangedError("a message is no base64") from error
-        # The last characters hold more bits than the content has, and the decoder drops them.
+        # The last characters hold more bits than the content has; the decoder drops the rest.
         if binascii.b2a_base64(content[size - (size % 3 or 3) :], newline=False) != encoded[-4:]:
             raise ChangedError("a message is no base64 as it was sent")
         if len(content) != size:
@@ -162,7 +162,7 @@ class FrameReader:
         return data
 
     def _fetch(self, missing: int) -> None:
-        """Read at least so many bytes more."""
+        """Read at least so many further bytes."""
         ahead = bytearray(self._ahead[self._at :])  # a channel may pass on a few bytes at a time
         while missing > 0:
             part = self._read(READ_BYTES)

@@ -1,8 +1,8 @@
 """A second agent on the same target, in its own process, started by the first one.
 
-It is the same program from the same sources with the same messages, which travel through its standard input
-and output. It ends when the first one ends. If it crashes, the first one ends in the same way, so that the
-harness, which watches only the first one, sees the crash and its phase.
+It is the same program from the same sources and uses the same messages, over its standard input and output.
+It ends when the first one ends. If it crashes, the first one ends in the same way. So the harness, which
+monitors only the first one, sees the crash and its phase.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _START = "from harness.agent.fresh_process import serve_pipe; serve_pipe()"
 
 
 class FreshProcessError(Exception):
-    """The fresh process did not serve, though it did not crash."""
+    """The fresh process did not serve although it did not crash."""
 
 
 def serve_afresh(target: Target, job: dict[str, Any], enter: Callable[[str], None]) -> dict[str, Any]:
-    """Have a fresh process serve a job for a model in a file; ``enter`` reports its phases.
+    """Let a fresh process serve a job for a model in a file; ``enter`` reports its phases.
 
     The result has the data of large outputs.
 
@@ -70,7 +70,7 @@ def serve_afresh(target: Target, job: dict[str, Any], enter: Callable[[str], Non
             process.kill()
             process.wait()
             for end in (pipe.reader, pipe.writer):
-                with contextlib.suppress(OSError):  # nothing reads what is still buffered
+                with contextlib.suppress(OSError):  # nobody reads the buffered rest
                     end.close()
 
 
@@ -103,7 +103,7 @@ def _exchange(
 
 
 def _die_as(code: int) -> None:
-    """End this process as another one ended; ``code`` is as ``subprocess`` has it."""
+    """End this process in the way another one ended; ``code`` is from ``subprocess``."""
     if code < 0:
         with contextlib.suppress(OSError, ValueError):  # SIGKILL cannot be caught anyway
             signal.signal(-code, signal.SIG_DFL)
@@ -112,7 +112,7 @@ def _die_as(code: int) -> None:
 
 
 class Pipe:
-    """Sends and receives messages without a thread of its own."""
+    """Sends and receives messages without a separate thread."""
 
     def __init__(self, reader: Any, writer: Any) -> None:
         self.reader = reader

@@ -1,4 +1,4 @@
-"""The hello of a harness, and an agent's greeting: the lines that come before any frame."""
+"""The hello of a harness, and an agent's greeting: the lines that precede all frames."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ HELLO, GREETING = "ep-harness", "ep-agent"  # the first word of each line
 PROBE = b"ep-probe " + bytes(range(256)).replace(b"\n", b"") + b"\r"
 """A line of all bytes, sent before the hello and before the greeting.
 
-If a channel adds or removes carriage returns, either this line changes, which has one, or the next, which has
-none."""
+If a channel adds or removes carriage returns, either this line changes, which contains one, or the next line,
+which contains none."""
 
-VARIABLE = "EP_HARNESS_HELLO"  # has the hello where standard input does not reach the agent
+VARIABLE = "EP_HARNESS_HELLO"  # holds the hello if standard input does not reach the agent
 
 
 def hello(token: str, modes: tuple[str, ...] = MODES, connect: str = "") -> str:
@@ -25,10 +25,10 @@ def hello(token: str, modes: tuple[str, ...] = MODES, connect: str = "") -> str:
 
 
 def read_hello(line: str) -> dict[str, Any]:
-    """Return what is in a hello.
+    """Return the content of a hello.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not a hello.
     """
     word, _, text = line.partition(" ")
     values = json.loads(text) if word == HELLO else None

@@ -1,8 +1,8 @@
-"""What a process consists of beyond versions: digests of its libraries, versions of drivers.
+"""The files of a process beyond versions: digests of its libraries, versions of drivers.
 
-A library that was built again at the same path, with the same version, is another one: its digest shows that.
-A digest is computed once for each state of a file. The harness keeps what it is told, and passes it to the
-next process.
+A library rebuilt at the same path with the same version is another one: its digest shows this. A digest is
+computed once for each state of a file. The harness keeps the reported digests, and passes them to the next
+process.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ACCELERATORS = (
     *("nvidia", "amdgpu", "amdxdna", "i915", "xe", "intel_vpu"),
     *("habanalabs", "qaic", "drv_davinci", "rknpu", "hailo_pci", "apex"),
 )
-"""Kernel modules of accelerators, as their makers name them, that give a version of their own."""
+"""Kernel modules of accelerators that have their own version, by their makers' names."""
 
 NVIDIA = "/proc/driver/nvidia/version"
 MOST_BYTES = 256
@@ -32,7 +32,8 @@ LIBRARIES = ("*onnxruntime*provider*", "onnxruntime_pybind11_state*", "libonnxru
 """Names of onnxruntime's own libraries."""
 
 MOST_HASHED = 2 << 30
-"""Bytes of all libraries of a process that are read; beyond that their size stands for the digest."""
+"""Largest number of bytes of all libraries of a process that are read; beyond it their size replaces the
+digest."""
 
 MOST_LIBRARIES = 500
 SETTLED_NS = 2_000_000_000
@@ -47,11 +48,11 @@ class Digests:
     def __init__(self, known: dict[str, list[str]]) -> None:
         self.known = known
         self.used: dict[str, list[str]] = {}
-        """The same of those that were asked for here; no state if it is not to be trusted yet."""
+        """The digests requested here; no state if it cannot be trusted yet."""
         self._hashed = 0
 
     def of(self, path: str) -> str:
-        """Return the digest of a file, empty if it cannot be read; of one too many, its size."""
+        """Return the digest of a file, empty if it cannot be read; beyond the limit, its size."""
         if path in self.used:
             return self.used[path][1]
         try:
@@ -71,7 +72,10 @@ class Digests:
         return sha256_of(path) if self._hashed <= MOST_HASHED else "%d bytes" % size
 
     def table(self, paths: Iterable[str]) -> dict[str, str]:
-        """Return base name -> digest; of several files with one name, all but the first with their folder."""
+        """Return base name -> digest.
+
+        Of several files with one name, all but the first include their folder.
+        """
         found: dict[str, str] = {}
         for path in paths:
             name = os.path.basename(path)
@@ -90,9 +94,9 @@ def own_libraries(ort: Any) -> list[str]:
 
 
 def altered(ort: Any, digests: Digests) -> list[str]:
-    """Return the files of onnxruntime that are not as its wheel's RECORD says; none if there is no RECORD.
+    """Return the files of onnxruntime that differ from its wheel's RECORD; none if there is no RECORD.
 
-    Of several distributions that own ``onnxruntime``, any may have written a file.
+    If several distributions own ``onnxruntime``, any of them may have written a file.
     """
     home = os.path.dirname(os.path.dirname(getattr(ort, "__file__", None) or ""))
     recorded: dict[str, set[str]] = {}
@@ -113,7 +117,7 @@ def _as_recorded(digest: str) -> str:
 
 
 def mapped() -> list[str] | None:
-    """Return the paths of the libraries in this process, sorted; None where that is not known."""
+    """Return the paths of the libraries in this process, sorted; None if unknown."""
     try:
         if sys.platform == "win32":
             found = _mapped_by_windows()
@@ -155,9 +159,9 @@ def _mapped_by_windows() -> list[str]:
 
 
 def describe_build(ort: Any, fingerprint: dict[str, Any], before: list[str] | None, digests: Digests) -> None:
-    """Add the digests of the plugin library, of onnxruntime, and of what was loaded since ``before``.
+    """Add the digests of the plugin library, of onnxruntime, and of libraries loaded since ``before``.
 
-    ``altered`` lists files of onnxruntime that are not those of its wheel.
+    ``altered`` lists files of onnxruntime that differ from its wheel's.
     """
     plugin = (fingerprint.get("plugin") or {}).get("library", "")
     now = mapped()

@@ -1,7 +1,8 @@
 """The importer: the first code that a target's Python runs; it makes the agent's other modules importable.
 
-Their sources come with it, and take precedence over installed modules of the same name, which may be another
-version of this package. A module is compiled on import: what a cell does not need costs only its bytes.
+Their sources come with it. They take precedence over installed modules of the same name, which may belong to
+another version of this package. A module is compiled on import: modules that a cell does not need cost only
+their bytes.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from typing import Any
 
 
 class Importer:
-    """Finds and loads modules by full name -> source; a name that others begin with is a package."""
+    """Finds and loads modules by full name -> source; a name that is a prefix of others is a package."""
 
     def __init__(self, sources: dict[str, str]) -> None:
         self.sources = sources
 
     def install(self) -> None:
-        """Become the first importer, and unload modules of this package from elsewhere."""
+        """Become the first importer, and unload modules of this package that were loaded from elsewhere."""
         for name in [name for name in sys.modules if name.partition(".")[0] == "harness"]:
             del sys.modules[name]
         sys.meta_path.insert(0, self)
@@ -52,12 +53,15 @@ def _file_name(name: str) -> str:
 
 
 def packed(sources: dict[str, str]) -> str:
-    """Return sources as text of a third of their size: each process gets them, and a line may be slow."""
+    """Return sources as text of a third of their size.
+
+    Each process gets them, and a connection may be slow.
+    """
     return binascii.b2a_base64(zlib.compress(json.dumps(sources).encode()), newline=False).decode()
 
 
 def arrive(text: str) -> None:
-    """Unpack the sources that ``packed`` has packed, and start the agent."""
+    """Unpack the sources from ``packed``, and start the agent."""
     start(json.loads(zlib.decompress(binascii.a2b_base64(text))))
 
 

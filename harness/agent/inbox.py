@@ -43,7 +43,7 @@ class Inbox:
             self.receive(self.channel.receive())
         if _is_remote(self.jobs[0]):
             with contextlib.suppress(self.channel.TimeoutError):
-                while True:  # the models of later jobs can come while this one runs
+                while True:  # the models of later jobs can arrive while this one runs
                     self.receive(self.channel.receive(0))
         while self._waits(self.jobs[0]):
             self.receive(self.channel.receive())
@@ -67,7 +67,10 @@ class Inbox:
             self._request_more(job_id)
 
     def _waits(self, message: Any) -> bool:
-        """Return whether a message is a job whose model is still to come; if so, it has been requested."""
+        """Return whether a message is a job whose model is still to come.
+
+        If so, the model has been requested.
+        """
         if not _is_remote(message):
             return False
         _, job_id, job = message
@@ -102,19 +105,19 @@ class Inbox:
             del self.deliveries[job_id]
 
     def _fail(self, job_id: int, error: OSError) -> None:
-        """Let a job fail for want of its model; other jobs that need the model request it again."""
+        """Let a job fail because its model is missing; other jobs that need the model request it again."""
         self._drop(job_id)
         for message in self.jobs:
             if message[0] == "job" and message[1] == job_id:
                 message[2].update(model="", trouble="the model did not arrive: %s" % clean(error))
 
     def _drop(self, job_id: int) -> None:
-        """Discard what has come of the model that a job requested, if any."""
+        """Discard the received parts of the model that a job requested, if any."""
         delivery = self.deliveries.pop(job_id, None)
         if delivery is not None:
             delivery.discard()
 
 
 def _is_remote(message: Any) -> bool:
-    """Return whether a message is a job whose model is not in a file that both sides see."""
+    """Return whether a message is a job whose model is not in a file visible to both sides."""
     return message[0] == "job" and isinstance(message[2]["model"], dict)

@@ -26,8 +26,8 @@ class JobRun:
         target: The provider.
         job: The job, with all its inputs.
         result: Receives the findings, one by one.
-        enter: Reports a phase to the harness, and with it that the job makes progress.
-        manners: Takes what the provider changes around it; None if nobody looks.
+        enter: Reports a phase to the harness, which also shows that the job makes progress.
+        manners: Records changes that the provider makes to its process; None if they are not watched.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class JobRun:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What was seen in the scenario, by name: bool, int, float, text, or a list of one of these."""
+        """Return the scenario's observations by name: bool, int, float, text, or a list of one of these."""
         facts: dict[str, Any] = self.result.setdefault("scenario", {})
         return facts
 
@@ -78,7 +78,7 @@ class JobRun:
         return self.target.session(self.model, self.job, adjust=adjust)
 
     def create(self) -> None:
-        """Make the session that is judged."""
+        """Create the session that is judged."""
         started = time.perf_counter()
         self.judge(self.open(self.profile))
         self.result["timings_ms"]["create"] = elapsed_ms(started)
@@ -96,9 +96,9 @@ class JobRun:
         self.session = self.runner = None
 
     def run(self, inputs: list[Any]) -> tuple[Feeds, Outputs]:
-        """Run the judged session on one data set, as a phase of its own: a time limit holds for one run.
+        """Run the judged session on one data set, as a separate phase: a time limit applies to one run.
 
-        Returns the inputs as the session takes them, and the outputs in wire form.
+        Returns the inputs in the session's form, and the outputs in wire form.
         """
         self.begin_run()
         feeds = {name: to_feed(wire) for name, wire in inputs}
@@ -116,17 +116,20 @@ class JobRun:
             self.manners.note("inputs", "run", text)
 
     def begin_run(self) -> None:
-        """Report a run: it has the whole limit of time."""
+        """Report a run, which then has the whole time limit."""
         self.reported_at = time.perf_counter()
         self.enter("run")
 
     def further(self) -> None:
-        """Report a further run, unless the latest report is fresh: it takes longer than a small model."""
+        """Report a further run, unless the latest report is recent.
+
+        A report takes longer than a small model.
+        """
         if time.perf_counter() - self.reported_at > PROGRESS_S:
             self.begin_run()
 
     def send(self, outputs: Outputs) -> Outputs:
-        """Return outputs fit for a message: large tensors are written to files."""
+        """Return outputs ready for a message: large tensors are written to files."""
         return [self.files.send(wire) for wire in outputs]
 
     def report_second(self, first: Outputs, second: Outputs) -> None:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class HostPeak:
     """The peak of this process's resident memory from now on, if the system can reset the count.
 
-    Linux can: "5" written to ``clear_refs`` sets ``VmHWM`` of ``status`` to what is resident (proc(5), since
-    Linux 4.0). Windows and macOS count over the whole life of a process, which includes other models.
+    Linux can: "5" written to ``clear_refs`` sets ``VmHWM`` of ``status`` to the resident memory (proc(5),
+    since Linux 4.0). Windows and macOS count over the whole life of a process, which includes other models.
     """
 
     def __init__(self, folder: str = "/proc/self") -> None:
@@ -43,7 +43,7 @@ class HostPeak:
 
 
 class Stopwatch:
-    """Times the runs of one job, with settings as of ``measure``; made before the job's session."""
+    """Times the runs of one job, with the settings of ``measure``; created before the job's session."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
@@ -60,9 +60,9 @@ class Stopwatch:
         job_run.report_second(before, runner.in_wire_form(last))
 
     def time(self, job_run: JobRun, step: Callable[[], Any], io: str) -> Any:
-        """Time ``step``, a run of the judged session, into the result; return what the last run returned.
+        """Time ``step``, a run of the judged session, into the result; return the last run's outputs.
 
-        ``io`` is ``copied`` if a run takes and gives numpy arrays, ``bound`` if they are bound.
+        ``io`` is ``copied`` if a run takes and returns numpy arrays, ``bound`` if they are bound.
         """
         facts, outputs = measure(step, self.settings, job_run.enter)
         options = job_run.session.get_session_options()
@@ -82,7 +82,7 @@ def measure(
 ) -> tuple[dict[str, Any], Any]:
     """Time runs: first those that do not count, then those that do.
 
-    The runs that do not count get half of the budget at most. One run always counts.
+    The runs that do not count get at most half of the budget. One run always counts.
 
     Args:
         step: Runs once, and returns the outputs.
@@ -90,7 +90,7 @@ def measure(
         enter: Reports a phase to the harness.
 
     Returns:
-        The facts about the time, and the outputs of the last run.
+        Returns the facts about the time, and the outputs of the last run.
     """
     clock = time.perf_counter_ns
     enter("run")
@@ -114,7 +114,7 @@ def measure(
                 enter("run")
             if not (warming or samples):
                 contention = _Contention()
-            outputs = None  # freeing them is no part of the next run
+            outputs = None  # freeing them is not part of the next run
             started = clock()
             outputs = step()
             ended = clock()
@@ -157,7 +157,8 @@ class _Contention:
 def waiting_for_others(waiting: float, running: float, processors: int) -> float:
     """Return how many threads waited for other processes, not for threads of their own process.
 
-    ``waiting`` and ``running`` are threads on average; ``waiting`` is negative if some have ended meanwhile.
+    ``waiting`` and ``running`` are average numbers of threads; ``waiting`` is negative if some have ended
+    meanwhile.
     """
     own = max(0.0, running + waiting - processors)
     return round(max(0.0, waiting - own), 4)

@@ -1,13 +1,12 @@
-"""The launcher: starts an agent where the harness cannot watch it, and reports how it ended.
+"""The launcher: starts an agent where the harness cannot monitor it, and reports how it ended.
 
 Behind ssh or in a container, the harness does not see a process's signal, loses what it printed before a
-crash, and cannot end it by closing the connection. So a second Python runs beside the agent: it reports the
-agent's last output and its end, and ends the agent when the harness goes.
+crash, and cannot end it by closing the connection. So a second Python runs beside the agent. It reports the
+agent's last output and its end, and ends the agent when the harness is gone.
 
-It comes as source through standard input, which the agent inherits, with ``work.py`` and ``orphans.py``, and
-needs Python >= 3.9 and nothing else.
-It brings the environment variables and the agent's command, so that no shell reads them and no process list
-shows them.
+It comes as source through standard input, which the agent inherits, with ``work.py`` and ``orphans.py``. It
+needs only Python >= 3.9. It brings the environment variables and the agent's command, so that no shell reads
+them and no process list shows them.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from harness.agent.orphans import OWNER, end_orphans, told
 from harness.agent.work import work_of
 
 GRACE_S = 5.0
-"""Seconds for an agent to end by itself once the harness can send nothing more."""
+"""Seconds in which an agent may end by itself once the harness can send nothing more."""
 
 OUTPUT_LIMIT = 16384
 """Bytes of its last output that are reported."""
@@ -46,7 +45,7 @@ STDIN, STDOUT, STDERR = 0, 1, 2
 
 
 def launch(marker: str, env: dict[str, str], arguments: list[str], parent: str, beat_s: float = 0.0) -> None:
-    """Start this Python once more, wait for its end, and report it on stderr.
+    """Start this Python again, wait for its end, and report it on stderr.
 
     Args:
         marker: First word of the report, which is one line: ``<marker> SIGSEGV``.
@@ -84,15 +83,15 @@ def launch(marker: str, env: dict[str, str], arguments: list[str], parent: str, 
 
 
 def sign_of_life(marker: str) -> str:
-    """Return the beginning of the line that says on stderr that this process still runs.
+    """Return the beginning of the line on stderr that shows that this process still runs.
 
-    Behind it stands the agent's work: the fields of ``Work``, where the system shows them.
+    The agent's work follows it: the fields of ``Work``, if the system shows them.
     """
     return "alive: %s" % marker
 
 
 def watch(child: subprocess.Popen[bytes], beat: bytes = b"", beat_s: float = 0.0) -> int:
-    """Wait for a process, end it once the harness is gone, and return its exit code as ``subprocess`` does.
+    """Wait for a process, end it once the harness is gone, and return its exit code like ``subprocess``.
 
     Processes that it has started end with it. It writes ``beat`` and their work to stderr every ``beat_s``
     seconds.
@@ -135,7 +134,7 @@ def watch(child: subprocess.Popen[bytes], beat: bytes = b"", beat_s: float = 0.0
 
 
 def told_work(pid: int) -> bytes:
-    """Return the work of a process as text, with a blank before each figure; empty if it is not known."""
+    """Return the work of a process as text, with a blank before each figure; empty if unknown."""
     work = work_of(pid)
     return b"" if work is None else "".join(" %s" % figure for figure in work).encode()
 

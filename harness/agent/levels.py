@@ -1,7 +1,7 @@
 """The graph that a level of graph optimization makes of a model, as onnxruntime writes it.
 
-A job with a ``form`` asks for a graph besides its results: the CPU provider's graph of the model at the job's
-level (``onnx``), or that of the model in ORT format, converted at that level (``ort``).
+A job with a ``form`` asks for a graph besides its results. ``onnx`` is the CPU provider's graph of the model
+at the job's level; ``ort`` is the graph of the model in ORT format, converted at that level.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def save(
     save_format: str,
     disabled: tuple[str, ...] = (),
 ) -> None:
-    """Write a model as the CPU provider optimizes it, but without the optimizers in ``disabled``.
+    """Write a model as the CPU provider optimizes it, without the optimizers in ``disabled``.
 
     ``save_format`` is ``ONNX``, with the weights in another file, or ``ORT``.
     """

@@ -1,7 +1,7 @@
-"""The manners of a provider: what it changes around it that its user does not expect.
+"""The manners of a provider: unexpected changes that it makes to its process.
 
-They are looked at after a session was made, after its runs and after its end. What a model has changed is
-put back before the next one, so that nothing later is blamed for it; a process where that fails is replaced.
+They are checked after a session is created, after its runs and after its end. A model's changes are undone
+before the next one, so that nothing later is blamed for them; if that fails, the process is replaced.
 """
 
 from __future__ import annotations
@@ -19,26 +19,29 @@ from harness.agent.process_state import CHEAP, DEAR, OTHERS
 from harness.agent.text import clean
 
 PRINTED_MIB = 1.0
-"""Output of one model beyond which a provider floods."""
+"""Output of one model from which on a provider counts as flooding."""
 
 MEMORY_MIB = 1000.0
-"""Memory that one model, or a library while it is loaded, may take at its peak, whatever its size."""
+"""Peak memory that one model, or loading a library, may take, whatever its size."""
 
 MEMORY_TIMES = 32
-"""Times the size of the model and its values that it may take beside that."""
+"""Additional memory, as a multiple of the size of the model and its values."""
 
 STREAK = 3
-"""Sessions in a row after each of which more threads, or descriptors, were left. What is made once, or when
-it is needed first, makes no such row: of OpenVINO, QNN and WebGPU none has two sessions of it."""
+"""Number of sessions in a row after each of which more threads, or descriptors, were left.
+
+Things created once, or at first use, cause no such row: with OpenVINO, QNN and WebGPU it has at most one
+session.
+"""
 
 DESCRIPTORS = 16
-"""Descriptors that one cell may leave after its session. WebGPU leaves up to 4, once."""
+"""Number of descriptors that one cell may leave after its session. WebGPU leaves up to 4, once."""
 
 CLOSE_CELLS = 16
-"""Cells of a process that are watched with all that there is; so are all once one had a manner."""
+"""Number of first cells of a process that are watched completely; all are, once one of them had a manner."""
 
 EVERY = 8
-"""Later only each so-manieth is: a dear look takes longer than a small model."""
+"""Later only one in so many cells is watched completely; a complete check exceeds a small model's time."""
 
 SHOWN = 3
 """Files and processes that are named."""
@@ -46,24 +49,27 @@ SHOWN = 3
 _OWN_FILES = re.compile(
     r"output\.txt|tensors|(?:models|profiles|scratch)-.*|[a-z]{1,20}-[0-9]{1,20}|ep-harness.*"
 )
-"""What the harness and its agent write into the folder of a process."""
+"""Files that the harness and its agent write into the folder of a process."""
 
 _KEPT = ("signals", "environment")
-"""What a library has changed while it was loaded, and may need: it is told, and stays."""
+"""Changes that a library made while it was loaded, and may need: they are reported, and stay."""
 
 _SEEN_LATE = ("signals", "limits", "files", "processes")
-"""Kinds that are not looked for in every cell."""
+"""Kinds that are not checked in every cell."""
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of Linux
 
 
 class Manners:
-    """Compares the process with what it was before the provider came; later, before the present model."""
+    """Compares the process with its state before the provider came.
+
+    Later, with that before the present model.
+    """
 
     def __init__(self) -> None:
         self.watches: list[Any] = []
         self.not_watched: list[str] = []
-        """What this system does not tell, for the fingerprint."""
+        """What this system does not report, for the fingerprint."""
         for watch in (*CHEAP, *OTHERS, *DEAR):
             try:
                 self.watches.append(watch())
@@ -81,22 +87,22 @@ class Manners:
         self._watch_children()
         self.children = self._children()
         self.found: list[tuple[str, str, str]] = []
-        """``(kind, phase, text)`` of what the present model has changed; each kind once."""
+        """``(kind, phase, text)`` of the present model's changes; each kind once."""
         self.most_kib = _most_kib()
         self.cells = 0
         self.unseen = 0
-        """Cells since the last one that was watched with all that there is."""
+        """Cells since the last one that was watched completely."""
         self.is_dear = True
-        """Whether the present cell is."""
+        """Whether the present cell is watched completely."""
         self.has_some = False
         self.peak = _mib("VmHWM")
         self.own_mib = _mib("RssAnon")
         self.counts = counts()
         self.rows = dict.fromkeys(self.counts, 0)
-        """Sessions in a row after which there were more of each."""
+        """Number of sessions in a row after which there were more of each."""
 
     def _watch_children(self) -> None:
-        """Become the parent of what processes of the provider leave, so that they are seen, on Linux."""
+        """Become the parent of orphans of the provider's processes, so that they are seen, on Linux."""
         try:
             import ctypes
 
@@ -106,7 +112,7 @@ class Manners:
             self.not_watched.append("processes left behind, before the end of this one")
 
     def allow(self, entries: dict[str, str]) -> None:
-        """Blame nobody for what session options ask for: onnxruntime then flushes denormals to zero."""
+        """Accept changes that session options request: onnxruntime then flushes denormals to zero."""
         if entries.get("session.set_denormal_as_zero") != "1":
             return
         for at, watch in enumerate(self.watches):
@@ -115,7 +121,7 @@ class Manners:
                 self.base[at] = self.seen[at] = watch.read()
 
     def settle(self) -> None:
-        """Take what the provider's library has changed for the state that belongs here, and tell it later."""
+        """Accept the changes of the provider's library as the normal state, and report them later."""
         self.look("register")
         self._look_at_files("register")
         self._look_at_children("register")
@@ -132,9 +138,12 @@ class Manners:
         self.counts = counts()
 
     def look(self, phase: str, *, cheap: bool = False) -> None:
-        """Note what has changed since the last look, as far as this cell is watched; or the cheap part."""
+        """Note changes since the last check, as far as this cell is watched.
+
+        Only the cheap part with ``cheap``.
+        """
         for at, watch in enumerate(self.watches):
-            # The dearest come last.
+            # The most expensive ones come last.
             if (cheap and type(watch) not in CHEAP) or (not self.is_dear and type(watch) in DEAR):
                 break
             now = watch.read()
@@ -144,7 +153,7 @@ class Manners:
                 self.seen[at] = now
 
     def note(self, kind: str, phase: str, text: str) -> None:
-        """Note one finding, unless the model has one of this kind."""
+        """Note one finding, unless the model already has one of this kind."""
         self.has_some = True
         if self.unseen and kind in _SEEN_LATE:
             text += ", in this cell or one of the %d before it" % self.unseen
@@ -157,10 +166,10 @@ class Manners:
             self.note("printed", "run", "it printed %.1f MiB" % (nbytes / (1 << 20)))
 
     def close(self, job: dict[str, Any], result: dict[str, Any]) -> tuple[dict[str, Any], str]:
-        """Return what the message about the end of a cell has, and what could not be put back.
+        """Return the fields for the message about the end of a cell, and what could not be undone.
 
-        Its session is closed. The first is what the model has changed, and threads and descriptors if they
-        were counted; the second is empty if all was put back.
+        The cell's session is closed. The fields have the model's changes, and threads and descriptors if they
+        were counted; the second value is empty if everything was undone.
         """
         self.look("teardown", cheap=not self.is_dear)
         self._look_at_memory(job, result)
@@ -181,7 +190,7 @@ class Manners:
         return told, sick
 
     def _restore(self, but: tuple[str, ...] = ()) -> str:
-        """Put back what has changed; return in words what stays so."""
+        """Undo changes; return in words what remains."""
         left = ""
         for at, watch in enumerate(self.watches):
             if self.seen[at] == self.base[at] or watch.kind in but:
@@ -223,7 +232,7 @@ class Manners:
             self.note("processes", phase, "it left a process behind: %s" % names)
 
     def _look_at_memory(self, job: dict[str, Any], result: dict[str, Any]) -> None:
-        most = _most_kib()  # what the harness held before it started this process counts, too
+        most = _most_kib()  # the memory that the harness held before it started this process counts, too
         if most == self.most_kib:
             return
         self.most_kib = most
@@ -251,7 +260,7 @@ class Manners:
         return risen
 
     def end_children(self) -> None:
-        """Kill what the provider has left that has got rid of the variable by which the harness finds it."""
+        """Kill the provider's remaining processes that lack the variable by which the harness finds them."""
         owner = ("%s=%s" % (OWNER, os.environ.get(OWNER, ""))).encode()
         for pid in self._children():
             with contextlib.suppress(OSError):
@@ -262,7 +271,7 @@ class Manners:
 
 
 def counts(*, again: bool = True) -> dict[str, int]:
-    """Return how many threads and descriptors the process has, as far as the system tells."""
+    """Return how many threads and descriptors the process has, as far as the system reports them."""
     found = {"threads": figure("Threads", again=again), "descriptors": descriptors()}
     return {name: count for name, count in found.items() if count is not None}
 
@@ -290,7 +299,7 @@ def _about(pid: int) -> tuple[str, str]:
 
 
 def _size_mib(job: dict[str, Any], result: dict[str, Any]) -> float:
-    """Return the MiB of a model with what lies beside it, and of its inputs and outputs."""
+    """Return the MiB of a model with the files beside it, and of its inputs and outputs."""
     model = job.get("model")
     total = len(model) if isinstance(model, bytes) else 0
     with contextlib.suppress(OSError, TypeError):

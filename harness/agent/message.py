@@ -1,8 +1,8 @@
 """Messages between a harness and its agents: JSON, and binary values behind it.
 
-JSON is handled by C code in every Python; a serializer in Python took a fifth of an agent's time with small
-models. ``docs/reference/agent-protocol.md`` specifies the form; ``harness.agent.frame`` puts it into a frame.
-A tuple arrives as a list, except for the message itself.
+C code handles JSON in every Python; a serializer in Python took a fifth of an agent's time with small models.
+``docs/reference/agent-protocol.md`` specifies the form; ``harness.agent.frame`` puts it into a frame. A tuple
+arrives as a list, except for the message itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _BYTES_IN_JSON = json.dumps(BYTES)
 
 
 def pack(message: Any) -> tuple[bytes, list[Any], int]:
-    """Return a message as JSON, the binary values that follow it, and how many bytes those have.
+    """Return a message as JSON, the binary values that follow it, and their size in bytes.
 
     Args:
         message: None, bool, int, finite float, str, bytes, lists, tuples and dicts with str keys.
@@ -42,16 +42,16 @@ def pack(message: Any) -> tuple[bytes, list[Any], int]:
 
 
 def unpack(content: Any, behind: int) -> Any:
-    """Return the message in a frame, whose binary values begin ``behind``; any content is safe.
+    """Return the message in a frame; its binary values begin at ``behind``. Any content is safe.
 
     Raises:
-        ValueError: It is no message.
+        ValueError: It is not a message.
     """
     unread = behind
 
     def resolve(found: dict[str, Any]) -> Any:
         nonlocal unread
-        # A model may use any name: this key may have another value, or others beside it.
+        # A model may use any name: this key may have another value, or other keys beside it.
         if len(found) != 1 or type(found.get(BYTES)) is not list:
             return found
         at, nbytes = found[BYTES]
@@ -69,7 +69,7 @@ def unpack(content: Any, behind: int) -> Any:
         else:
             message = _PLAIN.decode(text)
         if "\\ud" in text.lower():
-            # Perhaps half a surrogate pair, which cannot be encoded later.
+            # It may contain half a surrogate pair, which cannot be encoded later.
             json.dumps(message, default=repr, ensure_ascii=False).encode()
     except (TypeError, RecursionError) as error:
         raise ValueError("no message: %s" % type(error).__name__) from error

@@ -1,6 +1,7 @@
-"""Models that came from another machine: while they arrive, and stored for later processes.
+"""Models that came from another machine: during arrival, and stored for later processes.
 
-All raise OSError if there is no room, a model cannot be read or written, or a name leads out of its folder.
+All functions raise OSError if there is no room, a model cannot be read or written, or a name leads out of its
+folder.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ NEW = ".new-"  # prefix of the folder of an incomplete model
 
 
 class Delivery:
-    """A model that is arriving: its files are written one after the other into a new folder."""
+    """A model that is arriving: its files are written one after another into a new folder."""
 
     def __init__(self, store: ModelStore, model: dict[str, Any]) -> None:
         for name in (model["digest"], *(name for name, _, _ in model["files"])):
@@ -62,7 +63,7 @@ class Delivery:
         self.offset += len(content)
 
     def discard(self) -> None:
-        """Delete what has arrived."""
+        """Delete the received parts."""
         if self.file is not None:
             with contextlib.suppress(OSError):
                 self.file.close()
@@ -100,7 +101,7 @@ class ModelStore:
     def home(self) -> str:
         """Return the store's folder: in the cache, or else in this process's own folder.
 
-        What another user can change there could be another model than the one that was checked.
+        In any other folder, another user could replace a checked model.
         """
         if not self.folder:
             caches = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or "~/.cache"
@@ -138,7 +139,10 @@ class ModelStore:
             self.seen.add(delivery.model["digest"])
 
     def _clean_up(self, limit: int) -> int:
-        """Delete models used longest ago down to a limit, none in recent use; return the bytes left."""
+        """Delete the least recently used models down to a limit, except recently used ones.
+
+        Return the bytes left.
+        """
         entries = []
         for entry in os.scandir(self.home()):
             with contextlib.suppress(OSError):  # another process may delete it now

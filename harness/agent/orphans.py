@@ -1,7 +1,8 @@
 """Processes that a process has left behind: they live on, in whatever session and group.
 
-They are known by a variable that all of them inherit. Linux shows the variables of a user's own processes;
-other systems do not. A process that has removed the variable is not found. Python >= 3.9 and nothing else.
+An environment variable that all of them inherit identifies them. Linux shows the variables of a user's own
+processes; other systems do not. A process that has removed the variable is not found. Python >= 3.9 and
+nothing else.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ import signal
 import time
 
 OWNER = "EP_HARNESS_OWNER"
-"""The variable of all that belongs to one agent; its value is new for each."""
+"""The variable of all processes that belong to one agent; its value is new for each agent."""
 
 GRACE_S = 0.3
-"""Seconds in which what is about to end may do so."""
+"""Seconds in which a process that is about to end may do so."""
 
 ROUNDS = 20
-"""Looks at most: what is killed may start others meanwhile."""
+"""Largest number of checks: a killed process may have started others meanwhile."""
 
 _LOOK_S = 0.02
 _MOST_BYTES = 1 << 20
@@ -27,7 +28,7 @@ _MOST_BYTES = 1 << 20
 def end_orphans(owner: str, *, grace_s: float = GRACE_S, proc: str = "/proc") -> list[str]:
     """Kill all processes of an ended owner; return the names of those that did not end by themselves.
 
-    Nothing but this process may have the variable by then.
+    By then, no process except this one may have the variable.
     """
     deadline = time.monotonic() + grace_s
     found = _orphans(owner, proc)
@@ -42,7 +43,7 @@ def end_orphans(owner: str, *, grace_s: float = GRACE_S, proc: str = "/proc") ->
         if not found:
             break
         for pid, name in found.items():
-            if _belongs(pid, owner, proc):  # its number may be another's by now
+            if _belongs(pid, owner, proc):  # its number may belong to another process by now
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
                     ended[pid] = name
@@ -51,7 +52,7 @@ def end_orphans(owner: str, *, grace_s: float = GRACE_S, proc: str = "/proc") ->
 
 
 def told(names: list[str], most: int = 8) -> str:
-    """Return in words that processes were left behind; empty if none was."""
+    """Return a text that processes were left behind; empty if none was."""
     if not names:
         return ""
     shown = ", ".join(names[:most]) + (", ..." if len(names) > most else "")
@@ -61,14 +62,14 @@ def told(names: list[str], most: int = 8) -> str:
 
 
 def _orphans(owner: str, proc: str) -> dict[int, str]:
-    """Return process id -> name of what belongs to an owner."""
+    """Return process id -> name for the processes of an owner."""
     found = {}
     with contextlib.suppress(OSError):
         for entry in os.scandir(proc):
             if not entry.name.isdigit() or int(entry.name) == os.getpid():
                 continue
             with contextlib.suppress(OSError):  # it has ended
-                # Those of others cannot be read, and a machine may have thousands.
+                # Those of other users cannot be read, and a machine may have thousands.
                 if entry.stat().st_uid == os.geteuid() and _belongs(int(entry.name), owner, proc):
                     found[int(entry.name)] = _name(entry.name, proc)
     return found

@@ -1,4 +1,4 @@
-"""Other inputs than those of a data set, made of the same numbers; the outputs should change."""
+"""Inputs other than those of a data set, made from the same numbers; the outputs should change."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 
 MATRIX = 2
-"""Fewest dimensions of a tensor that is data. Vectors may be sizes, axes or factors, which must stay."""
+"""Least number of dimensions of a tensor that counts as data.
+
+Vectors may be sizes, axes or factors, which must stay.
+"""
 
 
 def other_inputs(feeds: dict[str, Any]) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from harness.agent.target import CPU
 from harness.agent.wire import to_feed
 
 MOST_NAMED = 20000
-"""Nodes of a model up to which they are named, if some are on the provider and some on the CPU."""
+"""Number of a model's nodes up to which they are named, if some are on the provider and some on the CPU."""
 
 
 def placement(job_run: JobRun) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from harness.agent.text import clean, sendable
 
 
 def plain(job_run: JobRun) -> None:
-    """Run a model as it came, and record which provider ran each node."""
+    """Run a model unchanged, and record which provider ran each node."""
     if not job_run.target.records_assignment() and job_run.stopwatch is None:  # a profile costs time
         job_run.profile = Profile()
     try:
@@ -27,10 +27,10 @@ def plain(job_run: JobRun) -> None:
 
 
 def run_data_sets(job_run: JobRun) -> None:
-    """Run every data set with the judged session; repeat and time the first one if the job asks for it.
+    """Run every data set in the judged session; repeat and time the first one if the job asks for it.
 
-    The first data set runs again after other inputs, if the job asks for both. A provider that keeps what it
-    computed first, or mixes up its buffers, shows in these runs. Time never decides how many there are.
+    The first data set runs again after other inputs, if the job asks for both. These runs reveal a provider
+    that keeps its first results or mixes up its buffers. Time never decides their number.
     """
     job, result = job_run.job, job_run.result
     result["outputs"] = []
@@ -50,14 +50,14 @@ def run_data_sets(job_run: JobRun) -> None:
 
 
 def _run_others(job_run: JobRun, feeds: dict[str, Any]) -> None:
-    """Run other inputs, if some can be made of these; an error is told: the model may refuse them."""
+    """Run other inputs, if some can be made from these; an error is reported: the model may refuse them."""
     try:
         other = other_inputs(feeds)
         if other is not None:
             job_run.further()
             job_run.result["other"] = job_run.send(job_run.runner(other))
     except (MemoryError, UnfeedableError):
-        return  # no fault of the provider
+        return  # not the provider's fault
     except Exception as error:  # noqa: BLE001 - any error of the provider; the other runs go on
         job_run.result["other_error"] = "%s: %s" % (clean(type(error).__name__), clean(error))
 

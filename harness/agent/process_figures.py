@@ -9,7 +9,7 @@ import sys
 
 
 class _Status:
-    """What Linux tells about this process; empty elsewhere. The file stays open, read for each model."""
+    """Linux's status of this process; empty elsewhere. The file stays open, read for each model."""
 
     def __init__(self) -> None:
         self.latest = b""
@@ -40,7 +40,7 @@ def figure(name: str, *, again: bool = True) -> int | None:
 
 
 def descriptors() -> int | None:
-    """Return how many descriptors are open, on Windows handles; None if the system does not tell."""
+    """Return how many descriptors are open, on Windows handles; None if the system does not report it."""
     try:
         if sys.platform == "win32":
             count = ctypes.c_uint32()

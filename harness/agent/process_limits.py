@@ -1,4 +1,4 @@
-"""Limits of the whole process, which a provider may lower: later models would fail by them.
+"""Limits of the whole process, which a provider may lower: later models would then fail.
 
 Windows has none.
 """
@@ -12,14 +12,14 @@ except ImportError:  # Windows
 
 
 class ProcessLimits:
-    """The limits as they are when this is made."""
+    """The limits at creation."""
 
     def __init__(self) -> None:
         names = [name for name in dir(resource) if name.startswith("RLIMIT_")] if resource else []
         self.soft = {name: soft for name in names for soft in [_soft(name)] if soft is not None}
 
     def lowered(self) -> str:
-        """Return which of them is lower now than it was, in words; empty if none is."""
+        """Return which of them are lower now, in words; empty if none is."""
         for name, before in self.soft.items():
             now = _soft(name)
             if now is not None and now < before:
@@ -28,7 +28,7 @@ class ProcessLimits:
 
 
 def _soft(name: str) -> float | None:
-    """Return a soft limit, infinite if there is none; None if the system does not tell."""
+    """Return a soft limit, infinite if there is none; None if the system does not report it."""
     try:
         soft = resource.getrlimit(getattr(resource, name))[0]
     except (OSError, ValueError):

@@ -1,8 +1,8 @@
-"""What a library can change for its whole process, and should not: read, told in words and put back.
+"""Process-wide state that a library can change but should not: read, described and restored.
 
 Each watch has ``read``, whose results are equal while nothing has changed, ``told``, and ``restore``. They
-are read several times for each model, so each takes a few microseconds. A watch whose system cannot tell
-raises ``NotWatchedError`` when it is made.
+are read several times for each model, so each takes a few microseconds. A watch raises ``NotWatchedError`` at
+creation if the system does not report its state.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from harness.agent.process_limits import ProcessLimits
 from harness.agent.text import clean
 
 _LAST_SIGNAL = 31
-"""Those above are for real time; the C library uses some for its threads."""
+"""Higher signals are for real time; the C library uses some for its threads."""
 
 _ALL_SIGNALS = (1 << _LAST_SIGNAL) - 1
 
@@ -30,7 +30,7 @@ _SIGACTION_BYTES = 256
 
 
 class Signals:
-    """Which signals are caught, ignored and blocked; on macOS also by what."""
+    """Which signals are caught, ignored and blocked; on macOS also the handlers."""
 
     kind = "signals"
 
@@ -50,7 +50,7 @@ class Signals:
         return found
 
     def read(self) -> tuple[int, ...]:
-        """Return the sets of signals as bits: blocked, ignored, caught; elsewhere than on Linux handlers."""
+        """Return the sets of signals as bits: blocked, ignored, caught; outside Linux the handlers."""
         status = STATUS.read()
         if status:
             start = status.find(b"SigBlk:")
@@ -78,20 +78,20 @@ class Signals:
         return "the process %s" % ", ".join(words)
 
     def restore(self, before: tuple[int, ...]) -> None:  # noqa: ARG002 - all that was saved
-        """Put handlers and mask back."""
+        """Restore handlers and mask."""
         for number, saved in enumerate(self.saved, start=1):
             if number not in (signal.SIGKILL, signal.SIGSTOP):
                 self.action(number, saved, None)
         signal.pthread_sigmask(signal.SIG_SETMASK, self.mask)
 
     def rebase(self) -> None:
-        """Take what is now for what belongs here."""
+        """Accept the present state as the normal one."""
         self.saved = self._actions()
         self.mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 class Locale:
-    """The locale of the C library, by which numbers are read and written."""
+    """The locale of the C library, with which numbers are read and written."""
 
     kind = "locale"
 
@@ -124,7 +124,7 @@ class Directory:
     kind = "directory"
 
     def read(self) -> str:
-        """Return it; empty if it does not exist any more."""
+        """Return it; empty if it no longer exists."""
         try:
             return os.getcwd()
         except OSError:
@@ -141,7 +141,7 @@ class Directory:
 
 
 class Variables:
-    """The variables of the environment, as the C library has them: Python's own view is a copy."""
+    """The environment variables, as the C library has them: Python's own view is a copy."""
 
     kind = "environment"
 
@@ -161,7 +161,7 @@ class Variables:
         self.known: dict[bytes, bytes] = {}
 
     def read(self) -> dict[bytes, bytes]:
-        """Return name -> value. They are decoded anew only if a pointer has changed."""
+        """Return name -> value. They are decoded again only if a pointer has changed."""
         at = self.environ.value or 0
         if not at:
             return {}
@@ -197,7 +197,7 @@ class Variables:
 
 
 class StandardStreams:
-    """What the descriptors 0 to 2 lead to."""
+    """The files behind the descriptors 0 to 2."""
 
     kind = "descriptors"
 
@@ -224,7 +224,7 @@ class StandardStreams:
 
 
 class Limits:
-    """Limits of the process; what is lowered stays so."""
+    """Limits of the process; lowered ones stay lowered."""
 
     kind = "limits"
 
@@ -251,7 +251,7 @@ class FileMask:
     kind = "file_mask"
 
     def read(self) -> int:
-        """Return it; nothing but setting it tells what it was."""
+        """Return it; only setting it shows the previous one."""
         mask = os.umask(0o077)
         os.umask(mask)
         return mask
@@ -272,7 +272,7 @@ OTHERS = (StandardStreams, FileMask)
 """Those that are read after its runs."""
 
 DEAR = (Signals, Limits)
-"""Those that take as long as all others together."""
+"""Watches that take as long as all others together."""
 
 
 def _signals(bits: int) -> str:

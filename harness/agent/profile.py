@@ -18,14 +18,14 @@ def profile_folder() -> str:
 
 
 class Profile:
-    """The nodes that a session ran, as onnxruntime's profile lists them; one profile at a time."""
+    """The nodes that a session ran, from onnxruntime's profile; one profile at a time."""
 
     def __init__(self) -> None:
         self.nodes: list[tuple[str, list[tuple[str, str]]]] = []
         """``(provider, [(name, operator type)])`` of each node, once the profile has ended."""
 
     def begin(self, settings: Any) -> None:
-        """Have a session with these options write a profile."""
+        """Make a session with these options write a profile."""
         settings.enable_profiling = True
         settings.profile_file_prefix = os.path.join(profile_folder(), "profile")
 
@@ -36,7 +36,7 @@ class Profile:
         executed: dict[str, tuple[str, list[tuple[str, str]]]] = {}
         for event in events:
             arguments = event.get("args") or {}
-            # A node in a loop runs many times, hence the dict; copies between devices are no nodes.
+            # A node in a loop runs many times, hence the dict; copies between devices are not nodes.
             if event.get("cat") == "Node" and arguments.get("provider"):
                 op_type = arguments.get("op_name", "")
                 if not op_type.startswith("Memcpy"):

@@ -15,9 +15,9 @@ from harness.agent.wire import to_feed
 
 
 def repeat(job_run: JobRun, first: list[Any]) -> None:
-    """Make the runs that are missing; the one furthest from ``first``, the only run yet, becomes ``second``.
+    """Make the missing runs; the one furthest from ``first``, the only run so far, becomes ``second``.
 
-    The last session stays open for the result, and ends as that of a plain run does.
+    The last session stays open for the result, and ends like that of a plain run.
     """
     settings = job_run.job["repeat"]
     feeds = {name: to_feed(wire) for name, wire in job_run.job["data_sets"][0]}
@@ -44,10 +44,10 @@ class Tally:
     def __init__(self, first: list[Any]) -> None:
         self.first = first
         self._digests: set[bytes] = set()
-        """Of the runs that gave other bits."""
+        """Digests of the runs with other bits."""
         self.runs = 1
         self.differing = 0
-        """Runs that gave other bits than the first."""
+        """Number of runs whose bits differ from the first run's."""
         self.max_abs = 0.0
         """Largest absolute difference from the first run; infinite if there is no such number."""
         self.apart = -1.0
@@ -57,11 +57,14 @@ class Tally:
 
     @property
     def distinct(self) -> int:
-        """Results with different bits; a digest of the first is made only where others differ."""
+        """Return the number of results with different bits.
+
+        The first run's digest is computed only if others differ.
+        """
         return len(self._digests | {digest(self.first)}) if self._digests else 1
 
     def repeats_first(self, values: list[Any]) -> bool:
-        """Count one more run, given as a session returns it, if it surely gave the bits of the first one.
+        """Count one more run, in the form that a session returns, if it surely has the first run's bits.
 
         It takes a fraction of the time that ``add`` takes, and returns False in doubt.
         """
@@ -89,7 +92,7 @@ class Tally:
             self.apart, self.furthest = apart, outputs
 
     def report(self, job_run: JobRun) -> None:
-        """Add what the runs gave to the result."""
+        """Add the runs' results to the result."""
         sessions = job_run.job["repeat"]["sessions"]
         job_run.result["repeats"] = {
             "runs": self.runs // sessions,

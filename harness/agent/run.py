@@ -24,7 +24,7 @@ class Runner:
         self.names = [output.name for output in outputs]
         self.types = [output.type.lower() for output in outputs]
         self.has_narrow = any(map(narrow_type, self.types))
-        """Whether an output has an element type that numpy lacks."""
+        """Return a function that does one run and nothing else; ``in_wire_form`` takes its result."""
 
     def only(self, index: int) -> Runner:
         """Return a runner of the same session that requests a single output."""
@@ -38,7 +38,7 @@ class Runner:
         """Return a function that does one run and nothing else; ``in_wire_form`` takes what it returns.
 
         Raises:
-            UnfeedableError: The Python API cannot combine these inputs with these outputs.
+            numpy cannot hold these outputs: read them from the memory of OrtValues instead.
         """
         if not self.has_narrow:
             return lambda: list(self.session.run(self.names, feeds))
@@ -55,7 +55,8 @@ class Runner:
         """Return the values that a step returned, in wire form.
 
         Raises:
-            MissingOutputsError: There are too few: with ``enable_cuda_graph``, CUDA gives only what is bound.
+            MissingOutputsError: There are too few: with ``enable_cuda_graph``, CUDA returns only bound
+                outputs.
         """
         if len(values) < len(self.names):
             raise MissingOutputsError(

@@ -25,7 +25,8 @@ _NO_DEVICE = re.compile(r"no (?:CUDA|ROCm)-capable device|Failed to get a WebGPU
 _API_VERSION = re.compile(r"The requested API version \[\d+\] is not available[^\n]*")
 
 _DESCRIPTION = re.compile(r".*(?:onnx|numpy).*\.(?:dist|egg)-info", re.IGNORECASE)
-"""The folder of what is installed, beside the packages; reading all of them takes longer than onnxruntime."""
+"""The folder with the description of an installed package, beside the packages; reading all of them takes
+longer than onnxruntime's import."""
 
 _HEADER = re.compile(r"^(Name|Version):[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
 
@@ -59,7 +60,8 @@ def import_onnxruntime() -> Any:
 def describe_packages() -> dict[str, Any]:
     """Return the installed versions; if several distributions own ``onnxruntime``, their names too.
 
-    A folder of the search path hides what a later one has, so only those of one folder overwrite each other.
+    A folder of the search path hides packages in a later one, so only distributions in one folder overwrite
+    each other.
     """
     packages: dict[str, str] = {}
     owners: dict[str, list[str]] = {}
@@ -79,9 +81,9 @@ def describe_packages() -> dict[str, Any]:
 
 
 def _descriptions() -> list[str]:
-    """Return the folders that describe what is installed, as ``importlib.metadata`` finds them.
+    """Return the folders that describe installed packages, as ``importlib.metadata`` finds them.
 
-    To import that took a tenth of the start of an agent.
+    Importing that module took a tenth of the start of an agent.
     """
     found: list[str] = []
     for path in dict.fromkeys(sys.path):
@@ -113,7 +115,7 @@ def describe_runtime(ort: Any) -> dict[str, Any]:
 
 
 def diagnose(cause: str, reason: str, printed: str, owners: list[str]) -> tuple[str, str]:
-    """Return a more precise cause and reason of a failure to import or register, if the output has one."""
+    """Return a more precise cause and reason of a failed import or registration, if the output has one."""
     if cause in ("no_device", "registration_failed"):
         found = _API_VERSION.search(printed)  # the library asks for an API that this onnxruntime lacks
         if found:

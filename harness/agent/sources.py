@@ -10,7 +10,7 @@ NOT_PART = (
     "work.py",
     "__main__.py",
 )  # files of the folder that are no part of an agent
-LATER = "float64"  # a package that only the harness's own interpreter needs, and reads from its folder then
+LATER = "float64"  # a package that only the harness's own interpreter needs, and then reads from its folder
 
 
 def sources_in(folder: str, *, later: bool = False) -> dict[str, str]:
@@ -29,7 +29,7 @@ def sources_in(folder: str, *, later: bool = False) -> dict[str, str]:
 
 
 def add_later(folder: str) -> None:
-    """Make the package importable that does not come with an agent, from the harness's own folder."""
+    """Make the package that does not travel with an agent importable, from the harness's own folder."""
     for finder in sys.meta_path:
         sources = getattr(finder, "sources", None)
         if sources is not None:

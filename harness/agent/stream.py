@@ -1,4 +1,4 @@
-"""The agent's end of the stream: where it is, and messages over it."""
+"""The agent's end of the stream: its location, and messages over it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _END = object()
 
 
 class Stream:
-    """Messages to and from a harness. They are received ahead, in a thread of their own.
+    """Messages to and from a harness. They are received in advance, in a separate thread.
 
     Args:
-        reader: What comes from the harness.
+        reader: Source of bytes from the harness.
         write: Takes bytes to the harness; a lock keeps messages whole.
-        mode: How they are sent until a binary frame comes, which shows that the channel takes them.
+        mode: The encoding of messages until a binary frame comes, which shows that the channel supports it.
         grace_s: Seconds after the end of the stream in which this process must end, whatever it is doing.
     """
 
@@ -95,7 +95,7 @@ def open_stream() -> tuple[Stream, Callable[[], None]]:
     Returns the stream, and a function that closes it.
 
     Raises:
-        SystemExit: There is no hello, or it asks for what this agent does not speak.
+        SystemExit: There is no hello, or it requests something that this agent does not support.
     """
     source, sink = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -143,10 +143,10 @@ def first_lines(reader: FrameReader) -> tuple[bytes, bool]:
 
 
 def _connected(address: str) -> tuple[Callable[[int], bytes], Callable[[bytes], Any], Callable[[], Any]]:
-    """Connect to the harness, and return what receives, sends and ends the connection.
+    """Connect to the harness, and return functions that receive, send and end the connection.
 
     Raises:
-        SystemExit: There is no connection, or the address is none of TCP.
+        SystemExit: There is no connection, or the address is not a TCP address.
     """
     import socket  # takes milliseconds, and most processes answer on standard output
 
@@ -180,4 +180,4 @@ def serve(main: Callable[[Stream], None]) -> None:
         raise
     finally:
         stream.finish()
-        close()  # the harness need not wait for what providers do at exit
+        close()  # the harness need not wait for the providers' exit handlers

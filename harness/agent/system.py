@@ -25,7 +25,7 @@ FEATURES = (
     *("avx_vnni", "avx2", "fma", "f16c"),
     *("asimd", "asimdhp", "asimddp", "bf16", "i8mm", "sve", "sve2", "svebf16", "sme"),
 )
-"""Features of processors by which a library chooses another arithmetic, as Linux names them."""
+"""Features of processors for which a library chooses another arithmetic, by their names in Linux."""
 
 _MACOS_FEATURES = {
     "asimd": (b"hw.optional.AdvSIMD", b"hw.optional.neon"),
@@ -39,20 +39,20 @@ _MACOS_FEATURES = {
     "fma": (b"hw.optional.fma",),
     "f16c": (b"hw.optional.f16c",),
 }
-"""Feature -> what macOS calls it."""
+"""Feature -> its name on macOS."""
 
 
 def die_with(parent: str) -> None:
     """Have Linux kill this process when its parent dies, whatever it is doing.
 
-    Otherwise the end of the pipe ends the process, but only if its interpreter can run: a provider that hangs
-    with the GIL held would keep its device. It works only if the harness is the direct parent, not behind a
+    Otherwise the end of the pipe ends the process only if its interpreter can run: a provider that hangs with
+    the GIL held would keep its device. It works only if the harness is the direct parent, not behind a
     wrapper, in a container or on another machine.
     """
     if sys.platform == "linux" and parent == str(os.getppid()):
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL))
-        if parent != str(os.getppid()):  # it has died already
+        if parent != str(os.getppid()):  # the parent has already died
             os._exit(1)
 
 
@@ -94,7 +94,7 @@ def resident_mib() -> float | None:
 
 
 def is_closed_to_others(folder: str | os.PathLike[str]) -> bool:
-    """Return whether a folder is this user's, no link, and no other user can change or read what is in it.
+    """Return whether a folder belongs to this user, is no link, and cannot be changed or read by other users.
 
     Windows keeps temporary folders and caches of users apart, and has no such bits.
 
@@ -108,8 +108,8 @@ def is_closed_to_others(folder: str | os.PathLike[str]) -> bool:
 
 
 def new_folder(prefix: str) -> str:
-    """Make a folder in this process's own, and return its path."""
-    # tempfile would do, but to import it takes 4 ms of the 120 that a start takes.
+    """Create a folder in this process's own, and return its path."""
+    # tempfile would do, but its import takes 4 ms of the 120 that a start takes.
     folder = os.path.join(os.getcwd(), prefix + os.urandom(8).hex())
     os.mkdir(folder, 0o700)
     return folder
@@ -148,7 +148,7 @@ def processor(cpuinfo: str = "/proc/cpuinfo") -> dict[str, Any]:
 
 
 def features(cpuinfo: str = "/proc/cpuinfo") -> list[str] | None:
-    """Return the features of the processor that change numerics, as Linux names them; None if unknown.
+    """Return the features of the processor that change numerics, by their names in Linux; None if unknown.
 
     Windows has no list of them.
     """
@@ -166,7 +166,7 @@ def features(cpuinfo: str = "/proc/cpuinfo") -> list[str] | None:
 
 
 def _features_of_macos() -> list[str] | None:
-    """Ask macOS for the features that it knows; None if it answers no question."""
+    """Ask macOS for the features that it knows; None if it answers none."""
     found, answered = [], False
     for name, keys in _MACOS_FEATURES.items():
         for key in keys:

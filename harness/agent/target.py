@@ -1,4 +1,4 @@
-"""A provider with its options, and how its sessions are made."""
+"""A provider with its options, and how its sessions are created."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PROBE_INPUT = (-2.0, -0.5, 0.5, 3.0)  # exact at every precision that a provide
 
 
 class Target:
-    """A provider with its options, as sessions of this process use it; adds its facts to the fingerprint.
+    """A provider with its options, as sessions of this process use it; it adds its facts to the fingerprint.
 
     Raises:
         UnavailableError: The target cannot be used.
@@ -55,8 +55,8 @@ class Target:
     def _load_libraries(self) -> None:
         """Load CUDA and cuDNN from pip's packages, if this onnxruntime is built for them.
 
-        Their folders are on no search path: a session finds the libraries only once they are loaded, and
-        without them onnxruntime takes the CPU. What is missing is printed, and said when a session fails.
+        Their folders are on no search path: a session finds the libraries only after they are loaded, and
+        otherwise onnxruntime uses the CPU. Missing ones are printed, and reported when a session fails.
         """
         if self.chain != [CPU] and hasattr(self.ort, "preload_dlls"):  # since 1.21
             try:
@@ -103,11 +103,11 @@ class Target:
             )
 
     def check_options(self) -> None:
-        """Make a session of a one-node model; if that fails, find the option that is refused.
+        """Create a session of a one-node model; if that fails, find the refused option.
 
         Raises:
             OptionRejectedError: The provider refuses an option.
-            UnavailableError: It makes no session even without options.
+            UnavailableError: It creates no session even without options.
         """
         error = self._refusal(self.options)
         if error is None:
@@ -120,10 +120,10 @@ class Target:
         raise UnavailableError("registration_failed", error)
 
     def _refusal(self, options: dict[str, str]) -> str | None:
-        """Return why a session of the probe model cannot be made with these options; None if it can."""
+        """Return why a session of the probe model cannot be created with these options; None if it can."""
         try:
-            # Kept as long as the process: closing a provider's last session also frees what its sessions
-            # share (WebGPU's device and its compiled shaders), which each model would have to make again.
+            # Kept as long as the process. Closing a provider's last session also frees what its sessions
+            # share (WebGPU's device and its compiled shaders), which each model would have to create again.
             self.held = self.session(_PROBE_MODEL, {}, options)
         except Exception as error:  # noqa: BLE001 - the text is the result
             return clean(error)
@@ -152,7 +152,7 @@ class Target:
         gc.collect()  # an exception keeps the frames that it went through, and their sessions
         kind = self.ort.InferenceSession
         if any(issubclass(type(each), kind) for each in gc.get_objects()):
-            return  # its code must stay
+            return  # its code must stay loaded
         try:
             self.ort.unregister_execution_provider_library(self.registered)
         except Exception as error:  # noqa: BLE001 - the exit goes on
@@ -165,9 +165,9 @@ class Target:
         options: dict[str, str] | None = None,
         adjust: Callable[[Any], None] = lambda _: None,
     ) -> Any:
-        """Return a new session, which falls back to the CPU only node by node, as placement shows.
+        """Return a new session, which falls back to the CPU only node by node, as the placement shows.
 
-        Settings that the job lacks keep onnxruntime's default; ``adjust`` changes the session options last.
+        Missing settings of the job keep onnxruntime's default; ``adjust`` changes the session options last.
 
         Raises:
             FallbackError: onnxruntime silently left out a provider.

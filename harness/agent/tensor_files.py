@@ -20,7 +20,7 @@ MAP_FROM = 1 << 20  # bytes of the smallest file that is mapped, not read
 MAP_LIMIT = 64  # mappings at a time: each holds a descriptor, and macOS allows a process 256
 MAP_ALWAYS_FROM = 64 << 20  # bytes of the smallest file that is mapped beyond this limit
 MAPPINGS: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
-MOST_LEVELS = 16  # of nested sequences; ONNX's operators make only sequences of tensors and of maps
+MOST_LEVELS = 16  # levels of nested sequences; ONNX's operators make only sequences of tensors and of maps
 INLINE_LIMIT = 1 << 30  # bytes of tensors in one message, which is in memory several times
 TEXT_LIMIT = 24 << 20  # bytes of texts among them: they are in the JSON, of which a frame takes 32 MiB
 _WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
@@ -64,12 +64,12 @@ class Bulk:
 class TensorFiles:
     """Sends and receives large tensors as files, between a harness and an agent of one machine.
 
-    Each side has one, for the same folders. A large tensor's wire form has a file name in place of its data:
+    Each side has one, for the same folders. In a large tensor's wire form, a file name replaces its data:
     ``{"dtype": "float32", "shape": [1000, 1000], "file": "out-1"}``. One side writes the file straight from
     memory; the other side maps it and deletes it at once. The mapping stays readable while it is in use.
 
     The folders are tried in their order; there are none if the two share no file system. Names of files that
-    this side writes begin with ``prefix``; error messages say ``what`` it sends.
+    this side writes begin with ``prefix``; ``what`` names its tensors in error messages.
     """
 
     NAME = re.compile(r"[a-z]{1,20}-[0-9]{1,20}")
@@ -89,7 +89,7 @@ class TensorFiles:
         self.text_bytes = 0
 
     def send(self, value: Any) -> Any:
-        """Return a value in wire form, fit for the message: large tensors are written to files.
+        """Return a value in wire form, ready for the message: large tensors are written to files.
 
         Raises:
             NoRoomError: They fit neither into a folder nor into the message.
@@ -115,7 +115,7 @@ class TensorFiles:
         return {**value, "data": bulk.view.tobytes()}
 
     def _count_texts(self, texts: list[str]) -> None:
-        # The most that they can take: an escape of six bytes for each character, quotes and a comma.
+        # Their largest possible size: an escape of six bytes for each character, quotes and a comma.
         nbytes = sum(6 * len(text) + 3 for text in texts)
         self.text_bytes += nbytes
         if self.text_bytes > TEXT_LIMIT:
@@ -139,7 +139,7 @@ class TensorFiles:
             name = "%s-%d" % (self.prefix, self.number)
             path = os.path.join(folder, name)
             try:
-                # Other processes need room there, too, and the folder may take up memory.
+                # Other processes need room there, too, and the folder may occupy memory.
                 if len(data) > shutil.disk_usage(folder).free // 2:
                     continue
                 handle = os.open(path, _WRITE_FLAGS, 0o600)

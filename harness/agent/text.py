@@ -13,7 +13,7 @@ _PLAIN = frozenset({bool, int, float, bytes})
 def clean(text: object, limit: int = 4000) -> str:
     """Return an object's text, encodable and of bounded length, even if its ``__str__`` fails.
 
-    Of a longer one head and tail stay: the cause of nested errors comes last.
+    Head and tail of a longer text stay: the cause of nested errors comes last.
     """
     try:
         shown = str(text)

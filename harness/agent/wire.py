@@ -1,4 +1,4 @@
-"""Conversion of values between wire form, for messages, and what onnxruntime takes and gives."""
+"""Conversion of values between wire form, for messages, and the form of onnxruntime."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MAP_DTYPES = {"float": "float32", "double": "float64", "int64": "int64", "strin
 
 
 def to_feed(wire: Any) -> Any:
-    """Return a value in wire form as ``InferenceSession.run`` takes it.
+    """Return a value in wire form in the form that ``InferenceSession.run`` takes.
 
     Raises:
         UnfeedableError: The Python API cannot take it.
@@ -57,7 +57,7 @@ def to_feed(wire: Any) -> Any:
         return np.frombuffer(data, dtype=dtype).reshape(shape)
     try:
         value = ort_value().ortvalue_from_shape_and_type(shape, NARROW[dtype][0])
-    except Exception as error:  # onnxruntime < 1.20 takes numpy's types only
+    except Exception as error:  # onnxruntime < 1.20 accepts only numpy's types
         reason = "this onnxruntime's Python API takes no %s tensors: %s" % (dtype, error)
         raise UnfeedableError(reason) from error
     if len(data):
@@ -85,7 +85,7 @@ def to_wire(value: Any, onnx_type: str = "") -> Any:
 
 @functools.lru_cache(maxsize=64)
 def _name_of(dtype: Any) -> str:
-    """Return numpy's name of a type, which numpy puts together anew each time."""
+    """Return numpy's name of a type, cached, because numpy builds it each time."""
     return str(dtype.name)
 
 

@@ -1,7 +1,7 @@
-"""The work of a process: how much of processors and devices it has used, and how long it has waited for them.
+"""The work of a process: how much processor and device time it has used, and how long it has waited for them.
 
-Linux alone shows this without privileges, below ``/proc``. The harness measures its own processes so, and
-the launcher those on another machine. Python >= 3.9 and nothing else.
+Only Linux shows this without privileges, below ``/proc``. The harness measures its own processes in this way;
+the launcher measures those on another machine. Python >= 3.9 and nothing else.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from typing import NamedTuple
 
 _PARENT, _SESSION, _TIMES = 1, 3, slice(11, 15)
-"""Fields of ``/proc/PID/stat`` behind the name of the program: see ``proc_pid_stat(5)``, less 3."""
+"""Fields of ``/proc/PID/stat`` after the name of the program: see ``proc_pid_stat(5)``, minus 3."""
 
 _ENGINE = "drm-engine-"
 """Keys of the busy time of a device's engines, in ns: the kernel's ``drm-usage-stats.rst``."""
@@ -21,13 +21,13 @@ _CLIENT = "drm-client-id"
 
 
 class Work(NamedTuple):
-    """What a process, and all that it has started, did until some time.
+    """The work of a process, and of everything that it has started, up to a point in time.
 
     Attributes:
         at_s: The time, on the monotonic clock of the machine.
         processor_s: Seconds of processors used, over all threads.
-        waited_s: Seconds in which threads could run, and waited for a processor.
-        device_s: Seconds in which engines of a device (GPU, NPU) worked for it, if its driver tells.
+        waited_s: Seconds in which threads could run but waited for a processor.
+        device_s: Seconds in which engines of a device (GPU, NPU) worked for it, if its driver reports them.
         processors: How many processors it may use.
     """
 
@@ -41,7 +41,7 @@ class Work(NamedTuple):
 def work_of(pid: int, proc: str = "/proc") -> Work | None:
     """Return the work of a process; None if the system does not show it, or the process has ended.
 
-    To it belong its session, and all that it and these have started.
+    The work includes that of its session, and of everything that it and these have started.
     """
     stats = _stats(proc)
     if pid not in stats:
@@ -59,7 +59,7 @@ def work_of(pid: int, proc: str = "/proc") -> Work | None:
 
 
 def _stats(proc: str) -> dict[int, list[str]]:
-    """Return process id -> the fields of its ``stat`` behind the name, which may hold any character."""
+    """Return process id -> the fields of its ``stat`` after the name, which may contain any character."""
     found = {}
     with contextlib.suppress(OSError):
         for name in os.listdir(proc):
@@ -93,7 +93,7 @@ def _waited_ns(proc: str, pid: int) -> int:
 
 
 def _engines(proc: str, pid: int) -> list[tuple[tuple[str, str], int]]:
-    """Return client and engine of a device -> busy nanoseconds; several files may be of one client."""
+    """Return client and engine of a device -> busy nanoseconds; several files may belong to one client."""
     found = []
     folder = os.path.join(proc, str(pid), "fdinfo")
     with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""What the checks of one agent share: its command, its configuration, models, and an agent that is ready."""
+"""The common parts of the checks of one agent: its command, its configuration, models, and a ready agent."""
 
 import hashlib
 import itertools
@@ -39,15 +39,15 @@ from harness.engine.outcome import Asked, Ran, from_result
 from harness.engine.tensor_files import Tensors
 
 PIECE_BYTES = 64
-"""Bytes of a file in one message: so few that even a small model takes several."""
+"""Bytes of a file in one message: so few that even a small model needs several."""
 
 Inputs = Mapping[str, Value]
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
-    """What is checked: an agent, by its command, with one EP.
+    """The subject of the checks: an agent, by its command, with one EP.
 
-    The folder is empty. Anything must come within ``limit_s`` seconds. The largest tensor has
+    The folder is empty. Every answer must come within ``limit_s`` seconds. The largest tensor has
     ``large_bytes``.
     """
 
@@ -60,7 +60,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one job."""
+    """The result of one job."""
 
     phases: tuple[str, ...]
     result: Result
@@ -69,15 +69,15 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def output(self) -> Value:
-        """The first output of the first data set; errors as of ``outputs``."""
+        """The first output of the first data set; errors are those of ``outputs``."""
         return self.outputs()[0][1]
 
     def outputs(self, data_set: int = 0) -> NamedValues:
         """Return the outputs of a data set.
 
         Raises:
-            FaultError: It did not run.
-            NotDoneError: The agent says that it cannot do this.
+            FaultError: The job did not run.
+            NotDoneError: The agent reports that it cannot do this.
         """
         if self.ran is not None:
             return self.ran.outputs[data_set]
@@ -98,9 +98,9 @@ class Bench:
         self.files: dict[str, bytes] = {}
         """Files of models that travel in pieces."""
         self.needs: list[tuple[str, int]] = []
-        """Pieces that the agent has asked for: name and offset."""
+        """Pieces that the agent has requested: name and offset."""
         self.budgets: dict[int, Budget] = {}
-        """Job of this check -> what is left of the messages about it."""
+        """Job of this check -> the remaining budget of messages about it."""
         self._numbers = itertools.count()
         self._ids = itertools.count(1)
         self._open: list[Dialogue] = []
@@ -110,7 +110,7 @@ class Bench:
     # --- processes ---
 
     def start(self, opening: Opening = PLAIN) -> Dialogue:
-        """Start a process; it is ended with the check."""
+        """Start a process; it ends with the check."""
         folder = self.folder("process")
         env = {"EP_HARNESS_CACHE": str(self.setup.folder / "cache")}
         try:
@@ -136,7 +136,7 @@ class Bench:
         return dialogue
 
     def made_ready(self, opening: Opening = PLAIN, **config: Any) -> Dialogue:
-        """Start a process and have it use the EP."""
+        """Start a process and make it use the EP."""
         dialogue = self.imported(opening)
         dialogue.send(("config", self.config(**config)))
         message = dialogue.receive("ready")
@@ -172,7 +172,7 @@ class Bench:
         """End the check if the agent declines one of these things.
 
         Raises:
-            NotDoneError: It does.
+            NotDoneError: The agent declines one.
         """
         declined = self.greeting.declines if self.greeting else {}
         for name in names:
@@ -226,13 +226,13 @@ class Bench:
         }
 
     def manifest(self, files: Mapping[str, bytes]) -> dict[str, Any]:
-        """Return a model as a list of files, the model's own first; their pieces are given when needed."""
+        """Return a model as a list of files, the model's own first; their pieces are sent on request."""
         self.files.update(files)
         rows = [[name, len(data), hashlib.sha256(data).hexdigest()] for name, data in files.items()]
         return {"digest": hashlib.sha256(repr(rows).encode()).hexdigest(), "files": rows}
 
     def ask(self, path: Path, *data_sets: Inputs, **fields: Any) -> Answer:
-        """Have the shared process serve a job."""
+        """Let the shared process serve a job."""
         dialogue, number = self.shared(), next(self._ids)
         self.send_job(dialogue, number, path, *data_sets, **fields)
         return self.answer(dialogue, number, len(data_sets) or 1, str(fields.get("scenario", "")))
@@ -246,7 +246,10 @@ class Bench:
         dialogue.send(("job", number, job))
 
     def answer(self, dialogue: Dialogue, number: int, data_sets: int = 1, scenario: str = "") -> Answer:
-        """Receive all about a job, which must be at work; raise FaultError for another order or form."""
+        """Receive all messages about a job, which must be running.
+
+        Raise FaultError for another order or form.
+        """
         phases: list[str] = []
         budget = self.budgets.get(number)
         while isinstance(message := dialogue.receive("a phase or a result"), PhaseEntered | PieceNeeded):

@@ -1,4 +1,4 @@
-"""What a check is, and the groups of checks."""
+"""The definition of a check, and the groups of checks."""
 
 from collections.abc import Callable
 
@@ -7,11 +7,11 @@ import msgspec
 from harness.agent_check.bench import Bench
 
 Run = Callable[[Bench], object]
-"""What a check does; what it returns does not count."""
+"""The function of a check; its return value does not count."""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """One check of a group. Its title is what the agent must do.
+    """One check of a group. Its title is the required behaviour of the agent.
 
     ``run`` raises ``FaultError`` or ``NotDoneError``.
     """

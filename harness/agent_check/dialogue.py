@@ -1,4 +1,4 @@
-"""One conversation with an agent, from its hello to its end, with every byte under control."""
+"""One conversation with an agent, from its hello to its end, with control over every byte."""
 
 import contextlib
 import json
@@ -26,15 +26,15 @@ from harness.engine.messages import Envelope, JobMessage, StartMessage
 from harness.runtimes.process_group import kill_group
 
 END_S = 10.0
-"""Seconds in which an agent must end: twice what the protocol allows a busy one."""
+"""Seconds in which an agent must end: twice the protocol's limit for a busy agent."""
 
 _END = object()
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True):
-    """How a conversation begins: what the hello offers, and how it comes.
+    """The beginning of a conversation: the content of the hello, and how it is sent.
 
-    ``extra`` are further keys of it; ``raw`` is sent in its place.
+    ``extra`` are further keys of it; ``raw`` replaces it.
     """
 
     protocols: tuple[int, ...] = (PROTOCOL,)
@@ -51,7 +51,7 @@ PLAIN = Opening()
 class Dialogue:
     """A process of an agent in an empty folder, and the messages to and from it.
 
-    What should come and does not, comes late, or cannot be understood, is a FaultError.
+    A message that is missing, late or invalid is a FaultError.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Dialogue:
         self.opening = opening
         self.token = secrets.token_hex(16)
         self.first = b""
-        """The line that has the greeting."""
+        """The line that contains the greeting."""
         self._folder = folder
         self.mode = opening.modes[0]
         """How messages are sent."""
@@ -96,7 +96,7 @@ class Dialogue:
     # --- opening ---
 
     def greet(self) -> Greeting:
-        """Return the agent's greeting, and receive messages from then on."""
+        """Return the agent's greeting; from then on messages are received."""
         reader = FrameReader(self._accepted() if self._listener else self._read)
         self._receiver = threading.Thread(target=self._receive, args=(reader,), daemon=True)
         self._receiver.start()
@@ -140,7 +140,7 @@ class Dialogue:
     # --- messages ---
 
     def send(self, *messages: Any) -> None:
-        """Send messages in one write; an agent that has ended is noticed when it should answer."""
+        """Send messages in one write; if the agent has ended, this is noticed at the next answer."""
         self.send_bytes(b"".join(framed(message, self.mode) for message in messages))
 
     def send_bytes(self, data: bytes) -> None:
@@ -199,7 +199,7 @@ class Dialogue:
     def close(self) -> None:
         """End it in any case."""
         self.hang_up()
-        if self._popen.returncode is None:  # else the number of its group may belong to others
+        if self._popen.returncode is None:  # else the number of its group may belong to other processes
             kill_group(self._popen)
         self._popen.wait()
         # The next process may get the number of this pipe, and a thread that still reads here would take its
@@ -229,6 +229,6 @@ class Dialogue:
 
 
 def _word(text: str) -> Word:
-    """Return the word for a greeting that is wrong."""
+    """Return the word for a wrong greeting."""
     words: tuple[Word, ...] = ("token", "version", "mode", "declines")
     return next((word for word in words if word in text), "greeting")

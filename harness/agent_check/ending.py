@@ -16,7 +16,7 @@ _PHASES = ("before the runtime", "before the configuration", "when ready", "in a
 
 
 def _reached(bench: Bench, phase: str) -> Dialogue:
-    """Return a process that has come so far."""
+    """Return a process that has reached a phase."""
     if phase == "before the runtime":
         return bench.greeted()
     if phase == "before the configuration":

@@ -1,4 +1,4 @@
-"""Checks of errors: what is wrong with a job becomes its result, and the next job is served."""
+"""Checks of errors: an error in a job becomes its result, and the next job is served."""
 
 from collections.abc import Callable
 

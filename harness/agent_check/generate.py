@@ -1,4 +1,4 @@
-"""The check of the scenario ``generate``: a decoder of sums, whose logits need no runtime to be known."""
+"""The check of the scenario ``generate``: a decoder of sums, whose logits are known without a runtime."""
 
 import msgspec
 import numpy as np

@@ -1,4 +1,4 @@
-"""Checks of jobs: results, their order, and what they have."""
+"""Checks of jobs: results, their order, and their content."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ MOST = (1 << 53) - 1
 
 
 def negate(bench: Bench, **fields: object) -> Answer:
-    """Have the shared process compute Sqrt(Abs(Neg(x))); the answer must be right."""
+    """Let the shared process compute Sqrt(Abs(Neg(x))); the answer must be right."""
     answer = bench.ask(bench.path("negated"), {"x": X}, **fields)
     same(answer.output, Y)
     return answer

@@ -1,4 +1,4 @@
-"""Small models whose answers need no runtime to be known."""
+"""Small models whose answers are known without a runtime."""
 
 import numpy as np
 import onnx
@@ -7,7 +7,7 @@ from onnx import TensorProto
 
 PACKED = ("int4", "uint4", "int2", "uint2")
 
-# Opset and IR version with which ONNX introduced an element type; others are older than 13 and 7.
+# Opset and IR version in which ONNX introduced an element type; others are older than 13 and 7.
 _SINCE = {
     **dict.fromkeys(("float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"), (19, 9)),
     **dict.fromkeys(("int4", "uint4"), (21, 10)),
@@ -16,7 +16,7 @@ _SINCE = {
     **dict.fromkeys(("int2", "uint2"), (25, 13)),
 }
 _SPELLED = {"float32": "float", "float64": "double"}
-"""Element type -> its name in ONNX's text format, if that is another."""
+"""Element type -> its name in ONNX's text format, if that differs."""
 
 _WITH_MAPS = '<ir_version: 7, opset_import: ["" : 13, "ai.onnx.ml" : 3]> g'
 
@@ -25,7 +25,7 @@ MODELS = {
     "negated": "(float[] x) => (float[] y) { t = Neg(x)  a = Abs(t)  y = Sqrt(a) }",
     # The order of the outputs is not that of the nodes.
     "two": "(float[N] x) => (float[N] b, float[N] a) { a = Abs(x)  b = Neg(x) }",
-    # Inputs that must not be mixed up.
+    # Inputs that must not be confused.
     "subtracted": "(float[N] p, float[N] q) => (float[N] y) { y = Sub(p, q) }",
     "weighted": "(float[N] x) => (float[N] y) <float[4] w = {1, 2, 3, 4}> { y = Add(x, w) }",
     "constant": "() => (float[N] y) { y = Constant <value = float[2] {1, 2}> () }",

@@ -26,12 +26,12 @@ CHECKS = tuple(check for group in GROUPS for check in group.checks)
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one check.
+    """The result of one check.
 
     Attributes:
-        state: ``ok``; ``failed``; ``not done``: the agent says that it does not do this.
+        state: ``ok``; ``failed``; ``not done``: the agent says that it does not support this.
         word: What is wrong, in one word; empty if nothing is.
-        text: What is wrong, or why it is not done.
+        text: What is wrong, or why it was not done.
     """
 
     check: Check
@@ -42,9 +42,9 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_checks(setup: Setup, selected: Callable[[Check], bool] = lambda _: True) -> Iterator[Checked]:
-    """Run the checks one after the other.
+    """Run the checks one after another.
 
-    If no agent greets, the first check has said why, and the others would only repeat it: they are left out.
+    If no agent greets, the first check reports why, and the others would only repeat it: they are left out.
     """
     bench = Bench(setup)
     try:

@@ -1,4 +1,4 @@
-"""Checks of a job's settings, of scenarios, and of jobs that do something else than run a model."""
+"""Checks of a job's settings, of scenarios, and of jobs that do something other than run a model."""
 
 from collections.abc import Callable
 from typing import Any
@@ -126,7 +126,7 @@ def _returns_graph(bench: Bench) -> None:
 
 @SPECIAL.check("what is declined is refused when asked for")
 def _asked_anyway(bench: Bench) -> None:
-    """Ask for each declined setting of a job: the agent must not answer as if it did it."""
+    """Ask for each declined setting of a job: the agent must not answer as if it supported it."""
     settings: dict[str, dict[str, Any]] = {"scenario": {"scenario_settings": {}}}
     for name in bench.greeting.declines if bench.greeting else {}:
         key, _, value = name.partition(":")

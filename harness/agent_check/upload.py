@@ -14,7 +14,7 @@ X, Y = floats(-1.0, -4.0), floats(1.0, 2.0)
 
 
 def _files(name: str) -> dict[str, bytes]:
-    """Return a model of its own for a check, so that none is kept from an earlier one."""
+    """Return a separate model for a check, so that none is kept from an earlier one."""
     content = model(MODELS["negated"])
     content.doc_string = name
     return {f"{name}.onnx": content.SerializeToString()}

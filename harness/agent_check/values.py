@@ -20,7 +20,7 @@ VALUES = Group("values")
 FILES = Group("tensors in files")
 
 NEEDED = ("float32", "int64")
-"""Element types without which an agent can run next to nothing."""
+"""Element types without which an agent can run almost nothing."""
 
 _SPECIAL = np.array(
     [0x7FC00000, 0xFFC00001, 0x7F800000, 0xFF800000, 0x80000000, 0x00000001, 0x7F7FFFFF], np.uint32
@@ -29,7 +29,7 @@ _SPECIAL = np.array(
 
 
 def _patterns(dtype: str, elements: int) -> Tensor:
-    """Return a vector with elements of many bits; of bool and complex numbers ordinary ones."""
+    """Return a vector with elements of many bits; for bool and complex numbers ordinary ones."""
     if dtype == "bool":
         return tensor(np.arange(elements) % 2 == 0)
     bits = BITS.get(dtype, 8 * DTYPES[dtype].itemsize)
@@ -152,7 +152,7 @@ VALUES.add("the largest tensor, 1 GiB", lambda bench: _identity(bench, _large(be
 
 
 def _by_files(bench: Bench, nbytes: int) -> list[str]:
-    """Send a tensor through files; return the names of files that are left."""
+    """Send a tensor through files; return the names of remaining files."""
     bench.declines("tensor_folders")
     folder = bench.folder("tensors")
     dialogue = bench.made_ready(tensor_folders=[str(folder)])

@@ -1,4 +1,4 @@
-"""The catalogue: all provider files, found by name or alias; to read them may raise ``UsageError``."""
+"""The catalogue: all provider files, found by name or alias; reading them may raise ``UsageError``."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -41,7 +41,7 @@ def load_catalog() -> Catalog:
 def find_provider(name_or_alias: str) -> Provider | None:
     """Return the provider of the shipped catalogue with that name or alias, or None.
 
-    Parses only files that contain the name: all of them take as long as importing numpy.
+    It parses only files that contain the name: parsing all of them takes as long as importing numpy.
     """
     return read_catalog(_folder(), mentioning=name_or_alias).find(name_or_alias)
 
@@ -50,8 +50,8 @@ def read_catalog(folder: Path, mentioning: str = "") -> Catalog:
     """Read every ``*.toml`` of a folder, or those that contain a text, in any case.
 
     Raises:
-        UsageError: A provider file cannot be read, is invalid, or has a name of another one; it has every
-            problem of every file.
+        UsageError: A provider file cannot be read, is invalid, or has the name of another one; the error has
+            every problem of every file.
     """
     providers: list[Provider] = []
     problems: list[Problem] = []

@@ -12,7 +12,7 @@ from harness.core.errors import one_line, valid_names
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One remark about an option, in one sentence, and a hint, which may be empty.
 
-    If it is not wrong, this is a note, and the EP receives the option.
+    If the option is not wrong, this is a note, and the EP receives the option.
     """
 
     key: str
@@ -26,15 +26,15 @@ def check_options(
 ) -> Iterator[Finding]:
     """Check provider options with the catalogue; yield findings in the order of the options.
 
-    Without documented options, and without a documented treatment of unknown ones, everything is accepted.
+    Without documented options and without a documented treatment of unknown ones, everything is accepted.
 
     Args:
         provider: The catalogue's entry.
         options: Key -> value, as text.
         plugin: Whether the provider comes from a plugin library; otherwise it is part of the build.
-        release: Release of onnxruntime; empty if unknown. It counts for a provider in the build only: plugins
-            have releases of their own.
-        in_python: Whether sessions are made in Python, and not in JavaScript.
+        release: Release of onnxruntime; empty if unknown. It counts only for a provider in the build: plugins
+            have their own releases.
+        in_python: Whether sessions are created in Python, not in JavaScript.
     """
     if not provider.options and provider.unknown_options == "unconfirmed":
         return

@@ -15,7 +15,7 @@ _MODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
 
 def contradictions(provider: Provider, file: str) -> Iterator[Problem]:
-    """Yield everything that contradicts itself or is unusable, in the order of the sections."""
+    """Yield contradictions and unusable values, in the order of the sections."""
     for key in ("listed_since", "deprecated_in", "removed_in"):
         yield from _in_version(getattr(provider, key), Place(file, key))
     yield from _in_tried(provider.tried, Place(file, "tried"))

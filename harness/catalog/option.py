@@ -37,16 +37,15 @@ class Option(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         default: Value of an option that is not set. It may be empty for ``MAY_BE_EMPTY``.
         no_default: Why there is no default, such as ``not documented``. Each option has this or ``default``.
         meaning: One line.
-        since: First release of onnxruntime, or of the plugin, with it; empty if all have it, or if not
-            documented.
+        since: First release of onnxruntime, or of the plugin, with it; empty if all have it, or if unknown.
         until: Last release with it; empty if current releases have it.
         deprecated_in: Release that deprecated it.
         changes_numerics: Whether its purpose is to change results. If every output stays bit-identical, it
             had no effect.
-        registered: Whether the EP takes it as part of the build, as a plugin, or both. If other fields differ
-            between the two, the key has two entries.
+        registered: Whether the EP accepts it as part of the build, as a plugin, or both. If other fields
+            differ between the two, the key has two entries.
         faster: Values that may be faster, by model or machine: ``ep-harness advise`` tries them.
-        from_python: False if only interfaces of other languages take it.
+        from_python: False if only interfaces of other languages accept it.
         source: Documents; at least one.
     """
 
@@ -69,7 +68,7 @@ class Option(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     source: Sources
 
     def taken(self, *, plugin: bool) -> bool:
-        """Return whether the EP takes it as a plugin, or otherwise as part of the build."""
+        """Return whether the EP accepts it as a plugin or, otherwise, as part of the build."""
         return self.registered in ("both", "plugin" if plugin else "in_build")
 
     def problem(self, value: str, booleans: Collection[str] = ("1", "0")) -> str | None:
@@ -96,7 +95,7 @@ class Option(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return wrong
 
     def valid(self, value: str, booleans: Collection[str] = ("1", "0")) -> str:
-        """Return what is valid in place of ``value``, the nearest first; may be empty."""
+        """Return the valid values in place of ``value``, the nearest first; may be empty."""
         match self.type:
             case "bool":
                 return valid_names(value, booleans)

@@ -19,10 +19,10 @@ from harness.core.verdict import Family
 from harness.operators.book import operators_with
 
 LEAST_ANSWERS = 3
-"""Answers that have to agree: a single model may leave an option nothing to do."""
+"""Number of answers that have to agree: a single model may give an option nothing to do."""
 
 SAME_LATENCY = 0.05
-"""Part of a latency by which two are the same."""
+"""Relative difference up to which two latencies count as the same."""
 
 
 class SilentOption(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class SilentOption(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         option: Its key.
         values: The values that were compared.
-        answers: Answers that have the same bits with all of them.
+        answers: Answers that have the same bits with all values.
         latency: Ratio of the medians, slowest over fastest value; null if not measured with every value.
     """
 
@@ -54,7 +54,7 @@ class SilentOption(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OptionPoints:
-    """The answers of one target, by what they have in common beside one option."""
+    """The answers of one target, grouped by everything except one option."""
 
     def __init__(self) -> None:
         self._answers: dict[str, dict[Hashable, dict[str, tuple[Hashable, float | None]]]] = {}
@@ -72,7 +72,7 @@ class OptionPoints:
             place[record.axes[axis]] = bits, p50_ms
 
     def silent(self, target: str) -> Iterator[SilentOption]:
-        """Yield the options that changed no answer of several."""
+        """Yield the options that changed none of several answers."""
         for axis, places in self._answers.items():
             compared = [place for place in places.values() if len(place) > 1]
             if len(compared) < LEAST_ANSWERS:
@@ -90,7 +90,7 @@ class OptionPoints:
 
 @functools.cache
 def _is_in_question(provider: str, axis: str) -> bool:
-    """Return whether an axis sets an option of the EP that the catalogue does not know."""
+    """Return whether an axis sets an option of the EP that the catalogue lacks."""
     kind, _, key = axis.partition(".")
     if kind != "option":
         return False

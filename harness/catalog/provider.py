@@ -24,7 +24,7 @@ class OperatorSupport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class VersionRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a release of onnxruntime, or of the EP's package, needs.
+    """The requirements of a release of onnxruntime, or of the EP's package.
 
     Attributes:
         onnxruntime: Release, such as ``1.23`` or ``>=1.24.4``.
@@ -38,10 +38,10 @@ class VersionRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Variable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An environment variable that somebody else's file may set: whatever its value is, it loads no code.
+    """An environment variable that a stranger's file may set: no value of it loads code.
 
     Attributes:
-        name: Its name; the EP, or a library that it computes with, reads it.
+        name: Its name; the EP, or a library that it uses, reads it.
         meaning: One line.
         source: Documents, or sources that read it.
     """
@@ -52,7 +52,7 @@ class Variable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Another way to make sessions, if an EP computes nothing with its defaults.
+    """Another way to create sessions, if an EP computes nothing with its defaults.
 
     Attributes:
         needs_file: A file without which it is not tried; may be empty.
@@ -71,14 +71,14 @@ class Accuracy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     A cell with such an error is right, and marked ``approximate`` with the size of the error.
 
     Attributes:
-        operators: Operators of ONNX's own domain; of ``first_input`` those of onnxruntime.
-        error: Largest error of an element ``y`` of what ``of`` names: of a result as a part of
-            ``1 + abs(y)``, of the first input as a part of the largest magnitude in its row, of a rounding in
-            units in the last place.
-        of: Where the error is made: in the ``result``; in the ``first_input``, which is rounded before it
-            is multiplied; in the ``rounding`` of an exact operand to a narrower type, to either neighbour.
+        operators: Operators of ONNX's own domain; for ``first_input`` those of onnxruntime.
+        error: Largest error of an element ``y``, in a unit that depends on ``of``: for a result as a fraction
+            of ``1 + abs(y)``, for the first input as a fraction of the largest magnitude in its row, for a
+            rounding in units in the last place.
+        of: Where the error occurs: in the ``result``; in the ``first_input``, which is rounded before it is
+            multiplied; or in the ``rounding`` of an exact operand to a narrower type, to either neighbour.
         document: Short name of the document, for a sentence.
-        source: Where it says so.
+        source: The place of the statement.
     """
 
     operators: tuple[Text, ...]
@@ -108,7 +108,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     Attributes:
         name: The name exactly as ``get_providers()`` spells it.
         aliases: Other spellings in use; never a name of another EP.
-        kind: What it computes on, in one word; ``mobile`` for phones' own interfaces.
+        kind: The kind of device it computes on, in one word; ``mobile`` for phones' own interfaces.
         hardware: The family of devices; providers with the same word may use the same devices. ``cpu`` and
             ``cloud`` can be shared freely.
         state: ``removed`` means that no current onnxruntime can contain it.
@@ -118,8 +118,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         deprecated_in: onnxruntime release that deprecated it; may be empty.
         removed_in: First onnxruntime release without it; may be empty.
         platforms: Operating systems on which it computes.
-        registration: ``static`` (compiled into the library), ``bridge`` (a library of its own, loaded on
-            demand), ``plugin`` (a library registered at run time); several if builds differ.
+        registration: ``static`` (compiled into the library), ``bridge`` (its own library, loaded on demand),
+            ``plugin`` (a library registered at run time); several if builds differ.
         wheels: Python distributions that contain it.
         plugin_packages: Import names of packages with ``get_library_path()``.
         advice: What to do if it is not in the build, in one sentence.
@@ -134,13 +134,13 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         also_booleans: Other spellings of booleans, besides these two and their capitalised and lower-case
             forms.
         options: Every provider option.
-        variables: Environment variables that a bundle may set, and no others.
+        variables: Environment variables that a bundle may set; it may set no others.
         precision_modes: Every way to choose the arithmetic.
         operators: Documented operator support; None without a list.
         accuracy: Errors, larger than rounding, that its documents allow.
         versions: Needs of releases.
         tried: Releases that the shipped expectations were made with.
-        source: Public documents that the facts come from.
+        source: Public documents with these facts.
     """
 
     schema: Literal[1]
@@ -180,12 +180,15 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def booleans(self) -> tuple[str, ...]:
-        """Every spelling of a boolean that it reads, those of ``true_false`` first."""
+        """Return every spelling of a boolean that it reads, those of ``true_false`` first."""
         forms = [form for word in self.true_false for form in (word, word.capitalize(), word.lower())]
         return tuple(dict.fromkeys((*self.true_false, *forms, *self.also_booleans)))
 
     def option(self, key: str, *, plugin: bool | None = None) -> Option | None:
-        """Return the option of that key, if any, as a plugin takes it, or the build, or either for None."""
+        """Return the option of that key, if any, for a plugin or for the build.
+
+        For either if ``plugin`` is None.
+        """
         named = (option for option in self.options if option.key == key)
         return next((option for option in named if plugin is None or option.taken(plugin=plugin)), None)
 

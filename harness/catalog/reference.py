@@ -23,7 +23,7 @@ _ERROR_OF = {
     "first_input": "the largest magnitude in the row that is multiplied",
     "rounding": "a unit in the last place",
 }
-"""Where an allowed error is made -> what its size is a part of."""
+"""Place of an allowed error -> the unit of its size."""
 
 
 def reference(catalog: Catalog) -> str:
@@ -150,7 +150,7 @@ def _facts(provider: Provider) -> Iterator[tuple[str, str]]:
 
 
 def _option_row(option: Option, sources: Sequence[str]) -> tuple[str, ...]:
-    """Return the cells of one option in its table; sources are all of its provider, as they are numbered."""
+    """Return the cells of one option in its table; ``sources`` are all sources of its provider, by number."""
     if option.default is None:
         default = f"none: {_plain(option.no_default)}" if option.no_default else "none"
     else:

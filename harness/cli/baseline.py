@@ -15,10 +15,10 @@ DEFAULT_FOLDER = Path("baselines")
 
 
 def write(run: Path, *, out: Path | None, target: Sequence[str]) -> int:
-    """Write the baseline of a run, or of the shards of one, and print what is in it.
+    """Write the baseline of a run, or of the shards of one, and print its content.
 
     Returns:
-        0; 3 if the run is incomplete: its missing cells count as unexpected if they fail later.
+        Return 0; 3 if the run is incomplete: its missing cells count as unexpected if they fail later.
     """
     side = read_side(run)
     for notice in side.notices:
@@ -45,7 +45,7 @@ def write(run: Path, *, out: Path | None, target: Sequence[str]) -> int:
 
 
 def _check_is_baseline(path: Path) -> None:
-    """Refuse to replace a file that is something else, such as the matrix."""
+    """Refuse to replace any other kind of file, such as the matrix."""
     try:
         load_baselines(path)
     except UsageError as error:

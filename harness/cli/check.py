@@ -26,13 +26,13 @@ from harness.run.run_folder import default_folder
 QUICK, THOROUGH = "quick", "thorough"
 
 THOROUGH_S = 900.0
-"""Seconds of `check --thorough`: what the usual tests leave of them is spent on fuzzing."""
+"""Seconds of `check --thorough`: the time that the usual tests leave is spent on fuzzing."""
 
 FUZZ_SEED = 1
-"""Of that fuzzing; the usual tests have models of seed 0."""
+"""Seed of that fuzzing; the usual tests have models of seed 0."""
 
 _MANY = 50
-"""Models of a folder above which a user waits long enough for a word about it."""
+"""Number of models in a folder above which the wait is long enough for a message."""
 
 
 class Checked(TypedDict):
@@ -63,10 +63,11 @@ def check(
 
     With that file the run can be resumed, and extended. Models that generate text with a cache play the
     scenario ``generate``: those of the suite of this name, and those of a folder. ``extent`` is how much of a
-    provider is tested if neither suites nor a folder are named: ``QUICK``, ``THOROUGH``, or as usual.
+    provider is tested if neither suites nor a folder are named: ``QUICK``, ``THOROUGH``, or the usual extent.
 
     Returns:
-        As ``run``; a provider that cannot be used counts as an unavailable required target.
+        The exit code is as for ``run``; a provider that cannot be used counts as an unavailable required
+        target.
     """
     began = time.monotonic()
     suites, model, extent = checked["suites"], checked["model"], checked["extent"]

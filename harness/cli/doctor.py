@@ -73,7 +73,7 @@ def _what(row: Row) -> str:
 
 
 def _step(row: Row) -> str:
-    """Return the advice, with the reason where it needs one."""
+    """Return the advice, with the reason if it needs one."""
     why = f" ({row.cause}: {row.reason})" if row.cause and (row.target or row.cause not in ABSENT) else ""
     return f"{row.advice}{why}"
 

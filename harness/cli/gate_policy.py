@@ -30,7 +30,7 @@ class FlakyTable(SelectorTable, kw_only=True):
 
 
 class TargetTable(msgspec.Struct, kw_only=True):
-    """Limits of some targets, each for itself, and who answers for them."""
+    """Limits for some targets, each on its own, and their owner."""
 
     target: Annotated[
         str | Annotated[list[str], Meta(min_length=1)],
@@ -104,7 +104,7 @@ def load_gate_policy(path: Path) -> GatePolicy:
 
 
 def limits_apart(policy: GatePolicy, targets: Iterable[str]) -> dict[str, TargetLimits]:
-    """Return target -> its own limits, of those that have some.
+    """Return target -> its own limits, for targets with some.
 
     Raises:
         UsageError: An entry matches no target.

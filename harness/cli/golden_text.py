@@ -31,7 +31,7 @@ _NAME, _FIGURE = 40, 9
 
 
 def recorded_lines(found: Recorded) -> Iterator[str]:
-    """Yield what came of recording goldens."""
+    """Yield the result of recording goldens."""
     release = provenance()["onnxruntime"] or "?"
     total = found.computed + found.known
     goldens = f"{total:,} golden{'' if total == 1 else 's'} of onnxruntime {release}"
@@ -46,7 +46,7 @@ def recorded_lines(found: Recorded) -> Iterator[str]:
 
 
 def verified_lines(found: Verified) -> Iterator[str]:
-    """Yield what came of verifying goldens: a group for each provenance, then the exceptions."""
+    """Yield the result of verifying goldens: a group for each provenance, then the exceptions."""
     groups: dict[tuple[tuple[str, str], ...], list[Check]] = {}
     for check in found.checks:
         groups.setdefault(tuple(sorted(check.since.items())), []).append(check)
@@ -109,7 +109,7 @@ def _movement(movement: Movement) -> Iterator[str]:
 
 
 def _cross_checks(checks: Mapping[str, Sequence[CrossCheck]]) -> Iterator[str]:
-    """Yield how many goldens each reference confirms, then the models for which one differs."""
+    """Yield how many goldens each reference confirms, then the models for which a reference differs."""
     counts: dict[str, Counter[Result]] = {}
     differing: dict[str, list[tuple[str, str]]] = {}
     for model, of_model in checks.items():

@@ -39,7 +39,7 @@ def judge(run: Path, policy: str, out: Path | None) -> int:
 
 
 def _tell(lines: Sequence[str], damaged: Sequence[Problem]) -> None:
-    """Print lines about the run, and those of damaged lines that are shown."""
+    """Print lines about the run, and about the first damaged lines."""
     for line in (*lines, *(f"{line}; it is left out" for line in damaged[:_SHOWN])):
         notify(line)
     if len(damaged) > _SHOWN:
@@ -47,7 +47,7 @@ def _tell(lines: Sequence[str], damaged: Sequence[Problem]) -> None:
 
 
 def _rule(old: Record, new: Record) -> str:
-    """Return the policy that judged a record again; empty if none did."""
+    """Return the policy of a record's second judgement; empty if there was none."""
     return policy_text(new.policy) if new is not old else ""
 
 

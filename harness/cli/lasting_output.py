@@ -1,4 +1,4 @@
-"""Standard output that may be closed or full: what a command computes, and its exit code, stay the same."""
+"""Standard output that may be closed or full: a command's results and exit code stay the same."""
 
 import contextlib
 import io
@@ -13,9 +13,9 @@ _DESCRIPTORS = 3
 
 @contextlib.contextmanager
 def lasting_output() -> Iterator[None]:
-    """Let a command write to standard output and error, whether their reader takes it or not.
+    """Let a command write to standard output and error, whether or not their reader accepts it.
 
-    Where ``head`` has ended, a disk is full or a descriptor is closed, the rest of the output is dropped. One
+    If ``head`` has ended, a disk is full or a descriptor is closed, the rest of the output is dropped. One
     line on standard error says so.
     """
     closed = _fill_descriptors()
@@ -35,9 +35,11 @@ def lasting_output() -> Iterator[None]:
 
 
 def _fill_descriptors() -> bool:
-    """Open closed standard descriptors, so that no other file gets their numbers; tell if output was one.
+    """Open closed standard descriptors, so that no other file gets their numbers.
 
-    What a library prints would be written into that file.
+    Return whether output was closed.
+
+    Otherwise a library's output would go into that file.
     """
     closed = sys.stdout is None
     with contextlib.suppress(OSError):
@@ -48,7 +50,7 @@ def _fill_descriptors() -> bool:
 
 
 def _lasting(stream: TextIO | None, told: TextIO | None) -> TextIO:
-    """Return a stream that survives its reader; one that has no descriptor, such as that of a test, as it is.
+    """Return a stream that survives its reader; a stream without a descriptor, as in a test, stays unchanged.
 
     ``told`` gets the line about an error.
     """
@@ -74,7 +76,7 @@ def _lasting(stream: TextIO | None, told: TextIO | None) -> TextIO:
 
 
 class _LastingFile(io.RawIOBase):
-    """A file to write to; after the first error everything is dropped."""
+    """A file for output; after the first error everything is dropped."""
 
     def __init__(self, raw: io.RawIOBase, told: TextIO | None) -> None:
         self._raw = raw

@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _tell(error: BaseException) -> None:
-    """Print an exception of our own in two lines; its traceback goes into a file."""
+    """Print an exception of our own in two lines; its traceback goes to a file."""
     from harness.core.own_error import own_error  # numpy, which a command without an error may not need
 
     found = own_error(error)

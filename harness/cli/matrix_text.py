@@ -40,7 +40,7 @@ budget_s = 1                 # seconds for each cell at most
 # [axes]                     # the product is taken, for every target
 # graph_optimization = ["all", "disabled"]
 """
-"""The beginning of a matrix where there are models; ``{folders}`` is a list."""
+"""The beginning of a matrix for a folder with models; ``{folders}`` is a list."""
 
 _TAIL = """
 # Known faults of a provider. The run fails on every other verdict, a pass included.
@@ -53,10 +53,10 @@ _TAIL = """
 
 
 _NO_TEXT = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-"""What a target's name must not have; a plugin may call its provider anything."""
+"""Characters that a target's name must not have; a plugin may call its provider anything."""
 
 _LONGEST = 100
-"""Characters of a short name; a target's name has room for a place and a number."""
+"""Length of a short name; a target's name leaves room for a place and a number."""
 
 
 def matrix_of(rows: Sequence[Row], head: str = HEAD) -> Iterator[str]:
@@ -135,7 +135,7 @@ def _comment(text: str) -> list[str]:
 
 
 def write_new_matrix(file: Path, content: str) -> None:
-    """Write the matrix file of a run folder, which is made if necessary."""
+    """Write the matrix file of a run folder, which is created if necessary."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_new(file, content.encode())

@@ -1,4 +1,4 @@
-"""`ep-harness operators`: a vendor's list of operators against the evidence of a run."""
+"""`ep-harness operators`: compare a vendor's list of operators with the evidence of a run."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ _ORDER: tuple[Outcome, ...] = ("wrong", "not placed", "partly", "not tried", "ri
 
 
 def operators(run: Path, listed: Path, *, target: str | None, as_json: bool) -> int:
-    """Print what the evidence says of each entry of a list, and what was computed without an entry.
+    """Print the evidence for each entry of a list, and the operators that were computed without an entry.
 
     Returns:
         1 if an entry is wrong or its operator was never placed, 3 if none was tried, else 0.
@@ -34,7 +34,7 @@ def operators(run: Path, listed: Path, *, target: str | None, as_json: bool) -> 
 
 
 def _target(records: Sequence[Record], run: Path, wanted: str | None) -> str:
-    """Return the target that the list is about."""
+    """Return the target of the list."""
     names = list(dict.fromkeys(record.target for record in records))
     if wanted is not None:
         if wanted not in names:

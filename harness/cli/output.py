@@ -39,6 +39,6 @@ def notify(text: str) -> None:
 
 
 def wrapped(text: str, first: str = "", indent: str | None = None) -> list[str]:
-    """Wrap a text to 80 columns; further lines are indented as wide as ``first``, or by two columns."""
+    """Wrap a text to 80 columns; further lines are indented by the width of ``first``, or by two columns."""
     rest = " " * (len(first) or 2) if indent is None else indent
     return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)

@@ -27,7 +27,7 @@ _PLAIN_INTERVAL_S = 15.0
 """Seconds between two lines of progress where there is no terminal."""
 
 _DRAWN_EVERY_S = 0.1
-"""Seconds between two updates of the bars: one update per cell would take longer than judging it."""
+"""Seconds between two updates of the bars: updating for each cell would take longer than judging it."""
 
 
 class Progress:
@@ -36,7 +36,8 @@ class Progress:
     def __init__(self, tally: Tally, console: Console | None = None, told: list[str] | None = None) -> None:
         self._told = [] if told is None else told
         self.console = console or Console(highlight=False, soft_wrap=False)
-        self._is_terminal = self.console.is_terminal  # asks the system each time, and each cell needs it
+        # the property asks the system each time, and each cell needs it
+        self._is_terminal = self.console.is_terminal
         self._tally = tally
         self._reported: set[tuple[str, str]] = set()
         self._printed = self._drawn = time.monotonic()
@@ -54,7 +55,7 @@ class Progress:
             row.target: self.bars.add_task(
                 escape(row.target),
                 total=row.planned,
-                completed=row.verdicts.total(),  # of a run that is resumed
+                completed=row.verdicts.total(),  # cells of a run that is resumed
                 counts=_counts(row),
             )
             for row in rows
@@ -110,7 +111,7 @@ class Progress:
             self.bars.update(self._tasks[row.target], completed=row.verdicts.total(), counts=_counts(row))
 
     def _report(self, record: Record) -> None:
-        """Print an unexpected cell, unless its target had the same reason before or the limit is reached."""
+        """Print an unexpected cell, unless its target already had the same reason or the limit is reached."""
         key = (record.target, record.reason)
         if key in self._reported or len(self._reported) > _SHOWN_UNEXPECTED:
             return
@@ -119,11 +120,11 @@ class Progress:
             self.say("...          further unexpected cells are in the report only")
         else:
             self.explain(record.verdict, f"{record.cell}: {record.reason}")
-            # Not wrapped: it is to be copied.
+            # Not wrapped: it is meant to be copied.
             self.say(f"{'':<{_WORD_WIDTH}} {command_of(record, self._tally.matrix_path)}")
 
     def summary(self, tally: Tally) -> None:
-        """Print the table of all targets, then what is unusual."""
+        """Print the table of all targets, then anything unusual."""
         for line in table(tally.rows()):
             self.say(line)
         for word, line in remarks(tally.rows()):
@@ -148,7 +149,7 @@ def progress(tally: Tally, told: list[str] | None = None) -> Iterator[Progress]:
 
 
 def _conclusion(tally: Tally) -> str:
-    """Return the last line of a summary: what the run as a whole is worth."""
+    """Return the last line of a summary: the value of the run as a whole."""
     planned = sum(row.planned for row in tally.rows())
     late = sum(row.verdicts[Verdict.TIMEOUT] for row in tally.rows())
     untried = sum(row.families[Family.SKIPPED] for row in tally.rows()) - late

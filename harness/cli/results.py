@@ -22,7 +22,7 @@ _DIFF_FORMATS = {"text": diff_lines, "markdown": diff_markdown, "github": diff_g
 
 
 class Months(TypedDict):
-    """How the runs of months are shown: whether that is asked for, and the folder of their store."""
+    """How the runs of months are shown: whether this is requested, and the folder of their store."""
 
     over_time: bool
     store: Path | None
@@ -76,10 +76,10 @@ def gate(
     github: bool,
     as_json: bool,
 ) -> int:
-    """Print whether the new run may pass; with ``github``, or on GitHub's runners, annotations as well.
+    """Print whether the new run may pass; with ``github``, or on GitHub's runners, print annotations as well.
 
     Returns:
-        0 where the run may pass, 1 where it may not.
+        Return 0 if the run may pass, 1 if it may not.
     """
     chosen = GatePolicy() if policy is None else load_gate_policy(policy)
     limits = chosen.limits

@@ -38,12 +38,12 @@ def run(
     """Run a matrix, or the rest of an interrupted run, and write its run folder.
 
     Returns:
-        The exit code, over all cells of the plan.
+        Return the exit code, over all cells of the plan.
 
-    With ``native_stack``, output of a crash ends with its native stack; the matrix of the run stays as it is.
-    ``told`` receives the lines that are printed; its owner does not continue an interrupted run.
+    With ``native_stack``, output of a crash ends with its native stack; the matrix of the run stays
+    unchanged. ``told`` receives the lines that are printed; its owner does not continue an interrupted run.
     """
-    atexit.register(gc.freeze)  # spares a last collection at exit: 0.2 s after 7,500 cells
+    atexit.register(gc.freeze)  # avoids a last collection at exit: 0.2 s after 7,500 cells
     chosen = Selection(**selection)
     plan = chosen.plan(matrix)
     before = None if resume is None else read_run(resume)
@@ -76,9 +76,9 @@ def run(
 
 
 def _proposals(tally: Tally, run_folder: Path, given: Sequence[Path]) -> Iterator[str]:
-    """Yield the commands that write the baselines which are missing, or of which failures are mended.
+    """Yield the commands that write missing baselines, or renew those whose failures no longer occur.
 
-    An unexpected failure is no reason to renew a baseline, which would then know it.
+    An unexpected failure is no reason to renew a baseline, which would then accept it.
     """
     files: dict[Path, list[str]] = {}
     for row in tally.rows():

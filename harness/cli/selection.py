@@ -15,7 +15,7 @@ from harness.plan.shard import parse_shard
 from harness.report.read import read_run
 
 AUTO = "auto"
-"""The share that variables name."""
+"""The share given by environment variables."""
 
 
 class Selected(TypedDict, total=False):
@@ -34,7 +34,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         target: Globs on the target's name.
         model: Globs on ``suite/model``, or on the model alone.
-        shard: ``I/N``: the I-th of N shares; ``auto``: as the variables of a scheduler or CI system say.
+        shard: ``I/N``: the I-th of N shares; ``auto``: from the variables of a scheduler or CI system.
         durations: A run folder whose timings make the shares equally long; all shards need the same.
         baseline: Files or folders of known failures that the verdicts are compared with.
     """
@@ -64,7 +64,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def arguments(self) -> Iterator[str]:
-        """Yield the selection as arguments of a command, which mean the same on every machine."""
+        """Yield the selection as arguments of a command that mean the same on every machine."""
         yield from (word for glob in self.target for word in ("--target", glob))
         yield from (word for glob in self.model for word in ("--model", glob))
         if self.shard is not None:

@@ -18,7 +18,7 @@ from harness.plan.matrix import Matrix, matrix_from, read_matrix
 SUITE = "onnx-node"
 
 HERE = "this machine"
-"""Stands for the matrix file's path where the targets are the providers found here."""
+"""Replaces the matrix file's path if the targets are the providers found here."""
 
 _ARGUMENTS = {
     "target[0].provider": "PROVIDER",
@@ -29,7 +29,7 @@ _ARGUMENTS = {
     "models.suites": "--suite",
     "models.folders": "FOLDER",
 }
-"""Key in the matrix -> the argument that it was made from."""
+"""Key in the matrix -> the argument from which it was made."""
 
 
 _USUAL = """\
@@ -49,14 +49,14 @@ sessions = { count = 30 }
 model    = ["onnx-node/*", "corners/*", "fuzz-0/*"]
 scenario = "sessions"
 """
-"""What a provider is tested with if nothing is asked for; each part finds what the others do not."""
+"""The default tests of a provider; each part finds faults that the others miss."""
 
 
 class Tested(msgspec.Struct, frozen=True, kw_only=True):
-    """What `check` tests, as given on the command line, and how.
+    """What `check` tests, from the command line, and how.
 
     Attributes:
-        usual: Whether it is what a provider is usually tested with; the other attributes do not matter then.
+        usual: Whether these are the default tests of a provider; the other attributes then do not matter.
         suites: Names of suites; the operator suite if there is no folder either.
         decoders: Globs on the models that generate text; they are not run plainly.
         others: Globs on all other models.
@@ -69,7 +69,7 @@ class Tested(msgspec.Struct, frozen=True, kw_only=True):
     others: Sequence[str] = ()
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines of a matrix file, but for its targets."""
+        """Return the lines of a matrix file, without its targets."""
         yield "# Written by `ep-harness check`. Every key: docs/reference/matrix.md."
         yield "schema = 1"
         yield ""
@@ -101,7 +101,7 @@ class Tested(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """A provider and how to use it, as given on the command line.
+    """A provider and its use, from the command line.
 
     Attributes:
         provider: Its exact name. ``wanted_matrix`` also takes a matrix file (``*.toml``), or an empty text
@@ -134,7 +134,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         return "\n".join(self._lines())
 
     def refuse_settings(self, hint: str) -> None:
-        """Refuse settings of a provider where none is named."""
+        """Refuse settings of a provider if none is named."""
         if self.place:
             what = f"--{self.place} needs a provider, such as webgpu, and none is named"
             raise UsageError.at(self.provider or "arguments", what, hint)
@@ -158,7 +158,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def in_its_place(request: Request) -> Request:
-    """Return a request for a browser or Node.js with onnxruntime's name of the provider, others unchanged."""
+    """Return a request with onnxruntime's name of the provider if it is for a browser or Node.js.
+
+    Else unchanged.
+    """
     if request.software_gpu and request.place != "browser":
         raise UsageError.at("--software-gpu", "it is a setting of --browser")
     if not request.place or not request.provider:
@@ -174,7 +177,7 @@ def in_its_place(request: Request) -> Request:
 def wanted_matrix(request: Request) -> Matrix:
     """Return a matrix with the requested targets, each with all of its axes; its models do not matter.
 
-    Tolerances do, which a matrix file has itself.
+    Tolerances do matter, and a matrix file has its own.
     """
     if request.provider and not request.provider.endswith(".toml"):
         file = Path(f"{request.name}.toml")
@@ -192,7 +195,7 @@ def wanted_matrix(request: Request) -> Matrix:
 
 @contextmanager
 def naming_arguments(file: Path) -> Iterator[None]:
-    """Make errors of a generated matrix errors of the arguments that it was made from."""
+    """Turn errors in a generated matrix into errors in the arguments from which it was made."""
     try:
         yield
     except UsageError as error:

@@ -1,4 +1,4 @@
-"""A browser or Node.js as the place of `ep-harness check`: names of providers, packages, what is missing."""
+"""A browser or Node.js as the place of `ep-harness check`: names of providers, packages, missing programs."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from harness.runtimes.npm import Npm
 Place = Literal["browser", "node"]
 
 PACKAGES: dict[Place, str] = {"browser": "onnxruntime-web@1.30.0", "node": "onnxruntime-node@1.30.0"}
-"""What is installed; the release that these pages and matrices were tried with."""
+"""The packages to install, in the release with which these pages and matrices were tried."""
 
 PROVIDERS: dict[Place, dict[str, str]] = {
     "browser": {
@@ -39,10 +39,10 @@ SOFTWARE_GPU = (
     "--enable-features=Vulkan",
     "--enable-unsafe-swiftshader",
 )
-"""Switches by which Chromium computes WebGPU on the processor."""
+"""Switches with which Chromium computes WebGPU on the processor."""
 
 _SLOW_S = 300
-"""Limit of a run where shaders run on the processor; 60 s by default."""
+"""Limit of a run with shaders on the processor; 60 s by default."""
 
 _DEBIAN = "on Debian: apt-get install nodejs npm chromium"
 
@@ -74,7 +74,7 @@ def browser_here() -> str:
 
 
 def require(place: Place) -> None:
-    """Refuse to begin where a program is missing."""
+    """Refuse to begin if a program is missing."""
     needed: list[Callable[[], object]] = [find_node, Npm().program]
     if place == "browser":
         needed.append(browser_here)
@@ -89,7 +89,7 @@ def require(place: Place) -> None:
 
 
 def runtime_lines(place: Place, *, software_gpu: bool) -> Iterator[str]:
-    """Yield the lines of a target that say where it runs.
+    """Yield the lines of a target that set where it runs.
 
     Raises:
         InstallError: There is no browser.

@@ -54,7 +54,7 @@ class Attestation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def attestation_of(files: Mapping[str, bytes], profile: ProfileRef, result: Result) -> Attestation:
-    """Return the attestation of a submission's files but signatures, for the result of a profile."""
+    """Return the attestation of a submission's files, without signatures, for the result of a profile."""
     return Attestation(
         type_=STATEMENT_TYPE,
         subject=tuple(

@@ -47,7 +47,7 @@ from harness.run.run_folder import RECORDS, default_folder
 
 
 class Asked(Request, frozen=True, kw_only=True):
-    """The arguments of the command, but for its folder; ``provider`` is a target's name with a matrix.
+    """The arguments of the command, except its folder; with a matrix ``provider`` is a target's name.
 
     Attributes:
         matrix: A matrix file; None for a provider.
@@ -70,7 +70,7 @@ class Asked(Request, frozen=True, kw_only=True):
 def conform(asked: Asked, *, out: Path | None) -> int:
     """Run a profile, write a submission beside the run, and tell its level.
 
-    An interrupted run gives a submission as well: its open cases are named.
+    An interrupted run also gives a submission, which lists its open cases.
 
     Returns:
         0 conformant, 1 partial or not, 3 the target cannot be used, the run is incomplete, or the submission
@@ -126,7 +126,7 @@ def _claim(asked: Asked, profile: Profile) -> Claim:
 
 
 def _words(asked: Asked) -> Iterator[str]:
-    """Yield the arguments that decide the result, in one order."""
+    """Yield the arguments that decide the result, in a fixed order."""
     yield from ("--profile", asked.profile, "--target", asked.provider)
     for flag, one in {"--matrix": asked.matrix, "--plugin": asked.plugin}.items():
         if one is not None:
@@ -143,7 +143,7 @@ def _words(asked: Asked) -> Iterator[str]:
 
 
 def wanted_of(asked: Asked) -> Wanted:
-    """Return the target that the arguments ask for."""
+    """Return the requested target."""
     has_settings = any((asked.plugin, asked.options, asked.device, asked.place, asked.software_gpu))
     if asked.matrix is not None:
         if has_settings:
@@ -154,7 +154,7 @@ def wanted_of(asked: Asked) -> Wanted:
 
 
 def finished_run(wanted: Wanted, folder: Path, told: Sequence[str]) -> Finished:
-    """Return a run with what it has, whether it came to its end or not."""
+    """Return a run with its records, whether or not it came to its end."""
     info = msgspec.json.decode((folder / "run.json").read_bytes(), type=RunInfo)
     lines = (folder / RECORDS).read_bytes().splitlines()
     return Finished(

@@ -57,9 +57,9 @@ def wanted_of_matrix(name: str, file: Path) -> Wanted:
 
 
 def wanted_here(request: Request) -> Wanted:
-    """Return a provider with the settings by which it computes something here, as `doctor` finds them.
+    """Return a provider with the settings with which it computes something here, as `doctor` finds them.
 
-    Where it computes nothing, as it is: the run then tells why.
+    If it computes nothing, return it unchanged: the run then reports why.
     """
     known = find_provider(request.provider)
     if known is None or known.name != request.provider or not (known.probes or known.plugin_packages):
@@ -76,7 +76,7 @@ def wanted_here(request: Request) -> Wanted:
 
 
 def _target_lines(target: Target) -> Iterator[str]:
-    """Yield the table of a target: its values that are no defaults, with paths as absolute ones."""
+    """Yield the table of a target: its values other than defaults, with absolute paths."""
     yield "[[target]]"
     yield f"name = {toml(target.name)}"
     yield f"provider = {toml(target.provider)}"
@@ -100,9 +100,9 @@ def _changed(struct: msgspec.Struct) -> dict[str, Any]:
 
 
 def matrix_text(profile: Profile, wanted: Wanted, without: Sequence[str] = ()) -> str:
-    """Return the matrix of a profile, or of some of its cases, on a target: these cases, and no others.
+    """Return the matrix for exactly the cases of a profile, or some of them, on a target.
 
-    ``without`` are models of the archive that none of these cases is about.
+    ``without`` are models of the archive that none of these cases uses.
     """
     table = profile_table(profile, without)
     lines = ["# Written by `ep-harness conform`. Every key: docs/reference/matrix.md.", "schema = 1", ""]

@@ -1,4 +1,4 @@
-"""The end of `ep-harness conform`: level, features, what is missing, waivers, and what to do next."""
+"""The end of `ep-harness conform`: level, features, missing cases, waivers, and next steps."""
 
 import datetime as dt
 import shlex
@@ -15,7 +15,7 @@ from harness.conformance.waivers import covers
 from harness.profiles.profile import JOINT
 
 MOST_NAMED = 8
-"""Cases of a kind that are named; the statement has all."""
+"""Largest number of named cases of a kind; the statement has all."""
 
 _MEANINGS = {
     Level.CONFORMANT: "every required case is right, and computed by the provider alone",
@@ -31,7 +31,7 @@ _COUNTS = ("cases", "passed", "missing", "failed", "open")
 
 
 def verified(folder: Path) -> str:
-    """Return what a verification of a submission finds, in one line."""
+    """Return the result of verifying a submission, in one line."""
     (found,) = verify([folder])
     reasons = [f"{one.where}: {one.what}" for one in found.findings if one.weight is not Weight.NOTED]
     more = f"; and {len(reasons) - 1} more" if len(reasons) > 1 else ""
@@ -39,7 +39,10 @@ def verified(folder: Path) -> str:
 
 
 def summary(submission: Submission, folder: Path, outcome: str, today: dt.date) -> Iterator[str]:
-    """Yield the last lines of the command, in 80 columns but for paths; ``outcome`` is of ``verified``."""
+    """Yield the last lines of the command, in 80 columns except for paths.
+
+    ``outcome`` is from ``verified``.
+    """
     statement, result = submission.statement, submission.result
     level = statement.level
     shown = "not conformant" if level is Level.NOT else str(level)

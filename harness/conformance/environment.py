@@ -1,4 +1,4 @@
-"""Where a run was, from the fingerprint that its agent gave: ``Statement.environment``."""
+"""The environment of a run, from its agent's fingerprint: ``Statement.environment``."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -10,13 +10,13 @@ from harness.core.facts import CPU_PROVIDER
 from harness.core.text import visible
 
 _ABOUT_DEVICE = ("type", "vendor", "architecture", "device", "description", "vendor_id", "device_id")
-"""What a line has of a device, in this order."""
+"""Facts of a device in a line, in this order."""
 
 _ABOUT_METADATA = ("name", "Description", "description")
 
 
 def environment_of(provider: str, fingerprint: Mapping[str, Any]) -> Environment:
-    """Return where a run was: ``fingerprint`` is empty if the process of the target never answered."""
+    """Return the environment of a run; ``fingerprint`` is empty if the target's process never answered."""
     return Environment(
         provider=provider,
         provider_options=texts(fingerprint.get("options")),
@@ -33,8 +33,8 @@ def environment_of(provider: str, fingerprint: Mapping[str, Any]) -> Environment
 def version_of(environment: Environment, fingerprint: Mapping[str, Any]) -> str:
     """Return the version of a product: of the plugin, of a JavaScript package, or of onnxruntime.
 
-    A bare library has the version that it tells onnxruntime, and never onnxruntime's own:
-    two of its releases would then be one in a table.
+    A bare library has the version that it reports to onnxruntime, never onnxruntime's own: otherwise two of
+    its releases would be one in a table.
     """
     plugin = fingerprint.get("plugin")
     if isinstance(plugin, dict):
@@ -70,7 +70,7 @@ def _platform(fingerprint: Mapping[str, Any]) -> str:
 
 
 def texts(table: Any) -> dict[str, str]:
-    """Return a table of a fingerprint or matrix as a statement has it: harmless texts, without folders."""
+    """Return a table of a fingerprint or matrix in a statement's form: harmless texts, without folders."""
     if not isinstance(table, dict):
         return {}
     return {_text(key): _text(value) for key, value in sorted(table.items())}

@@ -1,7 +1,7 @@
-"""The harness that runs: its release, the digest of its sources, and why it may be unofficial.
+"""The running harness: its release, the digest of its sources, and why it may be unofficial.
 
 An installed wheel carries the SHA-256 of each of its files in its own ``RECORD``; a checkout has git. Neither
-stops a person who rewrites both: a publisher compares ``Harness.sources`` with a release of that version.
+stops a person from rewriting both: a publisher compares ``Harness.sources`` with a release of that version.
 """
 
 import base64
@@ -20,10 +20,10 @@ from harness.data_files import PACKAGE
 DISTRIBUTION = "ort-ep-harness"
 
 SUFFIXES = frozenset({".py", ".mjs", ".js", ".html"})
-"""What computes: Python, and the agent of Node.js and browsers."""
+"""Suffixes of files that compute: Python, and the agent of Node.js and browsers."""
 
 JUDGING = ("harness", "matrices/profiles", "matrices/providers")
-"""What of a checkout can change a verdict; matrix files of one's own do not make it dirty."""
+"""Parts of a checkout that can change a verdict; the user's own matrix files do not make it dirty."""
 
 MOST_NAMED = 3
 _GIT_LIMIT_S = 30.0

@@ -1,6 +1,6 @@
 """The level of a result: pure, from a profile, the claimed features and the records.
 
-For a vendor's run and for a verification of its submission alike.
+It serves a vendor's run as well as the verification of its submission.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from harness.profiles.profile import CORE, Profile, ProfileCase
 
 
 class Standing(StrEnum):
-    """What a verdict counts for in a level; the names are those of ``Totals``."""
+    """How a verdict counts in a level; the names are those of ``Totals``."""
 
     PASSED = "passed"
     MISSING = "missing"
@@ -36,14 +36,14 @@ _OF_FAMILY = {
 }
 
 _OF_VERDICT = {Verdict.PASS_PARTIAL: Standing.MISSING}
-"""Verdicts that count for something else than their family."""
+"""Verdicts that count differently from their family."""
 
 
 class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one case.
 
     Attributes:
-        verdict: That of its record; ``not_run`` if it has none, or more than one.
+        verdict: Verdict of its record; ``not_run`` if it has none, or more than one.
         required: Whether the level depends on it: its feature is ``core``, or claimed.
     """
 
@@ -53,7 +53,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def standing(self) -> Standing:
-        """What it counts for."""
+        """How the result counts."""
         return _OF_VERDICT.get(self.verdict, _OF_FAMILY[self.verdict.family])
 
     @property
@@ -93,18 +93,18 @@ def case_label(case: ProfileCase) -> str:
 
 
 def case_key(record: Record) -> tuple[str, str]:
-    """Return the ``ProfileCase.key`` of the case that a record is about."""
+    """Return the ``ProfileCase.key`` of a record's case."""
     return record.model, record.axes.get("scenario", PLAIN)
 
 
 def result_of(profile: Profile, claims: Collection[str], records: Iterable[Record]) -> Result:
     """Return the level and totals of a result.
 
-    Claimed features that are several at once count, too. A case without a record is open, and so is one with
-    several: none of them can be chosen. Records of other cases do not count.
+    Claims of several features at once count, too. A case without a record is open, and so is a case with
+    several: none of them can be preferred. Records of other cases do not count.
 
     Raises:
-        ValueError: A claim is no feature of the profile.
+        ValueError: A claim is not a feature of the profile.
     """
     unknown = sorted(set(claims) - {feature.name for feature in profile.features})
     if unknown:

@@ -1,7 +1,8 @@
 """Characters that look like letters or digits of ASCII, from Unicode's ``confusables.txt`` (UTS #39).
 
-Only those that no case folding or compatibility decomposition makes ASCII. ``1``, ``i`` and ``|`` stand under
-``l``, ``0`` under ``o``. A table of this size is no reason for a dependency of a megabyte.
+Only those that neither case folding nor a compatibility decomposition turns into ASCII. ``1``, ``i`` and
+``|`` are listed under ``l``, ``0`` under ``o``. A table of this size does not justify a dependency of a
+megabyte.
 """
 
 LOOK_ALIKES: dict[str, str] = {
@@ -99,4 +100,4 @@ LOOK_ALIKES: dict[str, str] = {
     ),
     "z": "\u0396\u13c3\u1d22\ua4dc\uab93\U000102f5\U000118a9\U000118c4\U000118e5",
 }
-"""What is read -> the characters that look like it."""
+"""Character as people read it -> the characters that look like it."""

@@ -10,17 +10,17 @@ _PAIRS = (("rn", "m"), ("vv", "w"))
 
 
 def same_name(text: str) -> str:
-    """Return a name without what is no difference: width and form of characters, case, blanks."""
+    """Return a name without differences that do not count: width and form of characters, case, blanks."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def as_read(text: str) -> str:
-    """Return what a name looks like: equal for names that people may take for each other.
+    """Return a key of a name's appearance: equal for names that people may confuse.
 
-    Accents, marks, blanks and whatever is no letter or digit are left out.
+    Accents, marks, blanks and all characters other than letters and digits are left out.
     """
     parts = unicodedata.normalize("NFKD", text).translate(_READ_AS).casefold()
-    # Case folding and the table may give characters that are to be decomposed, or read, once more.
+    # Case folding and the table may give characters that must again be decomposed or replaced.
     plain = unicodedata.normalize("NFKD", parts).translate(_READ_AS).translate(_ALIKE)
     word = "".join(char for char in plain if char.isalnum())
     for pair, one in _PAIRS:

@@ -1,4 +1,4 @@
-"""The matrix of a profile but for its target, the same for a vendor's run and for who verifies it."""
+"""The matrix of a profile except for its target, the same for a vendor's run and for its verification."""
 
 import glob
 from collections.abc import Collection, Iterator
@@ -13,9 +13,9 @@ from harness.profiles.suite import PROFILE, suite_name
 
 
 def profile_table(profile: Profile, without: Collection[str] = ()) -> dict[str, Any]:
-    """Return the tables of a matrix file that give the cases of a profile on any target, and no others.
+    """Return the tables of a matrix file that give exactly the cases of a profile, on any target.
 
-    ``without`` are models of the archive that none of these cases is about.
+    ``without`` are models of the archive that none of these cases uses.
     """
     models: dict[str, Any] = {"suites": [PROFILE + profile.label]}
     if without:
@@ -30,7 +30,7 @@ def profile_table(profile: Profile, without: Collection[str] = ()) -> dict[str, 
 
 
 def profile_matrix(profile: Profile, target: str = "cpu", provider: str = CPU_PROVIDER) -> Matrix:
-    """Return the matrix of a profile on a target without any setting of its own; by default on the CPU EP.
+    """Return the matrix of a profile on a target without its own settings; by default on the CPU EP.
 
     Raises:
         UsageError: A matrix can have no such target or provider.
@@ -42,7 +42,7 @@ def profile_matrix(profile: Profile, target: str = "cpu", provider: str = CPU_PR
 def _excluded(
     profile: Profile, keys: Collection[tuple[str, str]], scenarios: Collection[str]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the pairs of model and scenario that are no cases."""
+    """Yield the pairs of model and scenario that are not cases."""
     models = sorted({model for model, _ in keys})
     for scenario in scenarios:
         left_out = [model for model in models if (model, scenario) not in keys]

@@ -1,4 +1,4 @@
-"""Remove what a submission need not tell: the folders of the vendor's machine."""
+"""Remove what a submission need not reveal: the folders of the vendor's machine."""
 
 import re
 from typing import Any
@@ -12,11 +12,11 @@ _FOLDERS = re.compile(
 """The folders of an absolute path, with the slash before the last name."""
 
 _WHOLE = re.compile(r"""(?:[A-Za-z]:[\\/]|\\\\|/)[^\n"':;,<>|]*[\\/]""")
-"""The folders of a text that is one path, whose names may have blanks."""
+"""The folders of a text that consists of one path, whose names may have blanks."""
 
 
 def without_folders(text: str) -> str:
-    """Return a text in which each absolute path is its last name alone; URLs and relative paths stay."""
+    """Return a text in which each absolute path is reduced to its last name; URLs and relative paths stay."""
     whole = _WHOLE.match(text)
     if whole and not re.search(r"[\n\"':;,<>|]", text[whole.end() :]):
         return text[whole.end() :]
@@ -24,7 +24,7 @@ def without_folders(text: str) -> str:
 
 
 def scrubbed(value: Any) -> Any:
-    """Return plain values, as JSON has them, with no absolute path in any text."""
+    """Return plain JSON values without any absolute path in their texts."""
     if isinstance(value, str):
         return without_folders(value)
     if isinstance(value, dict):

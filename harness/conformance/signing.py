@@ -20,7 +20,7 @@ class SignatureError(HarnessError):
 def ssh_sign(content: bytes, key: Path) -> bytes:
     """Return the signature of ``ssh-keygen -Y sign`` over some bytes.
 
-    The key is a private one, or the public half of one that ``ssh-agent`` has.
+    The key is a private one, or the public half of a key in ``ssh-agent``.
 
     Raises:
         UsageError: There is no such key, no ``ssh-keygen``, or it refuses.
@@ -36,12 +36,12 @@ def ssh_sign(content: bytes, key: Path) -> bytes:
 
 
 def ssh_signer(content: bytes, signature: bytes, signers: Path) -> str:
-    """Return the identity of the signer, as a file of allowed signers has it.
+    """Return the identity of the signer, as given in a file of allowed signers.
 
     ``ssh-keygen`` reads that file (ALLOWED SIGNERS): an identity and its public key per line.
 
     Raises:
-        SignatureError: The signature does not belong to these bytes, or the key is of no allowed signer.
+        SignatureError: The signature does not belong to these bytes, or its key belongs to no allowed signer.
         UsageError: There is no such file, or no ``ssh-keygen``.
     """
     if not signers.is_file():
@@ -108,7 +108,7 @@ def sigstore_sign(content: bytes) -> bytes:
 
 @contextlib.contextmanager
 def _signature_file(signature: bytes) -> Iterator[str]:
-    """Yield the path of a file with a signature: ``ssh-keygen`` reads it from no pipe."""
+    """Yield the path of a file with a signature: ``ssh-keygen`` cannot read it from a pipe."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "signature")
         path.write_bytes(signature)

@@ -1,4 +1,4 @@
-"""A submission: what a vendor hands in for one profile; the public contract.
+"""A submission: what a vendor submits for one profile; the public contract.
 
 A folder, or a zip of it::
 
@@ -60,9 +60,9 @@ class Product(msgspec.Struct, frozen=True, kw_only=True):
     """What is submitted.
 
     Attributes:
-        vendor: Who answers for the submission, such as ``Qualcomm``; a person or project is fine.
+        vendor: Who is responsible for the submission, such as ``Qualcomm``; a person or project is fine.
         name: The product, such as ``QNN execution provider``.
-        version: Its version, as its package or library tells it.
+        version: Its version, as its package or library reports it.
         contact: An address or URL for questions; may be empty.
     """
 
@@ -73,7 +73,7 @@ class Product(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
-    """Where it ran, as the agent tells it in ``run.json``.
+    """The environment of the run, as the agent reports it in ``run.json``.
 
     Attributes:
         provider: The execution provider, such as ``QNNExecutionProvider``.
@@ -104,7 +104,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         cases: All of them.
         passed: Right, and computed by the provider alone.
-        missing: Refused, or right but not, or not only, computed by the provider.
+        missing: Refused, or right but not computed, or not computed alone, by the provider.
         failed: Wrong, or the process died, hung or ran out of memory.
         open: Without a verdict about the provider: not run, skipped or excluded.
     """
@@ -117,13 +117,15 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Waiver(msgspec.Struct, frozen=True, kw_only=True):
-    """The owner's words about a case that does not pass. It stands beside the result and never changes it.
+    """The owner's words about a case that does not pass.
+
+    A waiver is shown beside the result and never changes it.
 
     Attributes:
         case: Name of the case; ``*`` stands for any characters.
         issue: URL of the issue.
-        expires: From this day on the waiver no longer counts.
-        words: Why, in the owner's words.
+        expires: The day from which on the waiver no longer counts.
+        words: The reason, in the owner's words.
     """
 
     case: str
@@ -137,7 +139,7 @@ class Harness(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         version: Its release.
-        sources: SHA-256 over its Python sources, by which a patched one is recognized.
+        sources: SHA-256 over its Python sources, which reveals a patched harness.
         unofficial: Why the run does not count as official; empty if it does.
     """
 

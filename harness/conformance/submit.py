@@ -38,16 +38,16 @@ from harness.core.writing import writing
 from harness.profiles.profile import Profile
 
 UNNAMED = "unnamed"
-"""Stands for a vendor that does not tell its name."""
+"""Name of a vendor that does not give one."""
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """What a vendor tells with a run.
+    """A vendor's claims about a run.
 
     Attributes:
         features: Extended features that the product claims.
-        vendor: Who answers for it; empty if unnamed.
-        product: Its name; empty for that of the provider.
+        vendor: Who is responsible for it; empty if unnamed.
+        product: Its name; empty for the provider's name.
         contact: An address or URL.
         waivers: Read from the file of ``waivers_content``.
         command: The command that ran, as a list of arguments.
@@ -68,7 +68,7 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         info: ``run.json``.
-        records: Records of the profile's cases, as many as there are.
+        records: The existing records of the profile's cases.
         told: The lines that the run printed.
     """
 
@@ -88,10 +88,10 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def submission_of(claim: Claim, run: Finished, now: dt.datetime) -> Submission:
-    """Return the submission of a run, complete or not; what is missing is open. ``now`` has its zone.
+    """Return the submission of a run, complete or not; missing cases are open. ``now`` has a time zone.
 
     Raises:
-        ValueError: A claimed feature is none of the profile.
+        ValueError: A claimed feature is not one of the profile.
     """
     claim = msgspec.structs.replace(claim, features=claim.profile.closed(claim.features))
     result = result_of(claim.profile, claim.features, run.records)
@@ -141,18 +141,18 @@ def write_submission(submission: Submission, folder: Path) -> None:
                 path.parent.mkdir(exist_ok=True)
                 path.write_bytes(content)
         except OSError:
-            shutil.rmtree(folder, ignore_errors=True)  # half a submission would be in the way of the next try
+            shutil.rmtree(folder, ignore_errors=True)  # an incomplete submission would block the next attempt
             raise
 
 
 def sorted_lines(records: Sequence[Record]) -> list[bytes]:
-    """Return the lines of ``records.jsonl``: sorted by cell; artifacts stay behind."""
+    """Return the lines of ``records.jsonl``, sorted by cell; artifacts are left out."""
     ordered = sorted(records, key=lambda record: record.cell)
     return [encode_record(msgspec.structs.replace(record, artifacts="")) + b"\n" for record in ordered]
 
 
 def _statement(claim: Claim, run: Finished, result: Result, now: dt.datetime) -> Statement:
-    # As ``run.json`` has it, so that a verification finds the same.
+    # In the form of ``run.json``, so that a verification finds the same.
     fingerprint: dict[str, Any] = scrubbed(dict(run.info.targets.get(run.target, {})))
     environment = environment_of(run.provider, fingerprint)
     profile = claim.profile

@@ -20,7 +20,7 @@ EXAMPLE = """case, issue, expires and words; expires is a date such as 2027-03-3
 
 
 def load_waivers(path: Path, labels: tuple[str, ...]) -> tuple[Waiver, ...]:
-    """Return the waivers of a file; one that names none of the labels of the profile's cases is an error.
+    """Return the waivers of a file; a waiver that matches no label of the profile's cases is an error.
 
     Raises:
         UsageError: The file cannot be read, or some waiver is wrong; all problems, each with its line.

@@ -13,12 +13,12 @@ from harness.core.value import STRING, Tensor, Value, leaves_of
 CLEARLY = 2.0
 """An answer is nearer to the truth if its distance, times this factor, is at most the other's.
 
-Healthy results that round in another order are 0.6 to 1.8 times as far from float64 as the golden is: outputs
-of the zoo's small models, by the CPU EP without optimizations and by ``onnx.reference``.
+Healthy results that round in another order are 0.6 to 1.8 times as far from float64 as the golden. Measured
+on outputs of the zoo's small models, by the CPU EP without optimizations and by ``onnx.reference``.
 """
 
 UNCERTAINTY_FACTOR = 10.0
-"""An error of so many times the golden's own uncertainty is not explained by that."""
+"""The golden's own uncertainty does not explain an error of more than this multiple of it."""
 
 _KEPT = (
     *("name", "dtype", "elements", "max_abs", "delivered_bits", "mismatched"),
@@ -50,9 +50,9 @@ def reference_distances(comparison: Comparison, outputs: Collection[str]) -> tup
 def beyond_uncertainty(doubt: Comparison, *errors: Comparison) -> tuple[str, ...]:
     """Return the outputs in which the EP's error is beyond what the golden's uncertainty explains.
 
-    An error without bounds is beyond it; an uncertainty without bounds explains any error. The ``doubt`` is
-    the golden against another computation by its own implementation, and the errors are the EP's result
-    against each of the two, in one unit.
+    An infinite error is always beyond it; an infinite uncertainty explains any error. ``doubt`` compares the
+    golden with another computation by the golden's own implementation. The errors are the EP's distances from
+    each of the two, in one unit.
     """
     limits = {
         row.name: UNCERTAINTY_FACTOR * row.headroom for row in doubt.outputs if row.headroom is not None
@@ -72,8 +72,8 @@ def adjudicate(
 
     Distances are ``norm(x - truth) / norm(truth)`` over the elements where both are finite. The nearer side
     is nearer in this mean *and* in the worst element, whose error counts in units of what the tolerance
-    allows: many good elements do not make up for a few bad ones. Where there is only one right answer
-    (integers, booleans), the nearer side gives it and the other does not.
+    allows: many good elements do not make up for a few bad ones. Where only one answer is right (integers,
+    booleans), the nearer side gives it and the other does not.
 
     These have no adjudication: strings; outputs that truth, golden and result do not have in one shape and
     type; outputs in which golden and truth differ in NaN or infinity (float64 need not overflow where float32

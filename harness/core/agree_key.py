@@ -11,7 +11,7 @@ FIRST_OUTPUT = ""
 """The key of a task that is given without an output's name."""
 
 NO_TASK = "none"
-"""Leaves an output out that would have a task by default."""
+"""Task that excludes an output which would have a task by default."""
 
 TASKS = (*KINDS, "boxes", NO_TASK)
 _WITH_INTEGER = {"argmax": r"-?\d{1,2}", "ctc": r"\d{1,9}"}
@@ -21,23 +21,23 @@ _FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*", re.ASCII)
 
 
 def is_function(task: str) -> bool:
-    """Return whether a task is a function of the user's, ``module:function``."""
+    """Return whether a task is a function that the user wrote, ``module:function``."""
     return task.partition(":")[0] not in TASKS and _FUNCTION.fullmatch(task) is not None
 
 
 def tasks_by_output(agree: object) -> dict[str, str]:
-    """Return the tasks by output from a value of the key that has no problem."""
+    """Return the tasks by output from a valid value of the key."""
     if isinstance(agree, str):
         return {FIRST_OUTPUT: agree}
     return dict(agree) if isinstance(agree, dict) else {}
 
 
 Finds = Callable[[str], bool]
-"""Whether there is a module of some name."""
+"""Function that returns whether a module of this name exists."""
 
 
 def agree_problems(agree: object, place: Place, finds: Finds | None) -> Iterator[Problem]:
-    """Yield what is wrong with the parsed value of the key; values of a wrong type are ignored.
+    """Yield the problems of the parsed value of the key; values of a wrong type are ignored.
 
     ``finds`` is None for a file that travels with a model: it must not name code.
     """

@@ -1,7 +1,7 @@
-"""Task agreement: whether the answer of the task is the golden's, beside the bits of the values.
+"""Task agreement: whether the EP's answer to the task equals the golden's, beside the values themselves.
 
-It never changes a verdict. ``harness.core.agreement_kinds`` has the tasks, ``harness.core.agreement_default``
-those that are chosen where a matrix names none.
+It never changes a verdict. ``harness.core.agreement_kinds`` has the tasks. ``harness.core.agreement_default``
+chooses tasks where a matrix names none.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,14 +10,14 @@ import msgspec
 
 
 class Agreement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How many answers of one task are the golden's, over all data sets.
+    """How many answers to one task equal the golden's, over all data sets.
 
     Attributes:
-        output: The output that has the answers; empty if a function has taken all outputs.
+        output: The output that has the answers; empty if a function takes all outputs.
         kind: The task as in a matrix, such as ``top1``, ``argmax:1`` or ``task:judge``.
-        same: Answers that are the golden's; a part of ``of`` if a function gives a share.
-        of: Answers of the golden; 0 if there is none, or ``failed`` says why.
-        tied: Answers that are others, where the golden's own choice lies within rounding.
+        same: Answers that equal the golden's; a fraction of ``of`` if a function returns a share.
+        of: Answers of the golden; 0 if it has none, or if ``failed`` gives a reason.
+        tied: Answers that differ where the golden's own choice lies within rounding.
         failed: Why there is no figure, in one line; empty if there is one.
     """
 
@@ -30,7 +30,7 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def share(self) -> float | None:
-        """The part of the answers that do not disagree: ties included; None without a figure."""
+        """The share of answers that do not disagree: ties included; None without a figure."""
         return (self.same + self.tied) / self.of if self.of else None
 
     @property
@@ -106,7 +106,7 @@ def _sum(one: Agreement, other: Agreement) -> Agreement:
 
 
 def answers_ratio(found: Iterable[Agreement]) -> str:
-    """Return the first figure alone: ``39/40``, or ``93%`` of a share; empty without one."""
+    """Return the first figure alone: ``39/40``, or ``93%`` for a share; empty without one."""
     one = next(iter(found), None)
     if one is None or not one.of:
         return "" if one is None else "?"
@@ -120,7 +120,7 @@ def least_share(found: Iterable[Agreement]) -> float | None:
 
 
 def changed_agreement(old: Iterable[Agreement], new: Iterable[Agreement]) -> str:
-    """Return how figures changed between two runs: only those whose count of other answers changed."""
+    """Return how figures changed between two runs: only those whose number of disagreeing answers changed."""
     before: Mapping[tuple[str, str], Agreement] = {(one.output, one.kind): one for one in old}
     told = []
     for one in new:

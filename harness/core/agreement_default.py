@@ -1,4 +1,4 @@
-"""The tasks of an output where nobody names one: from what computes it, shape, values and name."""
+"""Default tasks of an output: chosen from the operator that computes it, its shape, values and name."""
 
 import re
 
@@ -8,10 +8,10 @@ from harness.core.boxes import are_boxes, are_rows, roles_of
 from harness.core.value import Array, Tensor
 
 CLASSES = 300_000
-"""Classes at most. The largest vocabularies have some 262,000 tokens (Gemma 3)."""
+"""Largest number of classes. The largest vocabularies have some 262,000 tokens (Gemma 3)."""
 
 _TOP5_FROM = 6
-"""Classes from which on there is a top 5 that leaves some out."""
+"""Number of classes from which on a top 5 excludes some."""
 
 _SUM_WITHIN = 0.02
 """How far sums of probabilities may be from 1, in float16 and bfloat16 too."""
@@ -23,7 +23,7 @@ _NO_SCORES = re.compile(
     re.IGNORECASE,
 )
 _SURE = re.compile(r"logit|prob|softmax", re.IGNORECASE)
-"""Of a name in which both are found, such as ``pooled_logits``, this decides."""
+"""If a name contains both words, such as ``pooled_logits``, this one decides."""
 
 _FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
 _BOXES = re.compile("box|detection|dets", re.IGNORECASE)
@@ -31,9 +31,10 @@ _OF_ROWS, _OF_STEPS, _OF_PIXELS = 2, 3, 4
 
 
 def default_tasks(name: str, head: str, golden: Tensor) -> tuple[str, ...]:
-    """Return the tasks of an output of a network; none where its numbers may be anything.
+    """Return the tasks of an output of a network; none where its numbers have no known meaning.
 
-    ``head`` is what computes it; see ``harness.corpus.heads``. Axes are those of the golden.
+    ``head`` is the operator that computes the output; see ``harness.corpus.heads``. Axes are those of the
+    golden.
     """
     array = golden.array
     if golden.dtype not in _FLOATS or not array.size or not _OF_ROWS <= array.ndim <= _OF_PIXELS:
@@ -59,7 +60,7 @@ def _are_scores(name: str, head: str, array: Array, axis: int) -> bool:
 
 
 def default_boxes(goldens: dict[str, Tensor]) -> str:
-    """Return the output that has boxes with scores, in it or beside it; empty if none does."""
+    """Return the output that has boxes with scores, in it or in another output; empty if none does."""
     for name, one in goldens.items():
         if not _BOXES.search(name) or one.dtype not in _FLOATS:
             continue

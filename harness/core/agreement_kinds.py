@@ -1,8 +1,8 @@
 """Tasks whose answers can be compared: one small function for each, in a table.
 
 An answer is one row of scores, one element, one box or one sequence. Where the golden is NaN there is no
-answer, and nothing counts. Another answer is *tied*, and no disagreement, where the golden's own choice lies
-within the rounding noise of its model, or within two units in the last place.
+answer, and nothing counts. A different answer is *tied*, not a disagreement, if the golden's own choice lies
+within the model's rounding noise, or within two units in the last place.
 """
 
 import math
@@ -18,7 +18,7 @@ from harness.core.tolerance import UNIT_ROUNDOFF
 from harness.core.value import STRING, Array, Floats, Tensor
 
 Counted = tuple[int, int, int]
-"""Answers that are the same, all answers, tied ones."""
+"""Number of equal answers, of all answers, and of ties."""
 
 THRESHOLD = 0.5
 BLANK = 0
@@ -33,15 +33,15 @@ _Mask = NDArray[np.bool_]
 
 
 class CannotAgreeError(Exception):
-    """The output has no answer of this task; the text is the reason in one line."""
+    """The output has no answer to this task; the text is the reason in one line."""
 
 
 class Scores(msgspec.Struct, frozen=True, kw_only=True):
     """One output on both sides.
 
     Attributes:
-        golden: Of the golden.
-        actual: Of the EP.
+        golden: The golden's scores.
+        actual: The EP's scores.
         slack: How far rounding may move each element of the golden: its noise times the limit; None if the
             noise is not known.
     """
@@ -104,7 +104,7 @@ def count_threshold(scores: Scores, limit: float | None) -> Counted:
 
 
 def count_ctc(scores: Scores, blank: float | None) -> Counted:
-    """Compare decoded texts: the best class of each step, repeats as one, blanks left out.
+    """Compare decoded texts: take the best class of each step, merge repeats, drop blanks.
 
     Classes are on the last axis, steps on the one before it.
     """
@@ -129,7 +129,10 @@ def count_ctc(scores: Scores, blank: float | None) -> Counted:
 
 
 def count_ids(scores: Scores, _: float | None) -> Counted:
-    """Compare sequences of token ids or texts along the last axis; a single difference makes another one."""
+    """Compare sequences of token ids or texts along the last axis.
+
+    One difference makes a sequence another one.
+    """
     right, found = scores.golden.array, scores.actual.array
     if right.dtype.kind not in "iubO" and not _is_whole(right):
         raise CannotAgreeError(f"ids are integers or texts, and it is {scores.golden.dtype}")
@@ -158,7 +161,7 @@ def counted(kind: str, scores: Scores, *, detections: tuple[Images, Images] | No
     ``kind`` is a task of the harness, such as ``argmax:1``; ``detections`` are golden's and EP's for boxes.
 
     Raises:
-        CannotAgreeError: The output has no such answers.
+        CannotAgreeError: The output has no answers to this task.
     """
     stem, number = split_kind(kind)
     if stem == "boxes":
@@ -185,7 +188,7 @@ def _numbers(scores: Scores) -> tuple[Array, Array]:
 
 
 def _as_floats(one: Tensor) -> Array:
-    """Return numbers in a type that numpy compares itself."""
+    """Return numbers in a type that numpy can compare."""
     if one.dtype == STRING or one.array.dtype.kind == "c":
         raise CannotAgreeError(f"its values are {one.dtype}, and no scores")
     return one.array if one.dtype in _NATIVE else one.array.astype(np.float64)
@@ -200,7 +203,7 @@ def _axis(array: Array, axis: int) -> int:
 
 
 def _choices(scores: Scores, right: Array, found: Array, axis: int) -> tuple[_Mask, _Mask, _Mask]:
-    """Return where the largest value along an axis is another one, where that is tied, where one is there."""
+    """Return three masks: where the largest value has another position, where this is a tie, where any is."""
     ours = np.expand_dims(right.argmax(axis), axis)
     theirs = ours if found is right else np.expand_dims(found.argmax(axis), axis)
     # numpy's argmax finds a NaN, if there is one.
@@ -219,7 +222,7 @@ def _choices(scores: Scores, right: Array, found: Array, axis: int) -> tuple[_Ma
 
 
 def _swapped_within(scores: Scores, right: Array, rows: Array, ours: Array, theirs: Array) -> int:
-    """Return in how many rows the classes that were swapped lie within rounding of each other."""
+    """Return the rows in which the two swapped classes lie within rounding of each other."""
     golden = right[rows].astype(np.float64)
     room = scores.room(golden, lambda slack: slack.reshape(right.shape)[rows])
     chosen, taken = np.zeros(golden.shape, np.bool_), np.zeros(golden.shape, np.bool_)

@@ -1,7 +1,7 @@
-"""Elements of like magnitude in a tensor, and what is usual among them.
+"""Elements of similar magnitude in a tensor, and the usual noise among them.
 
-Noise belongs to an element. Where few draws tell little of one, others of its size tell what they may have
-missed; those that are far larger or smaller tell nothing.
+Noise belongs to an element. Few draws say little about one element. Elements of similar magnitude show what
+these draws may have missed; far larger or smaller ones do not.
 """
 
 import numpy as np
@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 from harness.core.value import Floats
 
 _SMALLEST_PART = 16
-"""Zeros have no magnitude: the smallest other elements are like them, one in so many, and one at least."""
+"""Zeros have no magnitude: they are grouped with the smallest nonzero elements, one in so many, and at
+least one."""
 
 _NO_EXPONENT = -(1 << 20)
-"""Below every exponent: that of zero."""
+"""Exponent of zero: below every other one."""
 
 
 def usual(sizes: Floats, numbers: Floats, counted: NDArray[np.bool_], part: float) -> Floats:
-    """Return, for each element, a quantile of the numbers of those of like magnitude.
+    """Return, for each element, a quantile of the numbers of the elements of similar magnitude.
 
     Args:
         sizes: Magnitudes of all elements, finite, one-dimensional.
@@ -26,7 +27,8 @@ def usual(sizes: Floats, numbers: Floats, counted: NDArray[np.bool_], part: floa
         part: The quantile, from 0 to 1.
 
     Returns:
-        Of float64; 0 where no element that counts is from half as large to twice as large, by binades.
+        The result is float64. It is 0 if no counted element has between half and twice the magnitude, by
+        binades.
     """
     exponents = np.where(sizes > 0, np.frexp(sizes)[1], _NO_EXPONENT)
     chosen = np.flatnonzero(counted & (sizes > 0))

@@ -9,13 +9,16 @@ from numpy.typing import NDArray
 from harness.core.value import STRING, Array, Floats, Tensor
 
 IOU = 0.5
-"""Overlap from which on two boxes are of one object: that of PASCAL VOC, and AP50 of COCO."""
+"""Overlap from which on two boxes show one object: that of PASCAL VOC, and AP50 of COCO."""
 
 _PART = 0.5
-"""Part of the golden's best score from which on a detection is an answer. Detectors give hundreds more."""
+"""Share of the golden's best score from which on a detection is an answer.
+
+Detectors return hundreds of lower ones.
+"""
 
 MOST = 1000
-"""Boxes of a side that are compared at most, the best ones: COCO counts 100 for each image."""
+"""Largest number of boxes that are compared on a side, the best ones: COCO counts 100 for each image."""
 
 _SHAPES_OF_BOXES = frozenset({2, 3})
 _SHAPES_OF_ROWS = frozenset({2, 3, 4})
@@ -31,7 +34,7 @@ class Detections(msgspec.Struct, frozen=True, kw_only=True):
         boxes: Corners, or centre and size, float64 of shape ``(N, 4)``.
         scores: Of shape ``(N,)``; all 1 if the model gives none.
         classes: Likewise; all 0 if the model gives none.
-        slack: How far rounding may move each score; None if that is not known.
+        slack: How far rounding may move each score; None if unknown.
     """
 
     boxes: Floats
@@ -45,12 +48,12 @@ Images = dict[int, Detections]
 
 
 class Roles(msgspec.Struct, frozen=True, kw_only=True):
-    """Which outputs of a model belong to its boxes; empty for none.
+    """The outputs of a model that belong to its boxes; empty for none.
 
     Attributes:
         scores: The scores: floats of the shape of the boxes without its last axis, or with an axis of classes
             in its place.
-        classes: Whole numbers of the former shape, of any type.
+        classes: Whole numbers in the shape of the boxes without its last axis, of any type.
     """
 
     scores: str = ""
@@ -132,9 +135,9 @@ def count_boxes(golden: Images, actual: Images, iou: float) -> tuple[int, int, i
     """Return how many detections are the same, how many there are, and how many are tied.
 
     Detections are those of either side that score at least half of the golden's best in that image. One of
-    the golden is the same if one of the EP, of the same class, overlaps it. One that only one side has is
-    another answer; it is tied if the other side has it, and the golden's score lies within rounding of the
-    limit.
+    the golden is the same if one of the EP, of the same class, overlaps it. A detection of one side only is
+    another answer. It is tied if the other side has it below the limit, and the golden's score lies within
+    rounding of the limit.
     """
     counts = [
         _in_image(golden.get(image, _NOTHING), actual.get(image, _NOTHING), iou)
@@ -216,7 +219,7 @@ def _in_image(golden: Detections, actual: Detections, iou: float) -> tuple[int, 
 
 
 def _matched(overlap: Floats, iou: float) -> list[tuple[int, int]]:
-    """Return pairs of rows and columns, the rows in their order, each with the best column that is left."""
+    """Return pairs of rows and columns: each row, in order, with the best column still free."""
     pairs: list[tuple[int, int]] = []
     free: _Mask = np.ones(overlap.shape[1], np.bool_)
     for row in range(overlap.shape[0]):
@@ -229,7 +232,7 @@ def _matched(overlap: Floats, iou: float) -> list[tuple[int, int]]:
 
 
 def _best(scores: Floats, mask: _Mask) -> NDArray[np.intp]:
-    """Return the indices where a mask holds, the best scores first, ``MOST`` at most."""
+    """Return the indices where a mask holds, the best scores first, at most ``MOST``."""
     where = np.flatnonzero(mask)
     order: NDArray[np.intp] = where[np.argsort(-scores[where], kind="stable")][:MOST]
     return order

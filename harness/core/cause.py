@@ -1,7 +1,7 @@
-"""The innermost cause that an error names, in the words that all cells of one cause share.
+"""The innermost cause that an error names, in words that are equal for all cells with this cause.
 
-Providers put what happened around why: ``returned while running Conv node ... Status Message: ...``. Which
-node met the cause, with which shapes, is another thing in each cell.
+Providers wrap the reason in their own text: ``returned while running Conv node ... Status Message: ...``. The
+node with that cause, and its shapes, differ from cell to cell.
 """
 
 import re
@@ -11,18 +11,18 @@ from harness.core.errors import one_line
 from harness.core.lacking import lacking
 
 PRINTED = "it printed: "
-"""Before what a provider printed, where its error does not say why."""
+"""Text before a provider's printed output, where its error gives no reason."""
 
 _AROUND = re.compile(
     rf"Status Message:|ERROR_MESSAGE:|{PRINTED.rstrip()}|\bfailed:|\bException during \w{{1,40}}:"
 )
-"""Ends of what onnxruntime, OpenVINO and this harness put before a cause."""
+"""Endings of the text that onnxruntime, OpenVINO and this harness put before a cause."""
 
 _KIND = re.compile(r"(?:with [^:\n]{1,100}: (?=[A-Z]\w*: ))?[A-Z]\w*: ")
 """The kind of an error, such as ``RuntimeException``, behind the name of a data set; records have both."""
 
 _LITTLE = 6
-"""Words up to which a cause names no reason: ``Failed to compose Qnn graph``."""
+"""A cause of at most this many words names no reason: ``Failed to compose Qnn graph``."""
 
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 _WORD = re.compile(r"[^\s'\"`,;:()\[\]{}<>=]+")
@@ -46,7 +46,7 @@ _VARYING = re.compile(
 """Names in quotes, shapes, files, addresses, paths, figures; bounded, for a text without an end."""
 
 _MOST_CHARS = 4000
-"""Of a text in which a cause is looked for: a foreign record may have any."""
+"""Largest number of characters that are searched for a cause: a foreign record may have any length."""
 
 _OPERATOR = re.compile(r"['\"`][A-Z][A-Za-z]+['\"`]")
 """An operator in quotes, which is part of a cause: ``no kernel for 'Relu'``."""
@@ -55,7 +55,7 @@ _OPERATOR = re.compile(r"['\"`][A-Z][A-Za-z]+['\"`]")
 def plain_cause(text: str, names: Collection[str] = ()) -> str:
     """Return the cause in a message or a reason, with ``#`` for each name, shape, figure and path.
 
-    Texts with the same result tell of the same cause. A feature that a device lacks is one cause, whichever
+    Texts with the same result have the same cause. A feature that the device lacks is one cause, whichever
     operator needs it. ``names`` are those of the model's nodes and tensors.
     """
     text = one_line(text, _MOST_CHARS)
@@ -69,12 +69,12 @@ def plain_cause(text: str, names: Collection[str] = ()) -> str:
 
 
 def innermost(text: str) -> str:
-    """Return what stands behind everything that only tells where a cause was met."""
+    """Return the text behind all parts that only say where a cause occurred."""
     parts = [part for part in map(str.strip, _AROUND.split(text)) if part]
     cause = parts[-1] if parts else ""
     return _KIND.sub("", cause, count=1) if _KIND.match(cause) else cause
 
 
 def says_little(message: str) -> bool:
-    """Return whether an error gives no reason, so that what was printed may be the cause."""
+    """Return whether an error gives no reason, so that the printed output may contain the cause."""
     return len(_LETTERS.findall(innermost(message))) <= _LITTLE

@@ -55,7 +55,7 @@ def escape(text: str, also_safe: Literal["", "/"] = "") -> str:
 
 @lru_cache(maxsize=4096)
 def _where(target: str, axes: tuple[tuple[str, str], ...]) -> str:
-    """Return the text in an id's brackets, which is the same for many models."""
+    """Return the text in an id's brackets, which many models share."""
     shown = (f",{escape(axis)}={escape(value)}" for axis, value in axes if AXIS_DEFAULTS.get(axis) != value)
     return escape(target) + "".join(shown)
 

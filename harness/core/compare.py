@@ -1,4 +1,4 @@
-"""Compare a result with its golden: structure and shape first, then types, NaN and infinity, values."""
+"""Compare a result with its golden: first structure and shape, then types, NaN and infinity, values."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
@@ -43,9 +43,9 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a comparison.
 
     Attributes:
-        verdict: None where the result agrees; else the first in the table of verdicts that an output has:
-            ``shape_mismatch``, ``dtype_mismatch``, ``nan_mismatch`` or ``mismatch``. ``no_golden`` where
-            nothing is wrong for certain, but an output cannot tell right from wrong.
+        verdict: None where the result agrees; else the first verdict of the outputs, in the order of the
+            table: ``shape_mismatch``, ``dtype_mismatch``, ``nan_mismatch`` or ``mismatch``. ``no_golden``
+            where nothing is wrong for certain, but an output cannot tell right from wrong.
         message: One line for people about the output that decides; empty where all agree.
         outputs: Every output, good or bad, in the order of the golden. Those with ``mismatched`` > 0 are bad.
     """
@@ -68,11 +68,12 @@ def compare_all(
 ) -> Comparison:
     """Compare all outputs of a model by name; their order does not matter.
 
-    Outputs whose elements have no order are brought into that of the golden. An output that is missing, or
-    that the golden does not have, is a ``shape_mismatch``.
+    Outputs whose elements have no order are sorted as the golden is. An output that is missing, or that the
+    golden does not have, is a ``shape_mismatch``.
 
-    ``tolerance_for`` is called once for each tensor, with the element type of the golden; it judges if there
-    is no policy. ``kinds`` are those of outputs that are more than numbers.
+    ``tolerance_for`` is called once for each tensor, with the element type of the golden; its tolerance
+    judges if there is no policy. ``kinds`` are the kinds of outputs whose values are not compared as plain
+    numbers.
     """
     wanted, results = dict(golden), dict(actual)
     if kinds:
@@ -115,9 +116,9 @@ def compare(
 def compared(
     rows: Iterable[tuple[OutputMetrics, ...]], by: Policy | ToleranceFor, noun: str = "outputs"
 ) -> Comparison:
-    """Judge the rows of a comparison, for each output those of its leaves.
+    """Judge the rows of a comparison: for each output the rows of its leaves.
 
-    They are judged by a policy, or by the tolerances that they were measured with; messages call them by the
+    A policy judges them, or the tolerances that they were measured with; messages call the results by the
     noun.
     """
     outputs: list[OutputMetrics] = []
@@ -134,19 +135,22 @@ def compared(
 
 
 def _own_policy(row: OutputMetrics, tolerance_for: ToleranceFor) -> Policy:
-    """Return the tolerance that a row was measured with; for positions that of the values they choose by."""
+    """Return the tolerance that a row was measured with; for positions that of the values that chose them."""
     ties_of = row.details.ties_of if row.details is not None else ""
     fixed = tolerance_for(ties_of) if ties_of else Tolerance(rtol=row.rtol, atol=row.atol)
     return Policy(fixed=fixed, judge_by="table")
 
 
 MOST_HINTS = 8
-"""Wrong outputs of one result for which a pattern is looked for: the first. That takes as long as hundreds of
-comparisons, and a language model that goes through a text in all ways has a hundred outputs."""
+"""Largest number of wrong outputs of one result that are searched for a pattern: the first ones.
+
+A search takes as long as hundreds of comparisons. A language model that plays a text in all ways has a
+hundred outputs.
+"""
 
 
 class _Rows:
-    """Makes the rows of outputs; with what all outputs of a model are compared with."""
+    """Makes the rows of outputs; holds what is common to all outputs of a model."""
 
     def __init__(self, tolerance_for: ToleranceFor, noise: NoiseRule | None) -> None:
         self.tolerance_for = tolerance_for
@@ -156,7 +160,7 @@ class _Rows:
     def of(
         self, name: str, golden: Value, actual: Value, output_kind: OutputKind | None = None
     ) -> Iterator[OutputMetrics]:
-        """Yield the rows of the parts of an output; a container of another form is compared as a whole."""
+        """Yield the rows of the parts of an output; compare a container of another form as a whole."""
         match golden, actual:
             case Tensor(), Tensor():
                 yield self._tensor(name, golden, actual, output_kind)
@@ -177,7 +181,7 @@ class _Rows:
         same_order = golden.keys.array.tolist() == actual.keys.array.tolist()
         if golden.keys.dtype == actual.keys.dtype and not same_order:
             golden, actual = _by_key(golden), _by_key(actual)
-            noise = None  # it is in the golden's former order
+            noise = None  # the noise has the golden's original order
             if message := wording.keys_differ(golden.keys.array.tolist(), actual.keys.array.tolist()):
                 row = whole_row(f"{name}.keys", actual.keys)
                 yield _other_form(row, f"{wording.output(name)}: {message}")
@@ -215,7 +219,7 @@ class _Rows:
         row, note = measured_row(name, actual, tolerance, measured), ""
         if isinstance(output_kind, Quantized):
             row = with_steps(row, output_kind, golden, actual)
-        if isinstance(output_kind, Chosen):  # a tie is right, whatever multiple of the noise it is
+        if isinstance(output_kind, Chosen):  # a tie is right, whatever multiple of the noise its error is
             if measured.mismatched:
                 row, note = self._chosen(row, golden, actual, output_kind)
         elif self.noise is not None and self.noise.knows(name) and not measured.special:
@@ -241,7 +245,7 @@ class _Rows:
     def _chosen(
         self, row: OutputMetrics, golden: Tensor, actual: Tensor, chosen: Chosen
     ) -> tuple[OutputMetrics, str]:
-        """Return the row of positions that differ, with their ties, and a note on these."""
+        """Return the row of positions that differ, with their ties, and a note on the ties."""
         if self.noise is not None and row.name in self.noise.moved:
             chosen = msgspec.structs.replace(chosen, moved=self.noise.moved[row.name].mask)
         row, note = with_ties(row, chosen, golden, actual, self._tie_tolerance(chosen))
@@ -256,7 +260,7 @@ class _Rows:
         return value_hint(golden, actual, tolerance)
 
     def _list(self, name: str, golden: Tensor, actual: Tensor, output_kind: Chosen) -> OutputMetrics:
-        """Compare lists of positions of other lengths: right if those of one list alone lie next to zero."""
+        """Compare lists of different lengths: right if the positions in only one list lie next to zero."""
         tolerance = self._tie_tolerance(output_kind)
         row, _ = with_ties(whole_row(name, actual), output_kind, golden, actual, tolerance)
         if row.details is None or not row.details.tie_frontier:

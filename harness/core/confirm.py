@@ -1,7 +1,7 @@
-"""Confirm wrong values by float64, or clear the EP of them.
+"""Confirm wrong values by float64, or clear the EP.
 
-A golden is rounded, too, and may be the worse of the two answers. So a failure by values stands when float64
-confirms it: the EP is far from float64, and the golden is near. Pure: judged rows in, a finding out.
+A golden is rounded, too, and may be the worse of the two answers. So a failure by values stands only if
+float64 confirms it: the EP is far from float64, and the golden is near. Pure: judged rows in, a finding out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,12 +15,13 @@ from harness.core.reference import ReferenceCheck
 
 
 class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
-    """The finding of float64 on outputs with wrong values.
+    """The finding of float64 about outputs with wrong values.
 
     Attributes:
         cleared: Why the EP is right; empty where it is not.
-        disputed: Why the golden accuses nobody: it is as far from float64 as the EP. Empty where it is not.
-        unconfirmed: Why float64 does not confirm that the EP is wrong; empty where it does, or need not.
+        disputed: Why the golden cannot judge the EP: it is as far from float64 as the EP. Empty where it can.
+        unconfirmed: Why float64 does not confirm that the EP is wrong; empty where it does, or where no
+            confirmation is needed.
     """
 
     cleared: str = ""
@@ -33,10 +34,10 @@ def confirm(
 ) -> Confirmation:
     """Confirm that outputs are wrong, or clear the EP.
 
-    It is cleared if it is within the limits of float64 in all of them. It is confirmed if the golden is so in
-    an output that is rounded, or clearly nearer to float64 than the EP. If the golden is beyond the limits,
-    and not clearly nearer, in all of them, it accuses nobody. Outputs with one right answer need no
-    confirmation.
+    The EP is cleared if all of these outputs are within the limits of float64. The failure is confirmed if,
+    in an output that is rounded, the golden is within these limits, or is clearly nearer to float64 than the
+    EP. If the golden is beyond the limits in all of them, and not clearly nearer, it cannot judge the EP.
+    Outputs with one right answer need no confirmation.
 
     Args:
         failed: The outputs that fail against the golden.
@@ -47,7 +48,7 @@ def confirm(
     truth = next((one for one in check.references if one.in_float64), None) if check is not None else None
     if truth is not None and not truth.doubt and all(_is_right(found.get(row.name)) for row in failed):
         return Confirmation(cleared=f"right by {truth.name}{_distances(failed, found)}")
-    # The golden of a model in float64 is that answer itself.
+    # The golden of a float64 model is the float64 answer itself.
     in_float64 = check is not None and not check.no_float64 and truth is None
     if not rounded or (in_float64 and all(row.dtype == "float64" for row in failed)):
         return Confirmation()
@@ -68,7 +69,7 @@ def _is_right(against: AgainstReference | None) -> bool:
 
 
 def _distances(failed: Sequence[OutputMetrics], found: Mapping[str, AgainstReference]) -> str:
-    """Return how far golden and EP are off at most; empty where that is not known."""
+    """Return the largest distances of golden and EP; empty where they are unknown."""
     known = [found[row.name] for row in failed if row.name in found]
     sides = [(one.golden.row.max_abs, one.ep.row.max_abs) for one in known]
     golden, ep = (max((one or 0.0 for one in side), default=0.0) for side in zip(*sides, strict=True))

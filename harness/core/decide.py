@@ -20,7 +20,7 @@ from harness.core.rules import RULES, Found
 from harness.core.verdict import Family, Verdict
 
 _REASON_CHARS = 300
-"""Length of a reason with its notes."""
+"""Largest length of a reason with its notes."""
 
 
 def decide(facts: Facts, policy: Policy) -> Decision:
@@ -71,13 +71,13 @@ def _first(judging: Judging) -> Found:
 
 
 def _other_rows(facts: Facts, policy: Policy) -> tuple[OutputMetrics, ...]:
-    if facts.other_check is None:  # a record of before stays as it is
+    if facts.other_check is None:  # a record of an older version stays as it is
         return facts.other
     return tuple(one.row for one in judging_of(facts_for_other_inputs(facts), policy).outputs)
 
 
 def _unconfirmed(judging: Judging) -> str:
-    """Return why float64 does not confirm that values are wrong: for the first inputs, or the others."""
+    """Return why float64 does not confirm that values are wrong: for the first inputs, or the other ones."""
     facts = judging.facts
     if judging.fault is not None or not facts.other:
         return judging.unconfirmed

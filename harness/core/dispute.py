@@ -1,4 +1,4 @@
-"""Disputed goldens: whether references dispute a golden that a result fails, and what judges instead.
+"""Disputed goldens: whether references dispute a golden that a result fails, and what then judges the result.
 
 A golden is what one implementation computed, and may be the worse of the two. But a dispute must not excuse a
 faulty result: in doubt the verdict stands. Pure: judged rows in, a finding out. Nothing here depends on the
@@ -19,15 +19,15 @@ from harness.core.reference import EXPECTED, REFERENCE, Adjudication, Reference
 from harness.core.verdict import Verdict
 
 _MUCH_WORSE = 4.0
-"""An error of so many times that of a disputed golden is a fault of the EP.
+"""An error of more than this multiple of a disputed golden's error is a fault of the EP.
 
 Healthy results are at most 1.8 times as far from float64 as their golden (see ``adjudicate.CLEARLY``). The
-faulty DFT of the WebGPU EP, whose golden is disputed by a little, is 7 to 67 times as far off.
+WebGPU EP's faulty DFT is 7 to 67 times as far off; its golden is disputed by a little.
 """
 
 
 class GoldenCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether references dispute the golden that a result fails against.
+    """Whether references dispute the golden of a failed result.
 
     Attributes:
         disputed: Why the golden cannot judge here; empty where the verdict stands.
@@ -42,7 +42,7 @@ class GoldenCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Resolution(msgspec.Struct, frozen=True, kw_only=True):
-    """The finding of other answers where the golden is disputed: whether the EP is right or wrong.
+    """What other answers show where the golden is disputed: whether the EP is right or wrong.
 
     The reason is one line for people, without the dispute.
     """
@@ -61,7 +61,7 @@ class AgainstReference(msgspec.Struct, frozen=True, kw_only=True):
 def check_golden(
     compared: Comparison, references: Sequence[Reference], adjudications: Sequence[Adjudication]
 ) -> GoldenCheck:
-    """Decide whether references dispute the golden that a result fails against.
+    """Decide whether references dispute the golden of a failed result.
 
     Only the outputs that failed count. In this order:
 
@@ -69,12 +69,12 @@ def check_golden(
     2. The golden's own implementation, computing in another way, disagrees with the golden in all of them, by
        more than a tenth of the EP's error: disputed, because the golden is uncertain.
     3. Only values are wrong, and float64 is nearer to the EP in all of them: disputed.
-    4. Only values are wrong, and more than half of the golden itself is lost against float64 in all of them,
-       by more than a tenth of the EP's error: disputed, because the golden is not an answer.
+    4. Only values are wrong, and against float64 the golden itself loses more than half in all of them, by
+       more than a tenth of the EP's error: disputed, because the golden is not an answer.
 
     If a reference agrees with the golden in all of them, and not with the EP, the verdict stands.
 
-    A doubted float64 answer disputes nothing. Rule 1 does not apply to ``onnx.reference`` alone if
+    A doubted float64 answer does not dispute a golden. Rule 1 does not apply to ``onnx.reference`` alone if
 
     * it is doubted;
     * the CPU EP contradicts it at both levels of optimization; or
@@ -92,7 +92,7 @@ def check_golden(
     for reference in references:
         golden = {row.name: row for row in reference.golden}
         if reference.in_float64 or not failed or not failed.keys() <= golden.keys():
-            continue  # float64 has been heard before, or it has no answer for these outputs
+            continue  # float64 was considered above, or it has no answer for these outputs
         right = [not golden[name].mismatched for name in failed]
         same = _agrees_with_ep(reference, failed)
         difference = wording.first_difference(golden[name] for name in failed)
@@ -124,18 +124,19 @@ def resolve(
 ) -> Resolution | None:
     """Judge a result without its golden; None where other answers do not decide.
 
-    The EP is wrong if its error in an output that fails against the golden is more than ``_MUCH_WORSE`` times
-    the golden's: its distance from the expected data, if it fails against these as well, or from float64. It
-    is right if each output agrees with the expected data. If expected data and float64 contradict each other,
-    they do not decide.
+    The EP is wrong if, in an output that fails against the golden, its error is more than ``_MUCH_WORSE``
+    times the golden's. The error is the distance from the expected data, if the EP fails against these as
+    well, or from float64. It is right if each output agrees with the expected data. If expected data and
+    float64 contradict each other, they do not decide.
 
     Args:
         outputs: The result against the golden.
-        expected: Output -> how golden and result compare with the expected data; without outputs that have
-            none, or in which golden and result are equal.
+        expected: Output -> how golden and result compare with the expected data. Outputs without expected
+            data, or with equal golden and result, are left out.
         adjudications: Distances from float64; doubted ones do not count.
-        whole: Whether the dispute is about every output; else it is about those that fail.
-        excused: Relative error, as a norm, up to which values are not wrong whatever the golden's error is.
+        whole: Whether the dispute concerns every output; else it concerns those that fail.
+        excused: Relative error, as a norm, below which values are not wrong, however small the golden's error
+            is.
     """
     failed = [one.row for one in outputs if one.fault is not None]
     distances = {row.output: row for row in adjudications if not row.doubt}
@@ -192,7 +193,7 @@ def _why_not_alone(
     if reference.doubt:
         return reference.doubt
     if reference.name != REFERENCE:
-        return ""  # expected data are no computation, and a CPU EP runs the very code of the golden
+        return ""  # expected data are no computation, and a CPU EP runs the same code as the golden
     again = [one for one in references if one.is_golden_again and {row.name for row in one.ep} >= set(failed)]
     if any(not _agrees_with_ep(one, failed) for one in again):
         return "the CPU EP contradicts it at both levels of optimization"
@@ -211,7 +212,7 @@ def _is_worse(check: AgainstReference, excused: float) -> bool:
     if ep.fault in {None, Verdict.NO_GOLDEN} or ep.row.differs:
         return ep.row.differs
     if ep.row.is_special:
-        # Where more elements are NaN or infinite wrongly, the golden has a right one that the EP has not.
+        # If more elements are wrongly NaN or infinite, the EP lacks an element that the golden has right.
         return not golden.row.differs and _special(ep.row) > _special(golden.row)
     if (ep.row.relative_error or 0.0) <= excused and excused:
         return False
@@ -235,6 +236,6 @@ def _is_much_worse(ep: OutputMetrics, golden: OutputMetrics) -> bool:
 
 def _is_further(distance: Adjudication, row: OutputMetrics, excused: float) -> bool:
     if row.details is not None and row.details.distribution:
-        return False  # random numbers are others each time
+        return False  # random numbers differ each time
     is_special = row.is_special and distance.nearer == "golden"
     return is_special or distance.ep > max(excused, _MUCH_WORSE * distance.golden)

@@ -19,9 +19,9 @@ class Distances(msgspec.Struct, frozen=True, kw_only=True):
         own_error: Distance between own answer and golden.
         between: Distance between result and own answer.
         max_error: The largest element of the difference between result and golden.
-        max_own_error: The same of own answer and golden.
+        max_own_error: The largest element of the difference between own answer and golden.
         special: Whether result and golden differ in NaN or infinity anywhere.
-        own_special: Whether own answer and golden do.
+        own_special: Whether own answer and golden differ in NaN or infinity anywhere.
         has_own: Whether there is an own answer.
     """
 

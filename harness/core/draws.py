@@ -1,8 +1,8 @@
 """Random numbers: judged by range and distribution, never by value.
 
 ONNX leaves the generator open, with a seed or without, so no two runtimes draw the same numbers. A right
-generator passes the tests that any sample of the distribution passes. The probability that a test here fails
-it has a bound that holds for any number of elements, not an approximation for many.
+generator passes the tests that any sample of the distribution passes. The bound on the probability that a
+test here fails a right generator holds for any number of elements. It is not an approximation for many.
 """
 
 import math
@@ -19,10 +19,11 @@ _FALSE_ALARM = 1e-7
 """Probability that one test fails a right generator. No output meets ten of them, so all stay below 1e-6."""
 
 _FEW = 4
-"""Numbers from which on equality of all is no accident: each has a probability below 2^-7."""
+"""Count of numbers from which on equality of all is no accident: each equality has a probability < 2^-7."""
 
 _ENOUGH = 1 << 16
-"""Numbers that a normal distribution is judged by; of more every second, third and so on is used."""
+"""Count of numbers that are enough to judge a normal distribution; of more, every second, third and so on
+is used."""
 
 
 class Uniform(msgspec.Struct, frozen=True, kw_only=True, tag="uniform"):
@@ -70,8 +71,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         misfit: Why it is not a sample of the distribution; empty where it may be.
-        unseen: Departure of its cumulative distribution, or of its share of ones, below which a wrong one
-            would pass, from 0 to 1; large for few numbers.
+        unseen: Difference of its cumulative distribution, or of its share of ones, below which a wrong
+            distribution would pass. From 0 to 1; large for few numbers.
     """
 
     misfit: str
@@ -148,15 +149,15 @@ def _misfits_normal(draw: Normal, numbers: Floats, roundoff: float) -> Iterator[
 
 
 def _misfits_continuous(numbers: Floats, cumulated: Floats, slack: float) -> Iterator[str]:
-    """Yield why numbers of which no two should be equal do not fit; ``cumulated`` is sorted."""
+    """Yield why numbers that should all differ do not fit; ``cumulated`` is sorted."""
     count = numbers.size
     some = numbers[:4096]
     values = len(np.unique(some))
-    # In a coarse type right numbers repeat, so that only a single value is wrong for certain.
+    # In a coarse type right numbers repeat. Only a single repeated value is certainly wrong.
     few = values < some.size / 2 if some.size * slack < 1 / 16 else values == 1
     if count >= _FEW and few:
         yield f"it holds {values} different numbers among {some.size}"
-    # The chance that all of n numbers miss a range in which a share of them belongs.
+    # The probability that all n numbers miss a range to which a share of them belongs.
     for what, missed in (("small", cumulated[0]), ("large", 1 - cumulated[-1])):
         if count * math.log1p(-min(max(float(missed) - slack, 0.0), 1 - 1e-16)) < math.log(_FALSE_ALARM):
             yield f"no number is among the {missed:.0%} that are this {what}"

@@ -58,8 +58,8 @@ class OwnCpu(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             ``lost``: there is no answer for another reason.
         message: One line; empty if it runs.
         out_of_memory: Whether the message reports that memory ran out.
-        rule: What onnx's checker finds against a model that is refused; empty if it accepts the model, null
-            if it was not asked.
+        rule: The rule of onnx's checker that a refused model violates; empty if the checker accepts the
+            model, null if it was not asked.
     """
 
     status: Literal["ok", "refused", "died", "lost"]

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 _COMPARED = 200
-"""Characters of a wrong name that are compared with valid ones: comparing takes the square of that."""
+"""Characters of a wrong name that are compared with valid ones: the time grows with the square of their
+number."""
 
 EXIT_OK = 0
 EXIT_UNEXPECTED = 1
@@ -49,7 +50,7 @@ class UsageError(HarnessError):
 
     @classmethod
     def at(cls, where: object, what: str, hint: str = "") -> "UsageError":
-        """Return the error of a single problem; arguments are the fields of that."""
+        """Return the error of a single problem; arguments are the fields of ``Problem``."""
         return cls(Problem(where=str(where), what=what, hint=hint))
 
     def __str__(self) -> str:

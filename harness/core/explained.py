@@ -80,16 +80,16 @@ def judge_bits(row: OutputMetrics, delivered: str, policy: Policy) -> Judged:
 
 
 def _bits_of_count(row: OutputMetrics) -> float:
-    """Return the bits that are left of an output whose elements count and not their size, as of positions."""
+    """Return the remaining bits of an output whose elements are counted, as positions are, not measured."""
     if is_rounded(row) or not row.mismatched:
         return -math.inf
     return -math.log2(row.mismatched / row.elements)
 
 
 def judge_all_noise(row: OutputMetrics, noise: Noise, policy: Policy) -> Judged:
-    """Judge an output that rounding takes; at the model's own precision nobody can compute it.
+    """Judge an output that rounding destroys; at the model's own precision nobody can compute it.
 
-    An EP need not lose what a coarser precision may: CUDA computes products alone in TF32.
+    An EP need not lose what a coarser precision may lose: CUDA computes only products in TF32.
     """
     of_own = (one for one in row.noises if not policy.is_coarser(one.precision))
     if any(one.is_all for one in of_own) or not policy.is_coarser(noise.precision):
@@ -100,18 +100,19 @@ def judge_all_noise(row: OutputMetrics, noise: Noise, policy: Policy) -> Judged:
 
 
 def judge_lost(row: OutputMetrics, policy: Policy) -> Judged:
-    """Judge an output that a tolerance passes, but of which more than half may be lost."""
+    """Judge an output that passes a tolerance but may have lost more than half of its value."""
     if not row.is_lost:
         return right(row)
     noise = noise_at(row, policy)
-    if noise is not None and _explains(noise, row.elements, DEFAULT_LIMITS):  # whatever those of the policy
+    # whatever the limits of the policy are
+    if noise is not None and _explains(noise, row.elements, DEFAULT_LIMITS):
         return judge_all_noise(row, noise, policy)
     row = msgspec.structs.replace(row, mismatched=max(1, row.elements))
     return wrong(row, Verdict.MISMATCH, wording.lost(row))
 
 
 def _with_noise(row: OutputMetrics, noise: Noise, other: Noise) -> OutputMetrics:
-    """Return a row with another noise in the place of one that it has."""
+    """Return a row with another noise in place of one of its own."""
     own, *wider = (other if one is noise else one for one in row.noises)
     return msgspec.structs.replace(row, noise=msgspec.structs.replace(own, wider=tuple(wider)))
 

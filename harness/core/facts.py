@@ -19,7 +19,7 @@ from harness.core.work import Unchecked
 CPU_PROVIDER = "CPUExecutionProvider"
 
 UNREPEATABLE = "the CPU EP itself gives another result each time"
-"""Why a golden is disputed that differs from another run of the CPU EP."""
+"""Reason of a dispute: another run of the CPU EP gives another golden."""
 
 MOST_ITEMS = 1 << 16
 """Entries of a list or a table that an agent sends: outputs of a model, operator types. Models have some
@@ -228,7 +228,7 @@ def shared(value: msgspec.Struct, kind: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def facts_for_other_inputs(facts: Facts) -> Facts:
-    """Return the facts of the run with other inputs alone, as those of the first inputs are judged."""
+    """Return the facts of the run with other inputs alone, in the form of those of the first inputs."""
     check = facts.other_check or OtherCheck()
     return Facts(
         provider=facts.provider,

@@ -21,9 +21,9 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         verdict: Its verdict.
         phase: Where it ended.
-        cause: Of a crash: the signal or exit code.
-        message: Of an error: its message without numbers, names and paths. Of a wrong value: which run shows
-            it, ``first run``, ``second run`` or ``other inputs``.
+        cause: For a crash: the signal or exit code.
+        message: For an error: its message without numbers, names and paths. For a wrong value: which run
+            shows it, ``first run``, ``second run`` or ``other inputs``.
     """
 
     verdict: Verdict
@@ -39,7 +39,7 @@ class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
         outcome: ``always``, ``sometimes``, ``never``; ``unknown`` if the infrastructure failed.
         trials: How often it was tried.
         failures: How often the failure appeared.
-        repeats: Trials that a later step needs before it believes that a failure is gone.
+        repeats: Trials that a later step needs before it accepts that a failure is gone.
     """
 
     outcome: Literal["always", "sometimes", "never", "unknown"]
@@ -53,10 +53,10 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         name: Its name; the name of its first output if it has none.
-        op_type: Its operator.
+        op_type: Its operator type.
         domain: The operator's domain; empty for ONNX's own.
-        inputs: Names of the tensors that it reads; an empty one is left out by the node.
-        outputs: Names of the tensors that it makes.
+        inputs: Names of the tensors that it reads; empty for an input that the node omits.
+        outputs: Names of the tensors that it writes.
         attributes: Name -> value as a short text.
         guilty: Whether the failure was located in it.
     """
@@ -75,7 +75,7 @@ class GraphTensor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     Attributes:
         name: Its name.
-        role: What it is in the graph.
+        role: Its role in the graph.
         dtype: Its element type; empty if unknown.
         shape: Its shape as text, such as ``1x3x8x8``; empty if unknown or a scalar.
     """
@@ -94,9 +94,9 @@ class ReducedModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         tensors: Its inputs, outputs and initializers, and inner tensors whose type is known.
         bytes: Size of ``model.onnx`` with its external data.
         nodes_before: Nodes of the model of the cell.
-        bytes_before: Size of that.
+        bytes_before: Size of the model of the cell.
         opsets: Domain -> version.
-        weights: What became of the weights: ``kept``, ``random`` or ``single`` (one value in each).
+        weights: How the weights were changed: ``kept``, ``random`` or ``single`` (one value in each).
         complete: Whether no step could make it smaller; false if time ran out first.
     """
 
@@ -119,13 +119,15 @@ class Location(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         exact: Whether it is one node.
         unfinished: Whether time ran out before it was located: any of the nodes may hold it.
         alone: Whether the nodes fail alone, fed with golden tensors; null if that was not tried.
-        cumulative: Whether the model fails that ends with them.
-        onwards: Whether the rest of the model fails with golden tensors in place of their results: there is
-            another fault.
-        fused: Nodes that must be compiled together for the failure to appear; empty if they also fail apart.
+        cumulative: Whether the part of the model that ends with these nodes fails.
+        onwards: Whether the rest of the model fails with golden tensors in place of the nodes' results; if
+            so, there is another fault.
+        fused: Nodes that must be compiled together for the failure to appear; empty if they also fail
+            separately.
         fused_op_types: Their operators.
         decomposed: Composite operators (``RMSNormalization``) whose decomposition removes the failure.
-        error_ratio: Error of the located nodes as a multiple of their rounding noise; null if not of values.
+        error_ratio: Error of the located nodes as a multiple of their rounding noise; null for a failure that
+            is not about values.
     """
 
     nodes: tuple[str, ...]
@@ -164,11 +166,11 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one change does to the failure of the reduced model.
 
     Attributes:
-        kind: What was varied.
-        name: Which one: an option's key, an attribute, an optimizer, an input; may be empty.
+        kind: The kind of thing that was varied.
+        name: Its name: an option's key, an attribute, an optimizer, an input; may be empty.
         value: The value that was tried.
         fails: Whether the failure is still there; null if it could not be judged.
-        verdict: What the trial gave instead.
+        verdict: The verdict of the trial if the failure is gone.
     """
 
     kind: Varied
@@ -209,7 +211,7 @@ class NativeCrash(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How much a session has to be used for the failure to appear: with less, it does not.
+    """The least use of a session with which the failure appears: with less, it does not.
 
     Attributes:
         threads: Threads that run the session at once; null if one thread runs it.
@@ -223,7 +225,10 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def words(self) -> str:
-        """What it says, such as ``in 2 threads at once, with 3 runs each``; empty if it says nothing."""
+        """Describe the use, such as ``in 2 threads at once, with 3 runs each``.
+
+        Empty for a single plain run.
+        """
         if self.threads is not None:
             threads = f"in {self.threads} threads at once" if self.threads > 1 else "in a thread of its own"
             return f"{threads}, with {self.runs} runs each" if (self.runs or 1) > 1 else threads
@@ -237,31 +242,32 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         id: ``F`` and ten hexadecimal digits; equal for equal reduced graphs, verdicts and signatures.
-        sentence: What is wrong, as a person would say it.
-        signature: What every trial had to show.
+        sentence: What is wrong, in one plain sentence.
+        signature: What every trial has to show.
         target: The target of the representative.
         provider: Its first provider.
         representative: Id of the cell that was triaged.
-        cells: Ids of all cells that it explains, the representative first.
-        confirmation: How often it appears.
+        cells: Ids of all cells that the fault explains, the representative first.
+        confirmation: How often the failure appears.
         inconclusive: Why nothing more is known; empty if there is a reduced model.
-        location: Where it is.
+        location: Where in the model the failure is.
         reduced: The smallest model.
-        conditions: What was varied, and what that did.
+        conditions: What was varied, and the effect on the failure.
         crash: Where the process died, if it did.
         preceding: Cells that must run before in the same process; empty if the model fails alone.
         preceding_reduced: The smallest model of each of these with which the failure still appears.
-        scenario: The scenario that it needs; empty for a plain session.
-        usage: The least use of a session with which it appears; null if making and running one is enough.
+        scenario: The scenario that the failure needs; empty for a plain session.
+        usage: The least use of a session with which it appears; null if creating a session and running it
+            once is enough.
         bundle: Folder of the bundle, relative to the triage folder; empty if there is none.
-        trials: Trials in all.
-        seconds: What they took.
+        trials: Number of all trials.
+        seconds: Time that the trials took.
         onnxruntime: Version of the target's runtime.
-        fed: What the representative was fed, as in its record.
+        fed: The inputs of the representative, as in its record.
         unconfirmed: Why float64 does not confirm that wrong values are the EP's; empty where it does, and for
-            any other failure.
-        library: Version of the EP's plugin, with its library if that is given by its path; ``of onnxruntime
-            1.31.1`` if the EP is part of that build.
+            other failures.
+        library: Version of the EP's plugin, with its library if a path gives it; ``of onnxruntime 1.31.1`` if
+            the EP is part of that build.
     """
 
     schema: int = SCHEMA
@@ -307,9 +313,9 @@ def decode_fault(line: bytes | str) -> Fault:
 
 
 def decode_faults(content: bytes) -> Iterator[tuple[int, Fault | str]]:
-    """Read ``faults.jsonl``: yield the number of each line, from 1, with its fault or why it has none.
+    """Read ``faults.jsonl``: yield the number of each line, from 1, with its fault or with why it has none.
 
-    A damaged line costs its fault and no other. Blank lines are left out.
+    A damaged line loses only its own fault. Blank lines are left out.
     """
     for number, line in enumerate(BytesIO(content), start=1):
         if not line.strip():

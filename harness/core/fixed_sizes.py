@@ -9,12 +9,12 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class FixedSizes(msgspec.Struct, frozen=True, kw_only=True):
-    """The placement of a model with fixed sizes; a session was made, and nothing was run.
+    """The placement of a model with fixed sizes; a session was created, and nothing was run.
 
     Attributes:
         sizes: Symbolic dimension -> its size, as ``add_free_dimension_override_by_name`` takes it.
-        ep_nodes: Nodes on the EP then; more than without.
-        cpu_nodes: Nodes on the CPU EP then.
+        ep_nodes: Nodes on the EP with fixed sizes; more than without.
+        cpu_nodes: Nodes on the CPU EP with fixed sizes.
     """
 
     sizes: dict[str, int]
@@ -23,7 +23,7 @@ class FixedSizes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fixed_words(fixed: FixedSizes | None) -> str:
-    """Return what fixed sizes change, with the lines to write into the matrix; empty if nothing is known."""
+    """Return the effect of fixed sizes, with the lines for the matrix; empty if nothing is known."""
     if fixed is None:
         return ""
     told = ", ".join(f"`{name} = {size}`" for name, size in fixed.sizes.items())

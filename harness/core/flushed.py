@@ -13,12 +13,12 @@ Accelerators without double units compute float64 in single precision, and flush
 
 
 def flushed(golden: Array, actual: Array, dtype: str) -> NDArray[np.bool_]:
-    """Return which elements are zero on one side, and subnormal on the other.
+    """Return which elements are zero on one side and subnormal on the other.
 
     Args:
         golden: Numbers of float64, or of complex128.
         actual: Likewise, of the same shape.
-        dtype: The element type that they come from; one without subnormals has none that are flushed.
+        dtype: The element type of the original numbers; one without subnormals has no flushed elements.
     """
     smallest = SMALLEST_NORMAL.get(dtype, 0.0)
     found: NDArray[np.bool_] = (golden == 0) != (actual == 0)

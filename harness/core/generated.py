@@ -1,4 +1,4 @@
-"""What a record tells about generated text: how far each position is from the golden, and since where.
+"""What a record says about generated text: how far each position is from the golden, and from where on.
 
 A *way* is one use of a decoder with its cache, such as a prefill at once and then single tokens. All ways of
 one text have the same right answer: the CPU EP's logits for the whole text at once.
@@ -19,8 +19,8 @@ class Generated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         positions: Positions that were compared.
         kl: Kullback-Leibler divergence of the distribution from the golden's, in nats, by position; the
             largest of the batch; null where it is not finite.
-        top1: Of the positions at which the golden's margin exceeds the noise, the share with the same first
-            token; null if there is no such position.
+        top1: Share of positions with the same first token, among those where the golden's margin exceeds the
+            noise; null if there is no such position.
         top5: The same for the set of the first five tokens.
         top10: The same for the set of the first ten tokens.
         noise: Largest error of a logit as a multiple of the model's rounding noise; null if that is not
@@ -28,7 +28,7 @@ class Generated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         first_bad: The first position whose logits fail; null if none does.
         first_cache: The first cache output, in the order of the layers, that fails at the first position
             where any fails; empty if none does.
-        cache_from: That position; null if no cache fails.
+        cache_from: The position from which on it fails; null if no cache fails.
         perplexity: Of the text under the EP's logits; null where it is not finite.
         golden_perplexity: Of the text under the golden's.
     """
@@ -67,7 +67,8 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         ways: Each way that was played.
         declined: Way -> why the model or the EP cannot play it.
-        disagreements: Ways of this EP that differ beyond noise from the first one, which needs no golden.
+        disagreements: Ways of this EP that differ beyond noise from its first way; this check needs no
+            golden.
         text: Tokens that the EP chooses by itself after the prompt, for people; never judged.
         golden_text: The same of the CPU EP; empty if it was not asked.
         speed: How fast it is; null if it was not measured.
@@ -104,7 +105,10 @@ def where(generation: Generation | None) -> str:
 
 
 def disagreeing(generation: Generation | None) -> str:
-    """Return the first two ways that differ although they must not; else empty. It needs no golden."""
+    """Return the first two ways that differ although they must agree.
+
+    Else empty. This check needs no golden.
+    """
     told = generation.disagreements if generation is not None else ()
     return f"way {told[0]}" if told else ""
 

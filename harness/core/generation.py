@@ -1,6 +1,6 @@
 """How the logits and the cache of one way compare with the golden, position by position. Pure.
 
-A norm over all positions would dilute one that is wrong: every position is judged as an output of its own.
+A norm over all positions would dilute a single wrong one: every position is judged as an output of its own.
 """
 
 import math
@@ -21,23 +21,26 @@ Flags = NDArray[np.bool_]
 ONE_OF_MANY = 2.0
 """Factor of the limit of ``rms`` for a single position.
 
-All its elements are sums over one hidden state, so their errors are not independent, and the largest of many
-positions is sought. Healthy results of CPU, QNN, OpenVINO and WebGPU reach 3.0 times the noise, half of it.
+All elements of a position are sums over one hidden state, so their errors are not independent, and the
+largest of many positions counts. Healthy results of CPU, QNN, OpenVINO and WebGPU reach 3.0 times the noise,
+half of the limit.
 """
 
 _MARGIN = 3.0
-"""Multiple of the noise of two logits by which they must differ before their order counts; that of
-``NoiseLimits.rms``, which a right result may reach."""
+"""The order of two logits counts if they differ by more than this multiple of their noise.
+
+It equals ``NoiseLimits.rms``, which a right result may reach.
+"""
 
 _BLOCK = 1 << 20
-"""Logits at a time."""
+"""Logits that are processed at a time."""
 
 _DIGITS = 6
 """Significant digits of the figures in a record."""
 
 
 class Positions(msgspec.Struct, frozen=True, kw_only=True):
-    """What is compared, with the axis of the positions first and the others as one.
+    """Tensors to compare, with the axis of the positions first and all others merged into one.
 
     Attributes:
         golden: ``(positions, elements)`` in float64.
@@ -53,7 +56,7 @@ class Positions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def positions_of(golden: Tensor, actual: Tensor, spread: Floats | None, axis: int) -> Positions | None:
-    """Return two tensors by position; None where their shapes differ, or they have no such axis."""
+    """Return two tensors by position; None where their shapes differ, or where they have no such axis."""
     if golden.array.shape != actual.array.shape or golden.array.ndim <= axis:
         return None
     return Positions(
@@ -84,8 +87,8 @@ def bad_positions(compared: Positions, policy: Policy) -> Flags:
 def apart_positions(compared: Positions, policy: Policy) -> Flags:
     """Return for each position whether two results of one EP are further apart than rounding explains.
 
-    By the model's noise where that is known. Without it each position as a whole is compared with
-    ``FAR`` times the relative tolerance: single elements near zero say nothing.
+    The model's noise decides where it is known. Otherwise ``FAR`` times the relative tolerance limits each
+    position as a whole: single elements near zero say nothing.
     """
     if compared.spread is not None:
         return bad_positions(compared, msgspec.structs.replace(policy, judge_by="noise"))
@@ -147,7 +150,7 @@ def divergence(golden: Tensor, actual: Tensor) -> tuple[float | None, ...]:
     """Return the Kullback-Leibler divergence of the two distributions by position, in nats.
 
     ``sum(p * (log p - log q))``: Kullback and Leibler, 1951, with ``p`` of the golden. Of several rows the
-    largest; None where it is not finite. Logits are ``(rows, positions, vocabulary)`` on both sides.
+    largest counts; None where it is not finite. Logits are ``(rows, positions, vocabulary)`` on both sides.
     """
     if golden.array.tobytes() == actual.array.tobytes() and np.isfinite(golden.array).all():
         return (0.0,) * int(golden.array.shape[1])
@@ -163,7 +166,9 @@ def divergence(golden: Tensor, actual: Tensor) -> tuple[float | None, ...]:
 
 
 def agreement(compared: Positions, rows: int, count: int) -> float | None:
-    """Return the share of positions with the same first ``count`` tokens, as sets; None if none counts.
+    """Return the share of positions with the same first ``count`` tokens, as sets.
+
+    None if no position counts.
 
     Only those count at which the golden's margin behind the last of them exceeds the noise: two right results
     may order the others differently. So the vocabulary has to be larger than ``count``. The elements of a
@@ -196,8 +201,8 @@ def agreement(compared: Positions, rows: int, count: int) -> float | None:
 def perplexity(logits: Tensor, tokens: Array) -> float | None:
     """Return the perplexity of texts: the exponential of the mean of ``-log p`` of each next token.
 
-    Logits are ``(rows, positions, vocabulary)``, tokens ``(rows, positions)``. None if it is not finite, or a
-    text has one token only.
+    Logits are ``(rows, positions, vocabulary)``, tokens ``(rows, positions)``. None if it is not finite, or
+    if a text has a single token.
     """
     following = tokens[:, 1:, None].astype(np.int64)
     losses = [
@@ -231,7 +236,7 @@ def _allowed(compared: Positions, policy: Policy) -> Floats:
 
 
 def _finite_and_same(one: Floats, other: Floats) -> tuple[Flags, Flags]:
-    """Return which elements are finite on both sides, and which of the others do not differ, with these."""
+    """Return which elements are finite on both sides, which others do not differ, and the two together."""
     finite = np.isfinite(one) & np.isfinite(other)
     return finite, finite | (one == other) | (np.isnan(one) & np.isnan(other))
 

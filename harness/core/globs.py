@@ -1,7 +1,7 @@
-"""Globs: the one matcher of everything that a matrix, a waiver or an argument selects by.
+"""Globs: the one matcher for everything that a matrix, a waiver or an argument selects.
 
-It takes time linear in a glob's stars, so that one from a stranger cannot hang a command: the expressions of
-``fnmatch`` give up nothing that a star has taken, and try nothing twice.
+Its time is linear in the number of stars, so that a glob from a stranger cannot hang a command. The
+expressions of ``fnmatch`` never give back what a star has matched, and try nothing twice.
 """
 
 import fnmatch
@@ -9,14 +9,17 @@ import re
 from collections.abc import Callable, Sequence
 
 Globs = tuple[str, ...]
-"""Alternatives: one of them has to match."""
+"""Alternatives: at least one has to match."""
 
 MOST_LENGTH = 4096
-"""Characters of a glob; a longer one matches nothing, as no name is so long. Compiling takes 30 us a star."""
+"""Largest length of a glob in characters; a longer one matches nothing, as no name is so long.
+
+Compiling takes 30 us a star.
+"""
 
 
 def glob_matcher(globs: Sequence[str]) -> Callable[[str], bool]:
-    """Return a predicate: one of the globs matches the whole text. Without globs every text matches.
+    """Return a predicate: whether at least one glob matches the whole text. Without globs every text matches.
 
     Globs are those of ``fnmatch``, case-sensitive: ``*`` matches any text, slashes included, ``?`` one
     character, ``[abc]`` one of these.
@@ -31,5 +34,5 @@ def glob_matcher(globs: Sequence[str]) -> Callable[[str], bool]:
 
 
 def only_stars(glob: str) -> str:
-    """Return a glob in which ``*`` alone stands for other characters, as in waivers."""
+    """Return a glob in which only ``*`` is special, as in waivers."""
     return re.sub(r"[?[]", r"[\g<0>]", glob)

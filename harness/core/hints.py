@@ -1,4 +1,4 @@
-"""Hints: one plain pattern that explains every wrong element of a result.
+"""A hint never changes a verdict.
 
 A hint never changes a verdict. The pattern, applied to the golden, must give the result within the tolerance
 that the result itself failed.
@@ -19,7 +19,7 @@ SIZE_LIMIT = 1 << 20
 _RANK_LIMIT = 5
 """Axes up to which their permutations are tried, 119 of them."""
 _FEW = 4
-"""Elements below which anything looks like a pattern."""
+"""Number of elements below which any result looks like a pattern."""
 
 _Wide = NDArray[np.float64] | NDArray[np.complex128]
 
@@ -33,7 +33,7 @@ def value_hint(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> str:
 
 
 def shape_hint(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> str:
-    """Explain a result of another shape with as many elements; empty where no pattern does."""
+    """Explain a result of another shape with the same number of elements; empty where no pattern does."""
     if not _FEW <= golden.array.size == actual.array.size <= SIZE_LIMIT:
         return ""
     right, found = widen(golden.array, golden.dtype), widen(actual.array, actual.dtype)
@@ -110,7 +110,7 @@ def _scaled(right: _Wide, found: _Wide, tolerance: Tolerance) -> Iterator[str]:
         return
     power = float(np.vdot(right, right).real)
     factor = float(np.vdot(right, found).real) / power if power else 0.0
-    # Scaled back it has to lie within the tolerance; a factor near 0 would pass anything.
+    # The result, scaled back, has to lie within the tolerance; a factor near 0 would pass anything.
     if factor and abs(factor) > tolerance.rtol and _alike(found / factor, right, tolerance):
         yield f"it is {factor:.6g} times the golden"
     offset = (found - right).mean()
@@ -156,7 +156,7 @@ def _in_one_place(wrong: NDArray[np.bool_]) -> Iterator[str]:
 
 
 def _axis_orders(right: _Wide) -> Iterator[tuple[int, ...]]:
-    """Yield every other order of the axes, regardless of axes of one element."""
+    """Yield every other order of the axes; axes with one element are ignored."""
     if sum(extent > 1 for extent in right.shape) < 2 or right.ndim > _RANK_LIMIT:  # noqa: PLR2004 - two can swap
         return
     for axes in permutations(range(right.ndim)):

@@ -1,4 +1,4 @@
-"""Recipes of inputs by name: what a generated input is like, where random numbers would mean nothing."""
+"""Named recipes of inputs: the content of a generated input where random numbers would have no meaning."""
 
 from typing import Literal
 
@@ -46,4 +46,4 @@ RANGED = "tokens"
 
 PICTURES = frozenset(name for name in RECIPES if name.startswith(("rgb", "gray")))
 SEQUENCES = frozenset({"tokens", "mask", "audio", "audio-int16"})
-"""Recipes with rows of a length, which ``lengths`` fits."""
+"""Recipes whose rows have a length, which ``lengths`` fits."""

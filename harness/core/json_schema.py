@@ -12,7 +12,7 @@ def json_schema_of(kind: type[msgspec.Struct], title: str) -> dict[str, Any]:
         (kind,), schema_hook=_hook, ref_template="#/$defs/{name}"
     )
     for table in definitions.values():
-        if "description" in table:  # a docstring, whose indentation Python itself takes away from 3.13 on
+        if "description" in table:  # a docstring; Python itself removes its indentation from 3.13 on
             table["description"] = inspect.cleandoc(table["description"])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -23,6 +23,6 @@ def json_schema_of(kind: type[msgspec.Struct], title: str) -> dict[str, Any]:
 
 
 def _hook(kind: type) -> dict[str, Any]:
-    if kind is object:  # facts of an environment: any JSON
+    if kind is object:  # facts about an environment: any JSON
         return {"description": "any JSON value"}
     raise NotImplementedError(kind)

@@ -28,8 +28,10 @@ from harness.core.tolerance import UNIT_ROUNDOFF
 from harness.core.verdict import Verdict
 
 FAR = 16.0
-"""Limit of the error of a converted model where the tolerance passes: in multiples of the CPU EP's error, or
-of the unit roundoff."""
+"""Limit of the error of a converted model where the tolerance passes.
+
+The unit is the CPU EP's error, or the unit roundoff.
+"""
 
 _STEP_SLOP = 1e-3
 """Part of a step by which a dequantized value may exceed whole steps; records round to this."""
@@ -61,11 +63,11 @@ def judge_rows(rows: Iterable[OutputMetrics], policy: Policy) -> tuple[Judged, .
 
 
 def wrong_for_other_inputs(row: OutputMetrics, first: OutputMetrics | None, policy: Policy) -> bool:
-    """Return whether an output for other inputs is wrong beyond doubt, where nothing else is known of these.
+    """Return whether an output for other inputs is certainly wrong, where nothing else is known about them.
 
-    That is so in records without ``other_check``, and of converted models. The output must not only fail the
-    tolerance: its error as a whole must be far above that for the first inputs, or it must be the output for
-    those, bit for bit.
+    This applies to records without ``other_check``, and to converted models. The output must fail the
+    tolerance. In addition its error as a whole must be far above the error for the first inputs, or it must
+    equal the output for those, bit for bit.
     """
     table = msgspec.structs.replace(policy, judge_by="table")
     if judge_row(row, table).fault is None:
@@ -122,7 +124,8 @@ def _judge_values(row: OutputMetrics, details: OutputDetails, policy: Policy) ->
     if by_noise and (noise := noise_at(row, policy)):
         return judge_noise(row, noise, details, policy)
     if by_noise and is_within_two_ulp(row):
-        # Any noise allows as much, so it has not been measured. In float16 it exceeds the tolerance.
+        # Any noise allows this much, so the noise has not been measured. In float16 this exceeds the
+        # tolerance.
         return right(msgspec.structs.replace(row, headroom=part_of_two_ulp(row)))
     if fits:
         return judge_lost(row, policy)
@@ -130,7 +133,7 @@ def _judge_values(row: OutputMetrics, details: OutputDetails, policy: Policy) ->
 
 
 def _judge_beyond(row: OutputMetrics, details: OutputDetails, policy: Policy, *, by_noise: bool) -> Judged:
-    """Judge an output beyond its tolerance whose noise is not known at the precision that is asked for."""
+    """Judge an output beyond its tolerance, whose noise at the requested precision is unknown."""
     if not by_noise:
         return wrong(row, Verdict.MISMATCH, excess(row, details, policy))
     # A record may have the noise of another precision.
@@ -138,13 +141,13 @@ def _judge_beyond(row: OutputMetrics, details: OutputDetails, policy: Policy, *,
 
 
 def _judge_exact(row: OutputMetrics, details: OutputDetails, policy: Policy) -> Judged:
-    """Judge an output that is not equal, and of which each element has one right answer.
+    """Judge an output that differs, and whose elements each have one right answer.
 
-    Noise excuses what it moves itself; no tolerance excuses anything.
+    Noise excuses only the elements that it moves; no tolerance excuses anything.
     """
     noise = noise_at(row, policy) if policy.judge_by != "table" else None
     if noise is None or noise.unmoved is None:
-        if noise is not None and noise.is_all:  # of a text, or in a record of before
+        if noise is not None and noise.is_all:  # for text, or in a record of an older version
             return judge_all_noise(row, noise, policy)
         return wrong(row, Verdict.MISMATCH, excess(row, details, policy))
     if noise.unmoved:
@@ -153,13 +156,13 @@ def _judge_exact(row: OutputMetrics, details: OutputDetails, policy: Policy) -> 
 
 
 def _with_granted(row: OutputMetrics, details: OutputDetails, policy: Policy) -> OutputMetrics:
-    """Return a row that is right only because of the steps that the policy grants, with these steps."""
+    """Return a row that is right only because the policy grants steps, with these steps."""
     details = msgspec.structs.replace(details, granted=policy.steps)
     return msgspec.structs.replace(row, headroom=(details.steps or 0.0) / policy.steps, details=details)
 
 
 def _judge_ties(row: OutputMetrics, details: OutputDetails, policy: Policy) -> Judged:
-    """Judge positions that differ, and whose values may tie."""
+    """Judge positions that differ although their values may tie."""
     if details.ties_of:
         values = policy.tolerance_for(details.ties_of)
         if least_rtol(details.tie_frontier, values.atol) <= values.rtol:
@@ -188,7 +191,10 @@ def _judge_converted(row: OutputMetrics, details: OutputDetails, policy: Policy)
 
 
 def _explained(row: OutputMetrics, details: OutputDetails, policy: Policy) -> Judged | None:
-    """Judge an output of a converted model by what the EP delivers; None where that does not explain it."""
+    """Judge an output of a converted model by what the EP delivers.
+
+    None where that does not explain the error.
+    """
     judged = None if details.special else judge_wider(row, details, policy)
     return None if judged is None or judged.fault is Verdict.MISMATCH else judged
 
@@ -204,7 +210,7 @@ def _converted_fault(row: OutputMetrics, error: PrecisionError, details: OutputD
 def _at_tolerance(row: OutputMetrics, policy: Policy) -> tuple[OutputMetrics, bool]:
     """Return a row at the policy's tolerance, and whether it passes.
 
-    How many elements fail is not known if they were counted under another tolerance.
+    The number of failing elements is unknown if they were counted under another tolerance.
     """
     tolerance = policy.tolerance_for(row.dtype)
     fits = least_rtol(row.frontier, tolerance.atol) <= tolerance.rtol

@@ -1,4 +1,4 @@
-"""A judged output, and what the judgement of one is made of."""
+"""A judged output, and the parts of a judgement."""
 
 import math
 
@@ -12,13 +12,13 @@ from harness.core.tolerance import EXACT, FLOORS, UNIT_ROUNDOFF, default_toleran
 from harness.core.verdict import Verdict
 
 _TWO_ULP = 4.0
-"""Relative error, in unit roundoffs, of two units in the last place, which limits of noise always allow.
+"""Relative error, in unit roundoffs, of two units in the last place, which noise limits always allow.
 
-A model whose operators are all exact has next to no noise, and one bit would exceed its limit."""
+A model with only exact operators has almost no noise, and one bit would exceed its limit."""
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """One output under a policy.
+    """One output, judged under a policy.
 
     Attributes:
         row: Its metrics. ``mismatched``, ``headroom``, ``rtol``, ``atol`` and the limits of its noise are
@@ -27,8 +27,8 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
             ``ill_conditioned`` or ``no_golden`` if the output cannot tell right from wrong; None if it is
             right.
         why: One line for people; empty where it is right.
-        approximate: For a right output whose error is larger than the rounding of its model: what the EP
-            documents that allows it, and how large it is; else empty.
+        approximate: For a right output whose error is larger than its model's rounding: the EP's document
+            that allows the error, and the size of the error; else empty.
         delivered: The coarser precision that explains the error of a right output; else empty.
     """
 
@@ -40,7 +40,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 SAYS_NOTHING = frozenset({Verdict.ILL_CONDITIONED, Verdict.NO_GOLDEN})
-"""Faults of an output that are nobody's."""
+"""Faults of an output for which nobody is to blame."""
 
 
 def right(row: OutputMetrics) -> Judged:
@@ -49,7 +49,7 @@ def right(row: OutputMetrics) -> Judged:
 
 
 def wrong(row: OutputMetrics, fault: Verdict, why: str) -> Judged:
-    """Return an output with a fault; its meaning says why if nothing else does."""
+    """Return an output with a fault; the fault's meaning is the reason if no other one is given."""
     if not row.mismatched and fault not in SAYS_NOTHING:
         row = msgspec.structs.replace(row, mismatched=1)
     return Judged(row=row, fault=fault, why=why or f"{wording.output(row.name)}: {fault.meaning}")
@@ -66,13 +66,13 @@ def is_within_two_ulp(row: OutputMetrics) -> bool:
 
 
 def part_of_two_ulp(row: OutputMetrics) -> float:
-    """Return the largest error, of a type that rounds, in multiples of two units in the last place."""
-    # Not by ``max_rel``, which leaves out elements whose golden is zero.
+    """Return the largest error of an output of a rounding type, in multiples of two ULP."""
+    # ``max_rel`` does not serve: it leaves out elements whose golden is zero.
     return least_rtol(row.frontier, 0.0) / (_TWO_ULP * UNIT_ROUNDOFF[row.dtype])
 
 
 def least_rtol(frontier: Frontier, atol: float) -> float:
-    """Return the smallest rtol that a frontier has for an ``atol``; infinite where none passes."""
+    """Return the smallest rtol of a frontier for an ``atol``; infinite where none passes."""
     for grid_atol, rtol in frontier:
         # The frontier ends with its first rtol of 0, which holds for every greater atol, too.
         if grid_atol == atol or (rtol == 0.0 and grid_atol < atol):
@@ -81,13 +81,16 @@ def least_rtol(frontier: Frontier, atol: float) -> float:
 
 
 def noise_at(row: OutputMetrics, policy: Policy) -> Noise | None:
-    """Return the noise at the precision that the policy asks for; None if a record does not have it."""
+    """Return the noise at the precision that the policy asks for; None if the record lacks it."""
     known = (one for one in row.noises if not one.document)
     return next((one for one in known if one.precision == policy.noise_at), None)
 
 
 def delivered_by(noise: Noise, policy: Policy) -> str:
-    """Return the precision that an EP delivers by its own default, and whose noise this is; empty if none."""
+    """Return the precision that an EP delivers by its own default and that makes this noise.
+
+    Empty if none.
+    """
     if noise.document or noise.precision == policy.noise_at:
         return ""
     floor = FLOORS.get(noise.precision, noise.precision)
@@ -96,7 +99,7 @@ def delivered_by(noise: Noise, policy: Policy) -> str:
 
 
 def excess(row: OutputMetrics, details: OutputDetails, policy: Policy) -> str:
-    """Describe by how much an output exceeds what is allowed, and what may explain that."""
+    """Describe by how much an output exceeds the limit, and what may explain that."""
     steps = ""
     if details.steps is not None:
         granted = f", {policy.steps:g} granted" if policy.steps else ""

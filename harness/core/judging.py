@@ -1,4 +1,4 @@
-"""A cell under a policy, the input of the rules: each output judged, and its golden if it fails."""
+"""A cell under a policy, the input of the rules: each judged output, and a check of a failed golden."""
 
 from collections.abc import Callable
 
@@ -34,9 +34,10 @@ class Judging(msgspec.Struct, frozen=True, kw_only=True):
         fault: The fault that decides among the outputs; None where all are right.
         fault_again: The same of the second run.
         golden_check: Whether references dispute the golden that an output fails against.
-        resolution: What float64 finds, or the expected data where the golden is disputed; None where they do
-            not decide. If they find the EP right, ``fault`` is None.
-        unconfirmed: Why float64 does not confirm wrong values; empty if it does, or need not.
+        resolution: The finding of float64, or of the expected data where the golden is disputed; None where
+            they do not decide. If they find the EP right, ``fault`` is None.
+        unconfirmed: Why float64 does not confirm wrong values; empty if it does, or if no confirmation is
+            needed.
     """
 
     facts: Facts
@@ -148,7 +149,8 @@ def _resolution(judging: Judging) -> Resolution | None:
         return None
     if fault is not None and fault[0] not in WRONG_VALUES:
         return None
-    # One of several answers of the CPU EP is no measure of an error, unless the EP's answer is lost.
+    # If the CPU EP has several answers, one of them does not measure an error, unless the EP's answer is
+    # lost.
     excused = LOST if facts.dispute == UNREPEATABLE else 0.0
     found = resolve(
         judging.outputs,

@@ -26,7 +26,7 @@ OUT_OF_MEMORY = re.compile(
 """How runtimes report that memory ran out."""
 
 _DENIED = r"device (?:does not|doesn't|cannot) support (?:the )?"
-"""A device is meant, and not an operator or its kernel."""
+"""The text is about a device, not about an operator or its kernel."""
 
 _FEATURES: Mapping[str, _Feature] = {
     # onnxruntime's shader_helper.cc, and Dawn's compiler of shaders.
@@ -45,8 +45,8 @@ _FEATURES: Mapping[str, _Feature] = {
     ),
     "memory": _feature(
         rf"{OUT_OF_MEMORY.pattern}"
-        # WebGPU's limits of a device; QNN's memory beside the processor. Its QNN_COMMON_ERROR_MEM_ALLOC is no
-        # such word: the simulator says it of graphs of ten numbers that it cannot make.
+        # WebGPU's limits of a device; QNN's memory beside the processor. QNN_COMMON_ERROR_MEM_ALLOC is no
+        # such word: the simulator reports it for graphs of ten numbers that it cannot create.
         r"|exceeds the max(?:imum)? (?:\w{1,20} ){0,4}size|maxBufferSize|maxStorageBufferBindingSize"
         r"|(?:insufficient|exceeds?\b.{0,40}) VTCM",
         "use a device with more memory, a smaller batch, or a higher memory_limit_mb of the target",
@@ -57,7 +57,7 @@ _FEATURES: Mapping[str, _Feature] = {
         "use a build of the provider for this processor or device, or a newer one",
     ),
 }
-"""Name of a feature -> the words by which providers report that it is absent, and what would answer that."""
+"""Name of a feature -> the words by which providers report that it is absent, and a remedy."""
 
 
 class Lacking(NamedTuple):
@@ -69,7 +69,7 @@ class Lacking(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What it lacks, how many cells need it, and what would answer that."""
+        """Describe what the device lacks, how many cells need it, and the remedy."""
         which = "1 cell needs it" if self.cells == 1 else f"{self.cells:,} cells need it"
         return f"the device lacks {self.feature}: {which}; {remedy_of(self.feature)}"
 
@@ -80,19 +80,19 @@ def lacking(text: str) -> str:
 
 
 def remedy_of(feature: str) -> str:
-    """Return what would answer a lack, in words; empty for a feature that is not known."""
+    """Return the remedy of a lack, in words; empty for an unknown feature."""
     known = _FEATURES.get(feature)
     return "" if known is None else known.remedy
 
 
 def lack_of(record: Record) -> str:
-    """Return the feature for want of which a cell fails or is refused; empty if it does not."""
+    """Return the missing feature for which a cell fails or is refused; empty if there is none."""
     counts = record.ended is not None and record.family in (Family.FAILED, Family.UNSUPPORTED)
     return record.ended.lacks if counts and record.ended is not None else ""
 
 
 def lacks_of(records: Iterable[Record]) -> tuple[Lacking, ...]:
-    """Return what the devices of targets lack, by target and then the most wanted feature first."""
+    """Return what the devices of targets lack, sorted by target, then the most wanted feature first."""
     found: dict[tuple[str, str], int] = {}
     for record in records:
         if feature := lack_of(record):

@@ -1,4 +1,4 @@
-"""Latency of a model's runs: from the times that an agent measured to the figures of a record."""
+"""Latency of a model's runs: turns the times that an agent measured into the figures of a record."""
 
 import math
 import statistics
@@ -8,14 +8,16 @@ from typing import Annotated, Literal
 import msgspec
 
 MOST_RUNS = 1000
-"""Timed runs of one cell at most: each has its figure in the record."""
+"""Largest number of timed runs of one cell: each has its figure in the record."""
 
 FEWEST_RUNS = {90: 10, 99: 100}
-"""Percentile -> runs that it takes: of fewer it would only be another name for the slowest one."""
+"""Percentile -> runs that it needs: with fewer it would only be another name for the slowest run."""
 
 _DISTURBED = 0.1
-"""Threads waiting for a processor, on average, from which on a time is disturbed: a single thread waited for
-a tenth of it."""
+"""Average number of threads waiting for a processor from which on a time is disturbed.
+
+A single thread then waited for a tenth of the time.
+"""
 
 _NS_PER_MS = 1_000_000
 
@@ -28,8 +30,9 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         runs: Runs that count.
-        warm_up: Runs before them that do not, besides the session's first ones, which decide the verdict.
-        stopped_by: ``repeats``, or ``budget`` if the time was up before.
+        warm_up: Runs before them that do not count; the session's first runs, which decide the verdict, are
+            not included.
+        stopped_by: ``repeats``, or ``budget`` if the time ran out first.
         min_ms: The fastest run in milliseconds.
         p50_ms: Median.
         p90_ms: 90th percentile; null for fewer than 10 runs.
@@ -42,8 +45,8 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
         intra_op_threads: Threads within an operator that the session may use; 0 for onnxruntime's choice. A
             provider may have further threads.
         inter_op_threads: Threads across operators, likewise.
-        waiting_threads: Threads of the process that waited for a processor meanwhile, on average, because
-            another process had it. Threads that wait because the process has more of them than there are
+        waiting_threads: Average number of the process's threads that waited meanwhile for a processor because
+            another process had it. Threads that wait because the process has more threads than there are
             processors do not count. Null if the system does not report it.
         host_peak_mib: Peak of the process's resident memory from before the session's creation to the last
             run, in MiB; null if the system does not report it.
@@ -75,7 +78,7 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 31)]
-_Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]  # neither NaN nor infinite, which satisfy no limit
+_Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]  # neither NaN nor infinite, which pass no limit
 _Nanoseconds = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
 
 

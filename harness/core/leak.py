@@ -1,8 +1,8 @@
 """Find leaks: how memory, descriptors and threads of a target's processes grow from session to session.
 
-A leak has to show twice: over the whole life of a process, where noise averages out and a cache that fills
-and empties adds nothing, and in a typical stretch of that life, where a few big steps of an allocator do not
-count. The growth is the smaller of the two, and all of its 99 % interval has to exceed a limit.
+A leak has to show twice. Over the whole life of a process, noise averages out, and a cache that fills and
+empties adds nothing. In a typical stretch of that life, a few big steps of an allocator do not count. The
+growth is the smaller of the two, and its whole 99 % interval has to exceed a limit.
 """
 
 import math
@@ -17,33 +17,40 @@ from harness.core.value import Floats
 WARM_UP = 100
 """First sessions of a process, which do not count: they touch code, arenas and caches for the first time.
 
-Over ONNX's operator tests the first 100 sessions of the CPU EP add some 40 KiB each and the later ones 2 or
-3, those of OpenVINO's CPU device 210 KiB and 25. Of a process with less than twice as many sessions, the
-first half is left out instead.
+Over ONNX's operator tests each of the CPU EP's first 100 sessions adds some 40 KiB, and each later one 2 or
+3. OpenVINO's CPU device adds 210 KiB, then 25. If a process has less than twice as many sessions, its first
+half is left out instead.
 """
 
 LEAST_SESSIONS = 10
-"""Sessions after the warm-up that a process needs: 20 in all."""
+"""Sessions that a process needs after the warm-up: 20 in all."""
 
 LEAK_KIB = 64.0
-"""Growth per session beyond which there is a leak: most models of operator tests need less than 1 MiB in all,
-and an allocator loses a page now and then to fragments."""
+"""Growth per session beyond which there is a leak.
+
+Most models of operator tests need less than 1 MiB in all, and an allocator loses a page now and then to
+fragmentation.
+"""
 
 YOUNG_LEAK_KIB = 512.0
-"""The same where no process came beyond its warm-up, whose growth is honest."""
+"""The same limit where no process outlived its warm-up, so that growth may be legitimate."""
 
 LEAK_MIB = 32.0
-"""Least growth of a process over its life for a leak, so that the end of a slow warm-up is none."""
+"""Least growth of a process over its life that counts as a leak; the end of a slow warm-up is below it."""
 
 LEAK_COUNT = 0.2
-"""Descriptors or threads per session beyond which they leak; what is made once adds nothing later."""
+"""Growth in descriptors or threads per session that counts as a leak; what is created once adds nothing
+later."""
 
 LEAST_COUNT = 8
-"""Least growth of their number over a life for a leak."""
+"""Least growth in their number over a life that counts as a leak."""
 
 SERIES_KIB = 64.0
-"""Growth per session, or run, of one model again and again that is a leak. The lower end of the interval of
-the CPU EP, OpenVINO, QNN and WebGPU is at most 7 KiB, in 474 series of the scenario ``sessions``."""
+"""Growth per session, or run, of one model used again and again that counts as a leak.
+
+The lower end of the interval is at most 7 KiB for the CPU EP, OpenVINO, QNN and WebGPU, in 474 series of the
+scenario ``sessions``.
+"""
 
 SERIES = {
     "rss_mib": ("MiB of host memory", "session", SERIES_KIB / 1024),
@@ -52,39 +59,40 @@ SERIES = {
     "threads": ("threads", "session", LEAK_COUNT),
     "descriptors": ("descriptors", "session", LEAK_COUNT),
 }
-"""Observation of the scenario ``sessions`` -> what grows, with what, and from where on it leaks."""
+"""Observation of the scenario ``sessions`` -> the resource that grows, the unit of growth, and the limit."""
 
 _Z = 2.576
 """Half the width of a 99 % interval, in standard deviations of a normal distribution."""
 
 _STRETCH = 50
-"""Sessions of a stretch; more in a long life, which has ``_STRETCHES`` at most."""
+"""Sessions of a stretch; more in a long life, which has at most ``_STRETCHES``."""
 
 _STRETCHES = 20
 
 _POINTS = 100
-"""Sessions of a life or a stretch that are used, evenly spread: the work grows with their square."""
+"""Sessions of a life or a stretch that are used, evenly spaced: the work grows with the square of their
+number."""
 
 _NORMAL = 1.4826
 """Standard deviation of a normal distribution over its median absolute deviation."""
 
 _ERRORS = 4.0
-"""Standard errors that a slope has to exceed; a run with many targets then still gives no false alarm."""
+"""Standard errors that a slope has to exceed, so that even a run with many targets gives no false alarm."""
 
 
 class ResidentMemory(msgspec.Struct, frozen=True, kw_only=True):
-    """What a target's processes hold.
+    """Resources that a target's processes hold.
 
     Attributes:
         processes: Processes that outlived at least one of their cells.
         sessions: Sessions after which memory was measured.
         peak_mib: Peak of any process after a session, in MiB; None if no system reported it.
-        growth_kib: Growth per session in KiB after the warm-up; 0.0 if it is lost in the scatter, negative if
-            memory is released, None if there are too few sessions.
+        growth_kib: Growth per session in KiB after the warm-up. 0.0 if it is lost in the scatter; negative if
+            memory is released; None if there are too few sessions.
         least_kib: The lower end of its 99 % interval.
-        measured: Sessions that the growth is computed from.
-        longest: The most of these in one process, counted from its first to its last.
-        young: Whether no process came beyond its warm-up.
+        measured: Number of sessions from which the growth is computed.
+        longest: The most of these sessions in one process, counted from its first to its last.
+        young: Whether no process outlived its warm-up.
         counts: ``descriptors`` and ``threads`` -> their growth per session, if they leak.
     """
 
@@ -100,7 +108,7 @@ class ResidentMemory(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def leaks(self) -> bool:
-        """Whether memory grows fast, surely and by much."""
+        """Whether memory grows fast, significantly and by much."""
         return (
             self.growth_kib is not None
             and self.least_kib > (YOUNG_LEAK_KIB if self.young else LEAK_KIB)
@@ -116,7 +124,7 @@ class ResidentMemory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lives:
-    """What the processes of one target held after each of their sessions."""
+    """The resources that the processes of one target held after each of their sessions."""
 
     def __init__(self) -> None:
         self._lives: list[dict[int, tuple[float | None, int | None, int | None]]] = []
@@ -127,15 +135,15 @@ class Lives:
         if state is None:
             return
         life = self._latest.get(state.pid)
-        # Systems reuse ids, and machines of a sharded run may have the same: a session that occurs again is
-        # another process's, unless two cells in a row shared one session.
+        # Systems reuse ids, and machines of a sharded run may have the same ones. A session number that
+        # occurs again belongs to another process, unless two cells in a row shared one session.
         if life is None or (state.session in life and state.session != next(reversed(life))):
             life = self._latest[state.pid] = {}
             self._lives.append(life)
         life[state.session] = state.rss_mib, state.descriptors, state.threads
 
     def memory(self) -> ResidentMemory:
-        """Return what they held, and whether it grew."""
+        """Return what the processes held, and whether it grew."""
         known = [held[0] for life in self._lives for held in life.values() if held[0] is not None]
         settled = self._settled(0)
         weights = [sessions.size for sessions, _ in settled]
@@ -157,7 +165,7 @@ class Lives:
         )
 
     def _settled(self, at: int) -> list[tuple[Floats, Floats]]:
-        """Return of each process with enough sessions those after the warm-up, and what it held then."""
+        """Return for each process with enough sessions those after the warm-up, and what it held then."""
         found = []
         for life in self._lives:
             pairs = sorted((session, held[at]) for session, held in life.items() if held[at] is not None)
@@ -169,7 +177,7 @@ class Lives:
         return found
 
     def _count(self, at: int) -> float:
-        """Return the growth of a number per session, of the process in which it is greatest; 0.0 if none."""
+        """Return the growth of a count per session, in the process where it is greatest; 0.0 if none."""
         growths = [0.0]
         for sessions, values in self._settled(at):
             growth = slope_least(sessions, values)
@@ -179,7 +187,7 @@ class Lives:
 
 
 def resident_memory(records: Iterable[Record]) -> ResidentMemory:
-    """Return what one target's processes held; records are about in the order of writing."""
+    """Return what one target's processes held; records are roughly in the order of writing."""
     lives = Lives()
     for record in records:
         lives.add(record.process)
@@ -195,7 +203,7 @@ def cell_leaks(record: Record) -> tuple[str, ...]:
             continue
         mib = np.array([value for value in series if isinstance(value, float | int)], dtype=np.float64)
         count = record.scenario.get("count")
-        # A long series has only an even choice of its points.
+        # A long series stores only an evenly spaced selection of its points.
         apart = (count - 1) / (mib.size - 1) if isinstance(count, int) and count > mib.size + 1 else 1.0
         mib = mib[mib.size // 4 :]
         at = np.arange(mib.size, dtype=np.float64) * np.float64(apart)
@@ -206,11 +214,11 @@ def cell_leaks(record: Record) -> tuple[str, ...]:
 
 
 def slope_least(at: Floats, values: Floats) -> float:
-    """Return the lower end of the 99 % interval of Theil and Sen's slope, towards 0; 0.0 if 0 lies in it.
+    """Return the lower end of the 99 % interval of the Theil-Sen slope, towards 0; 0.0 if 0 lies in it.
 
     Args:
-        at: Where, shape (N,), increasing.
-        values: What was measured there, shape (N,).
+        at: Positions of the measurements, shape (N,), increasing.
+        values: Measured values, shape (N,).
 
     The interval is Sen's, by the variance of Kendall's S: P. K. Sen, Estimates of the regression coefficient
     based on Kendall's tau, J. Am. Stat. Assoc. 63 (1968) 1379. It needs no normal distribution.
@@ -229,11 +237,11 @@ def slope_least(at: Floats, values: Floats) -> float:
 
 
 def _least(sessions: Floats, mib: Floats, growth: float) -> float:
-    """Return the least growth of one process in MiB per session that its interval leaves."""
+    """Return the least growth of one process, in MiB per session, that its interval allows."""
     least = min(slope_least(sessions, mib), growth)
     if sessions[0] > WARM_UP:
         return least
-    # In a short life one big model more can tilt all slopes: most sessions have to add to it.
+    # In a short life one additional big model can tilt all slopes: most sessions have to add to it.
     return min(least, float(np.median(np.diff(mib) / np.diff(sessions))))
 
 
@@ -249,7 +257,7 @@ def _growth(sessions: Floats, mib: Floats) -> float:
 
 
 def _slope(sessions: Floats, mib: Floats) -> float:
-    """Return Theil and Sen's slope, the median over all pairs; 0.0 if the scatter about it explains it."""
+    """Return the Theil-Sen slope, the median over all pairs; 0.0 if the scatter about it explains it."""
     if sessions.size > _POINTS:
         chosen = np.linspace(0, sessions.size - 1, _POINTS).round().astype(np.intp)
         sessions, mib = sessions[chosen], mib[chosen]
@@ -257,8 +265,8 @@ def _slope(sessions: Floats, mib: Floats) -> float:
     slope = float(np.median((mib[second] - mib[first]) / (sessions[second] - sessions[first])))
     about = mib - slope * sessions
     scatter = _NORMAL * float(np.median(np.abs(about - np.median(about))))
-    # The standard error of a least squares slope over evenly spread points, times their span; that of Theil
-    # and Sen's is about the same.
+    # The standard error of a least squares slope over evenly spaced points, times their span; that of the
+    # Theil-Sen slope is about the same.
     error = scatter * math.sqrt(12 / sessions.size)
     return slope if abs(slope) * (sessions[-1] - sessions[0]) > _ERRORS * error else 0.0
 

@@ -59,8 +59,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """A change to a graph, and how often it was made.
 
     Attributes:
-        before: Operators of the nodes that are gone, with their counts, in the order of the graph.
-        after: Operators of the nodes in their place.
+        before: Operators of the removed nodes, with their counts, in the order of the graph.
+        after: Operators of the nodes that replace them.
     """
 
     kind: Kind
@@ -81,9 +81,9 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         form: ``onnx``, or ``ort`` where the model was converted to ORT format at that level.
         nodes: Nodes of the graph, those of subgraphs included; null where there is no graph.
-        problem: Why there is none, in one line.
-        against: The base of the changes: ``model`` or the name of another step.
-        changes: How the main graph differs from that.
+        problem: Why there is no graph, in one line.
+        against: What the changes are relative to: ``model`` or the name of another step.
+        changes: How the main graph differs from it.
     """
 
     level: str
@@ -111,12 +111,12 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     """The nodes that a target takes at one step.
 
     Attributes:
-        nodes: Nodes that the provider takes; null where that is not known.
+        nodes: Nodes that the provider takes; null if unknown.
         of: All nodes of its own session, so that nodes that the provider adds (such as Transpose for another
             layout) count in both.
         partitions: Subgraphs that it takes; one for each node if it has a kernel for each. Null if nothing
             ran.
-        inferred: Whether ``nodes`` is the graph's number less the nodes that ran on the CPU: onnxruntime does
+        inferred: Whether ``nodes`` is the graph's number less the nodes that ran on the CPU. onnxruntime does
             not report the assignment of nodes for a model in ORT format.
     """
 
@@ -129,7 +129,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TargetShares(msgspec.Struct, frozen=True, kw_only=True):
-    """The shares of one target, one for each step; null if the run was interrupted before.
+    """The shares of one target, one for each step; null if the run was interrupted before that step.
 
     ``provider`` is the first preferred one, ``onnxruntime`` the version of the runtime, empty if unknown.
     """
@@ -146,8 +146,8 @@ class Levels(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         opsets: Domain -> version that the model imports.
         nodes: Nodes of the model itself, those of subgraphs included.
-        nested: How many of them are in subgraphs, whose changes are counted and not explained.
-        onnxruntime: Version of the runtime whose CPU provider made the graphs; empty where none could.
+        nested: How many of them are in subgraphs; changes there are counted and not explained.
+        onnxruntime: Version of the runtime whose CPU provider made the graphs; empty if none did.
         operators: Standard ones first, then by domain and name.
         targets: Those with another provider than the CPU provider.
         complete: False if the run was interrupted.
@@ -164,7 +164,7 @@ class Levels(msgspec.Struct, frozen=True, kw_only=True):
     complete: bool = True
 
     def problems(self) -> tuple[tuple[str, str], ...]:
-        """Return why graphs are missing: for each reason the steps, and the reason."""
+        """Return why graphs are missing: each reason, with its steps."""
         steps: dict[str, list[str]] = {}
         for step in self.steps:
             if step.problem:
@@ -172,7 +172,7 @@ class Levels(msgspec.Struct, frozen=True, kw_only=True):
         return tuple((", ".join(names), problem) for problem, names in steps.items())
 
     def remarks(self) -> tuple[tuple[str, str], ...]:
-        """Return remarks on shares: for each the targets with their steps, and its text."""
+        """Return remarks on shares: each text, with its targets and steps."""
         about: dict[str, dict[str, list[str]]] = {}
         for target in self.targets:
             for step, share in zip(self.steps, target.shares, strict=True):

@@ -1,7 +1,7 @@
-"""Outputs that rounding alone decides: the noise of one run, not amplified, takes most of their digits.
+"""Outputs that rounding alone decides: the noise of one run, not amplified, destroys most of their digits.
 
-Logits that are all 1e10 differ by whole units in the last place, of 1024 each, and their softmax is anything.
-Such an output says nothing about who computed it.
+Logits that are all 1e10 differ by whole units in the last place, each 1024, and their softmax is arbitrary.
+Such an output says nothing about the EP that computed it.
 """
 
 import math
@@ -18,16 +18,16 @@ from harness.core.value import Array, NamedValues, Tensor, leaves_of
 def lost_of(
     golden: NamedValues, samples: Sequence[NamedValues], amplitudes: Sequence[float]
 ) -> dict[str, float]:
-    """Return how much of each leaf the noise takes, of those of which it takes more than half.
+    """Return the fraction of each leaf that noise destroys, for leaves that lose more than half.
 
-    The samples are runs of one data set with noise, as ``harness.core.spread.spread_of`` gets them. Those at
-    amplitude 1 count, against the one at amplitude 0.
+    The samples are runs of one data set with noise, as ``harness.core.spread.spread_of`` gets them. Samples
+    at amplitude 1 count, against the sample at amplitude 0.
 
     Returns:
-        Leaf -> root mean square of the noise over that of the leaf without noise, for floats; share of the
-        elements that are others, for integers, booleans and strings. The largest number if more than half of
-        the runs change the shape, or if noise makes more than half of the finite elements NaN or infinite.
-        Zeros have no digits that could be lost.
+        Leaf -> fraction. For floats: root mean square of the noise over that of the leaf without noise. For
+        integers, booleans and strings: share of the elements that change. The largest number if more than
+        half of the runs change the shape, or if noise makes more than half of the finite elements NaN or
+        infinite. Zeros have no digits to lose.
     """
     quiet = next((one for one, level in zip(samples, amplitudes, strict=True) if not level), None)
     noisy = [dict(_leaves(one)) for one, level in zip(samples, amplitudes, strict=True) if level == 1]
@@ -53,17 +53,17 @@ def _part(right: Tensor, still: Tensor, drawn: Sequence[Tensor], count: int) -> 
     if right.dtype not in UNIT_ROUNDOFF:
         return float(np.mean([np.mean(one.array != still.array) for one in alike]))
     quiet = widen(still.array, still.dtype)
-    # An output that lost its digits differs in the golden, too: the larger of the two is its size.
+    # An output that lost its digits differs in the golden, too: the larger of the two norms is its size.
     size = max(_norm(quiet), _norm(widen(right.array, right.dtype)))
     return _moved(quiet, alike, size)
 
 
 @np.errstate(all="ignore")
 def _moved(quiet: Array, drawn: Sequence[Tensor], size: float) -> float:
-    """Return by how much the noise moves an output, as a part of its size; 0 where nothing moves."""
+    """Return how far noise moves an output, as a fraction of its size; 0 where nothing moves."""
     finite = np.isfinite(quiet)
     kept, noise = 0, 0.0
-    for one in drawn:  # one by one: outputs may be large
+    for one in drawn:  # each on its own: outputs may be large
         numbers = widen(one.array, one.dtype)
         kept += int(np.count_nonzero(np.isfinite(numbers) & finite))
         noise = math.hypot(noise, _norm(np.where(finite, numbers - quiet, 0.0)))
@@ -76,7 +76,7 @@ def _moved(quiet: Array, drawn: Sequence[Tensor], size: float) -> float:
 
 @np.errstate(all="ignore")
 def _norm(numbers: Array) -> float:
-    """Return the root mean square of the finite numbers, times the root of how many there are in all."""
+    """Return the root mean square of the finite numbers, times the root of the number of all elements."""
     sizes = np.abs(np.where(np.isfinite(numbers), numbers, 0.0)).astype(np.float64)
     scale = float(sizes.max(initial=0.0))
     return scale * float(np.sqrt(np.sum(np.square(sizes / scale)))) if scale else 0.0

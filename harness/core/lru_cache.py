@@ -1,4 +1,4 @@
-"""A cache of the entries used last, limited in number and in bytes."""
+"""A cache of the most recently used entries, limited in number and in bytes."""
 
 from collections import OrderedDict
 from typing import Generic, TypeVar
@@ -9,18 +9,18 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 NBYTES = 256 << 20
-"""Bytes of memory for the models, and again for the goldens, of a run: small next to what a process takes."""
+"""Bytes of memory for a run's models, and again for its goldens: small next to the memory of a process."""
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
-    """How much is kept in memory at most: entries of a cache, and bytes of their values."""
+    """The limit of a cache: entries, and bytes of their values."""
 
     count: int = 4096
     nbytes: int = NBYTES
 
 
 class LruCache(Generic[K, V]):
-    """A mapping that drops the entries not used for longest. The newest one always stays."""
+    """A mapping that drops the least recently used entries. It always keeps the newest one."""
 
     def __init__(self, count: int, nbytes: int = NBYTES) -> None:
         self._count = count
@@ -32,7 +32,7 @@ class LruCache(Generic[K, V]):
         return len(self._entries)
 
     def get(self, key: K) -> V | None:
-        """Return the value of a key, which counts as a use of it; None without one."""
+        """Return the value of a key, which counts as a use; None without one."""
         entry = self._entries.get(key)
         if entry is None:
             return None
@@ -40,7 +40,7 @@ class LruCache(Generic[K, V]):
         return entry[0]
 
     def put(self, key: K, value: V, nbytes: int) -> None:
-        """Keep a value that takes so many bytes; drop others if there is no room."""
+        """Store a value of so many bytes; drop others if there is no room."""
         self.drop(key)
         self._entries[key] = value, nbytes
         self._taken += nbytes
@@ -48,5 +48,5 @@ class LruCache(Generic[K, V]):
             self.drop(next(iter(self._entries)))
 
     def drop(self, key: K) -> None:
-        """Drop a key, if it is there."""
+        """Drop a key, if it exists."""
         self._taken -= self._entries.pop(key, (None, 0))[1]

@@ -1,4 +1,4 @@
-"""Manners: what a provider changes around it that its user does not expect; marks beside a verdict."""
+"""Manners: unexpected changes that a provider makes to its process; marks beside a verdict."""
 
 from collections.abc import Iterable
 
@@ -20,7 +20,7 @@ KINDS = {
     "printed": "more than 1 MiB of output",
     "memory": "GiB of memory for a small model",
 }
-"""Kind -> what it is; the order is that of the documentation. An agent may send others."""
+"""Kind -> its meaning; the order is that of the documentation. An agent may send other kinds."""
 
 
 class Manner(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,9 +28,9 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         kind: A key of ``KINDS``.
-        phase: When it was seen: ``register`` (before the first cell of the process), ``create``, ``run`` or
-            ``teardown``.
-        text: What changed, in one line: ``it changed rounding from to nearest to up``.
+        phase: The phase in which it appeared: ``register`` (before the first cell of the process),
+            ``create``, ``run`` or ``teardown``.
+        text: The change, in one line: ``it changed rounding from to nearest to up``.
     """
 
     kind: str

@@ -1,7 +1,7 @@
 """Measure how far one tensor lies from its golden, in one pass over blocks of elements.
 
-Blocks bound the memory (a tensor of any size needs some megabytes beside itself), keep the work in the
-cache, and give the same sums whatever number of threads BLAS would use for a long vector.
+Blocks bound the memory (a tensor of any size needs some megabytes in addition) and keep the work in the
+cache. They also give the same sums, however many threads BLAS would use for a long vector.
 """
 
 import math
@@ -16,7 +16,7 @@ from harness.core.tolerance import DEFAULTS, Tolerance
 from harness.core.value import Array, Floats, Tensor
 
 BLOCK = 8192
-"""Elements at a time. OpenBLAS starts threads for dot products beyond 10,000."""
+"""Elements that are processed at a time. OpenBLAS starts threads for dot products beyond 10,000."""
 
 _BLOCK_BYTES = 1 << 20
 """Bytes of a tensor up to which it is copied to be compared bit by bit."""
@@ -40,24 +40,24 @@ EXACT_FRONTIER = ((0.0, 0.0),)
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """The figures of ``measure``; those of ``OutputMetrics`` have its definitions.
 
-    Positions are indices into the flattened tensor, None where there is none.
+    Positions are indices into the flattened tensor, or None.
 
     Attributes:
-        special: Mismatched elements in which NaN, or infinity with its sign, stands on one side only.
+        special: Mismatched elements with NaN, or infinity of some sign, on one side only.
         special_at: The first of these.
         signed_zeros: Elements that are zero on both sides, of different sign; they count as equal.
         flushed: Elements that are zero on one side and subnormal on the other; they count as equal, too.
         max_abs: None without a jointly finite pair, or where it overflows.
-        max_abs_at: Where; the first of equals.
-        max_abs_allowed: ``atol + rtol * |golden|`` there.
+        max_abs_at: Its position; the first if several are equal.
+        max_abs_allowed: ``atol + rtol * |golden|`` at that position.
         max_rel: 0.0 when exact; None where golden is all zero and the result is not, or where it overflows.
-        max_rel_at: Where, unless it is 0.0.
-        cosine: In [-1, 1]; the real part for complex; 1.0 when exact, all zeros included; None where just one
-            of the two is zero.
+        max_rel_at: Its position, unless it is 0.0.
+        cosine: In [-1, 1]; the real part for complex. 1.0 when exact, all zeros included. None where exactly
+            one of the two is zero.
         sqnr_db: None when exact or golden is all zero; so is ``delivered_bits``.
         headroom: Greater than 1.0 exactly where an element mismatches.
         frontier: At the atols of ``ATOL_GRID`` and of the tolerance, to within rounding. An atol that no rtol
-            passes is left out, so that an empty frontier means that no tolerance of the grid passes.
+            passes is left out: an empty frontier means that no tolerance of the grid passes.
     """
 
     mismatched: int
@@ -92,7 +92,7 @@ def measure(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> Measured:
     """
     flat_golden, flat_actual = golden.array.reshape(-1), actual.array.reshape(-1)
     exact_integers = _is_integer(golden.dtype) and _is_integer(actual.dtype)
-    # As one type: if one side is complex, the other gets an imaginary part of 0.
+    # Both as one type: if one side is complex, the other gets an imaginary part of 0.
     wide = max(golden.dtype, actual.dtype, key=lambda dtype: dtype.startswith("complex"))
     sums = _Sums(tolerance)
     with np.errstate(all="ignore"):
@@ -137,7 +137,7 @@ def _some_finite(numbers: Any) -> bool:
 
 @np.errstate(invalid="ignore")
 def special_codes(numbers: Array) -> NDArray[np.uint8]:
-    """Return a code per element: 0 finite, 1 NaN, 2 infinity, 3 minus infinity; for complex one of each part.
+    """Return a code per element: 0 finite, 1 NaN, 2 infinity, 3 minus infinity; for complex a pair of codes.
 
     The numbers are float64 or complex128, in any shape.
     """
@@ -284,7 +284,7 @@ _GRID = np.array(ATOL_GRID)
 
 
 def _grid_with(atol: float) -> tuple[Floats, tuple[float, ...]]:
-    """Return the grid of a frontier with the cell's own ``atol``: a verdict reads the frontier alone."""
+    """Return the grid of a frontier with the cell's own ``atol``; a verdict reads the frontier alone."""
     if atol in ATOL_GRID:
         return _GRID, ATOL_GRID
     atols = tuple(sorted((*ATOL_GRID, atol)))

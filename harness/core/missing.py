@@ -1,4 +1,4 @@
-"""Find what has to be asked before a cell can be decided: pure, from its facts and a policy."""
+"""Find the questions that come before a cell can be decided: pure, from its facts and a policy."""
 
 from collections.abc import Callable, Collection
 from enum import StrEnum
@@ -19,7 +19,7 @@ from harness.core.verdict import Family, Verdict
 
 
 class Need(StrEnum):
-    """What can be asked about a cell, in the order in which it is asked."""
+    """A question about a cell, in the order in which questions are asked."""
 
     NOISE = "noise"
     """The rounding noise of the model."""
@@ -28,19 +28,19 @@ class Need(StrEnum):
     """The CPU EP's results in the ways of the scenario ``generate``."""
 
     REVEALED = "revealed"
-    """The values that positions, such as those of ArgMax, were chosen by."""
+    """The values by which positions, such as those of ArgMax, were chosen."""
 
     WIDER = "wider"
-    """The noise of what else may explain an error: what the EP delivers, what a document allows."""
+    """The noise of other explanations of an error: what the EP delivers, what a document allows."""
 
     UNDEFINED = "undefined"
-    """The values that reach operators whose result ONNX leaves undefined for some."""
+    """The values that reach operators whose result ONNX leaves undefined for some values."""
 
     OWN_CPU = "own_cpu"
     """The result of the CPU EP of the target's own runtime."""
 
     REPEATED = "repeated"
-    """The golden once more, in another process."""
+    """The golden computed once more, in another process."""
 
     ZEROED = "zeroed"
     """Whether zeros in place of a node's result would be noticed."""
@@ -57,14 +57,14 @@ USUAL = (
 )
 """The shipped policies: those of Polygraphy, ONNX and onnxruntime, and limits of noise.
 
-If one of them would fail a cell, everything is asked, so that judging it again needs no device."""
+If one of them would fail a cell, everything is asked, so that a second judgement needs no device."""
 
 
 def missing(facts: Facts, policy: Policy, askable: Collection[Need], *, by_usual: bool = True) -> Need | None:
-    """Return what to ask next; None where the cell can be decided.
+    """Return the next question; None where the cell can be decided.
 
-    ``askable`` are the needs that apply to this model and target; ``facts.answered`` has what was asked.
-    With ``by_usual`` everything is asked about what only a usual policy would fail.
+    ``askable`` are the needs that apply to this model and target; ``facts.answered`` are those already asked.
+    With ``by_usual`` everything is asked about cells that only a usual policy would fail.
     """
     known = _Known(facts, policy, by_usual=by_usual)
     open_needs = (need for need in Need if need in askable and need.value not in facts.answered)
@@ -84,7 +84,7 @@ class _Known:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """The verdict if nothing more were asked."""
+        """The verdict if no further question were asked."""
         return verdict_of(self.facts, self.policy)
 
     @cached_property
@@ -101,7 +101,7 @@ class _Known:
 
 
 def _is_in_doubt(row: OutputMetrics, facts: Facts) -> bool:
-    """Return whether one of the usual policies would fail an output at the computing precision of a cell."""
+    """Return whether a usual policy would fail an output at the computing precision of a cell."""
     if row.frontier == EXACT_FRONTIER:
         return False
     usual = (
@@ -124,8 +124,8 @@ def _needs_noise(known: _Known) -> bool:
 def _may_exceed_noise(row: OutputMetrics) -> bool:
     """Return whether an output is off by more than any model's noise allows.
 
-    One with one right answer is if it differs at all. Noise shows which of its elements rounding moves, and
-    whether it takes the answer as a whole.
+    An output with one right answer is, if it differs at all. Noise shows which of its elements rounding
+    moves, and whether it destroys the whole answer.
     """
     if row.differs or row.is_special:
         return False
@@ -135,9 +135,9 @@ def _may_exceed_noise(row: OutputMetrics) -> bool:
 
 
 def _needs_wider(known: _Known) -> bool:
-    """Return whether an error is beyond the noise, or a coarse precision takes the digits.
+    """Return whether an error is beyond the noise, or whether a coarse precision destroys the digits.
 
-    It may be the CPU EP's, too, if no node ran on the EP.
+    The error may also be the CPU EP's, if no node ran on the EP.
     """
     wrong = {Verdict.MISMATCH}
     placement = known.facts.placement
@@ -155,7 +155,10 @@ def _fails_golden(known: _Known, among: Collection[Verdict] = WRONG_VALUES) -> b
 
 
 def _fails_expected(known: _Known) -> bool:
-    """Return whether expected data fail the EP where the CPU EP has no golden: ONNX may contradict them."""
+    """Return whether expected data fail the EP where the CPU EP has no golden.
+
+    ONNX may contradict these data.
+    """
     return known.facts.golden == "expected" and known.verdict in WRONG_VALUES
 
 
@@ -167,7 +170,7 @@ def _needs_own_cpu(known: _Known) -> bool:
 
 
 def _needs_zeroed(known: _Known) -> bool:
-    """Return whether a right answer rests on nodes of the EP, and its golden is not known to be weak."""
+    """Return whether a right answer depends on nodes of the EP, and its golden is not known to be weak."""
     facts = known.facts
     if facts.converted or facts.golden != "cpu" or facts.weak_golden:
         return False
@@ -175,13 +178,13 @@ def _needs_zeroed(known: _Known) -> bool:
 
 
 def _needs_references(known: _Known) -> bool:
-    """Return whether the golden is in doubt, or about to fail the EP under this policy or a usual one."""
+    """Return whether the golden is in doubt, or would fail the EP under this policy or a usual one."""
     return known.ran_with_golden and (bool(known.facts.dispute) or known.is_in_question)
 
 
 _NEEDED: dict[Need, Callable[[_Known], bool]] = {
     Need.NOISE: _needs_noise,
-    Need.PLAYED: _fails_golden,  # by a way that the model may not be made for
+    Need.PLAYED: _fails_golden,  # by a way for which the model may not be made
     Need.REVEALED: lambda known: _fails_golden(known, {Verdict.MISMATCH, Verdict.SHAPE_MISMATCH}),
     Need.WIDER: _needs_wider,  # after the values that may tie at the model's own precision
     Need.UNDEFINED: lambda known: known.is_in_question or _fails_expected(known),

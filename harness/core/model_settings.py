@@ -1,4 +1,4 @@
-"""Settings of one model that its file does not have: sizes of dimensions, values of inputs, and its task.
+"""Settings of one model that its file lacks: sizes of dimensions, values of inputs, and its task.
 
 The same keys are valid in the matrix (``[[model]]``) and in a file beside the model (``<model>.toml``).
 """
@@ -79,14 +79,14 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def described(self) -> dict[str, InputSettings]:
-        """Input -> its settings; a recipe by its name is one of a table."""
+        """Input -> its settings; the name of a recipe stands for a table with that recipe."""
         return {
             name: InputSettings(recipe=given) if isinstance(given, str) else given
             for name, given in self.inputs.items()
         }
 
     def over(self, others: "ModelSettings") -> "ModelSettings":
-        """Return these settings, with those of others for what these leave out."""
+        """Return these settings; settings of the other fill those that are missing."""
         tasks = self.tasks if isinstance(self.agree, str) else others.tasks | self.tasks
         return ModelSettings(
             dimensions=others.dimensions | self.dimensions,

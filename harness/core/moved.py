@@ -15,8 +15,8 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     """How runs with noise move the elements of a leaf.
 
     Attributes:
-        reach: Of the leaf's shape: how far some run moves an element at most; 0 where none does.
-        most: Elements that one run moves at most.
+        reach: How far the runs move each element at most, of the leaf's shape; 0 where none does.
+        most: The largest number of elements that one run moves.
     """
 
     reach: Floats
@@ -29,14 +29,14 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Moves = Mapping[str, Move]
-"""By leaf of integers or booleans."""
+"""Leaf of integers or booleans -> its move."""
 
 
 def moved_of(golden: NamedValues, samples: Sequence[NamedValues]) -> dict[str, Move]:
     """Return how runs with noise move the elements of integer and boolean leaves from the golden.
 
-    The samples are runs of one data set, the one without noise among them. What they never move, no rounding
-    excuses. A leaf whose shape some run changes has no answer.
+    The samples are runs of one data set, including the one without noise. Rounding does not excuse elements
+    that these runs never move. A leaf whose shape some run changes has no answer.
     """
     drawn = [dict(_leaves(sample)) for sample in samples]
     found = {}
@@ -56,10 +56,10 @@ def moved_of(golden: NamedValues, samples: Sequence[NamedValues]) -> dict[str, M
 
 
 def unmoved(golden: Tensor, actual: Tensor, move: Move) -> int:
-    """Return how many elements differ that noise does not explain.
+    """Return how many differing elements noise does not explain.
 
-    Noise never moves such an element, or moves it less far. Or no run with noise moves as many at once; then
-    those beyond the most that a run moves count.
+    Noise never moves such an element, or moves it less far. If more elements differ than any run moves at
+    once, those beyond that number count, too.
     """
     far = _distance(golden, actual)
     beyond = np.count_nonzero((far > 0) & ((move.reach == 0) | (far > move.reach)))
@@ -67,7 +67,7 @@ def unmoved(golden: Tensor, actual: Tensor, move: Move) -> int:
 
 
 def _distance(golden: Tensor, actual: Tensor) -> Floats:
-    """Return how far apart elements are, at least 1 where they differ: float64 has not all of an int64."""
+    """Return the distance of elements, at least 1 where they differ: float64 cannot represent every int64."""
     right, found = (widen(one.array, one.dtype).astype(np.float64) for one in (golden, actual))
     far: Floats = np.maximum(np.abs(found - right), golden.array != actual.array)
     return far

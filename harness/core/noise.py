@@ -18,25 +18,25 @@ from harness.core.tolerance import FLOORS, UNIT_ROUNDOFF
 from harness.core.value import Floats, Tensor
 
 _NAMED = 3.0
-"""Multiple of the noise from which on a record names the worst element: any usual limit lies above."""
+"""Multiple of the noise from which on a record names the worst element: every usual limit is higher."""
 
 PRECISIONS = {name: UNIT_ROUNDOFF[FLOORS[name]] for name in ("float32", "float16", "bfloat16", "tf32")}
-"""Precision whose noise can be drawn, and that an error may behave like -> unit roundoff.
+"""Precision whose noise can be drawn, and that an error may resemble -> unit roundoff.
 
-TF32 rounds like float16, but reaches as far as float32; an error behaves like the first of the two. int8
+TF32 rounds like float16 but has the range of float32; an error is attributed to the first of the two. int8
 rounds like bfloat16.
 """
 
 _BEYOND = 16.0
-"""An error of so many times the noise of the coarsest precision is like none of them."""
+"""An error of more than this multiple of the coarsest precision's noise resembles no precision."""
 
 
 class NoiseLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Multiples of the noise up to which a result passes.
+    """Multiples of the noise within which a result passes.
 
     Attributes:
-        rms: Of the root mean square of the error over that of the spread.
-        max: Of the largest error of an element over the spread of that element.
+        rms: Limit of the root mean square of the error over that of the spread.
+        max: Limit of the largest error of an element over the spread of that element.
     """
 
     rms: float = 3.0
@@ -46,13 +46,13 @@ class NoiseLimits(msgspec.Struct, frozen=True, kw_only=True):
 DEFAULT_LIMITS = NoiseLimits()
 
 EACH = 2.0
-"""Limit of ``Noise.each`` in those of ``Noise.rms``: small elements vary more.
+"""Limit of ``Noise.each`` as a multiple of that of ``Noise.rms``: small elements vary more.
 
-Of healthy results it was at most 4.6: transforms of 1,000 points, and float16 that is summed in float16.
+Healthy results reach at most 4.6: transforms of 1,000 points, and float16 that is summed in float16.
 """
 
 DOCUMENTED_LIMITS = NoiseLimits(rms=3.0**0.5, max=6.0)
-"""Multiples of the noise of documented errors up to which a document allows a result.
+"""Multiples of the noise of documented errors within which a document allows a result.
 
 Errors of the largest allowed size have a root mean square of 3 ** 0.5 spreads, and a sum of many errors
 exceeds six spreads in some 2e-9 of its elements.
@@ -65,10 +65,10 @@ class NoiseRule(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         precision: The precision whose rounding makes the noise.
         spreads: Leaf, named as ``harness.core.value.leaves`` names it -> spread, of the leaf's shape.
-        lost: Leaf that is lost in noise, and has no spread -> size of the noise, see ``Noise.size``.
+        lost: Leaf that noise destroys, and that has no spread -> size of the noise, see ``Noise.size``.
         delivers: As in ``Noise``.
         document: As in ``Noise``.
-        wider: What else may explain an error, as in ``Noise``.
+        wider: Other explanations of an error, as in ``Noise``.
         moved: Leaf of integers or booleans -> how noise moves its elements.
     """
 
@@ -88,8 +88,8 @@ class NoiseRule(msgspec.Struct, frozen=True, kw_only=True):
 def rms_limit(limits: NoiseLimits, elements: int) -> float:
     """Return ``limits.rms`` for an output of so many elements.
 
-    A root mean square over few elements is uncertain, that of the error as well as that of the spread: the
-    limit for n elements is ``1 + 1 / sqrt(n)`` times the one for many.
+    A root mean square over few elements is uncertain, both of the error and of the spread. So the limit for n
+    elements is ``1 + 1 / sqrt(n)`` times the limit for many.
     """
     return limits.rms * (1 + 1 / math.sqrt(max(1, elements)))
 
@@ -105,9 +105,9 @@ def beyond(noise: Noise, limits: NoiseLimits, elements: int) -> float:
 def with_noise(
     row: OutputMetrics, golden: Tensor, actual: Tensor, rule: NoiseRule, *, positions: bool = False
 ) -> OutputMetrics:
-    """Return the row of an output with its error in multiples of each noise that the rule has of it.
+    """Return the row of an output with its error in multiples of each noise that the rule has for it.
 
-    Of ``positions`` the model's own noise excuses none by itself, unless it takes them all: ties do.
+    The model's own noise does not excuse ``positions`` by itself, unless it moves them all: ties do.
     """
     noise, *wider = (_noise(row.name, golden, actual, one) for one in (rule, *rule.wider))
     if positions and noise is not None and noise.unmoved is not None and not noise.is_all:
@@ -118,7 +118,7 @@ def with_noise(
 
 
 def _noise(leaf: str, golden: Tensor, actual: Tensor, rule: NoiseRule) -> Noise | None:
-    """Return an error in multiples of a noise; None if that is not known of the output."""
+    """Return an error in multiples of a noise; None if the output's noise is unknown."""
     if not rule.knows(leaf):
         return None
     noise = Noise(
@@ -157,7 +157,7 @@ def noise_of(golden: Tensor, actual: Tensor, spread: Floats) -> tuple[float, flo
 
 
 class _Multiples(NamedTuple):
-    """An error in multiples of the noise; ``at`` is the place of the largest in the flattened tensor."""
+    """An error in multiples of the noise; ``at`` is the flat index of the largest multiple."""
 
     rms: float
     max: float
@@ -189,11 +189,11 @@ def behaves_like(rms: float, precision: str) -> str:
     """Return the precision whose noise is nearest, on a logarithmic scale.
 
     Noise grows in proportion to the unit roundoff as long as a model's response is linear. ``rms`` is the
-    root mean square of the error over that of the spread, which is of a precision.
+    root mean square of the error over that of the spread of ``precision``.
 
     Returns:
-        A key of ``PRECISIONS``; ``exact`` where there is no error, ``none`` where it is far beyond the noise
-        of the coarsest.
+        The result is a key of ``PRECISIONS``; ``exact`` without an error, ``none`` where the error is far
+        beyond the noise of the coarsest.
     """
     if rms == 0.0:
         return "exact"

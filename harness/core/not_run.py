@@ -1,4 +1,4 @@
-"""The record of a cell that was planned, and of which there is no result."""
+"""The record of a cell that was planned and has no result."""
 
 from harness.core.cell import Cell
 from harness.core.record import SCHEMA, Record
@@ -6,7 +6,7 @@ from harness.core.verdict import Verdict
 
 
 def not_run(cell: Cell, provider: str, reason: str = "", *, expected: bool = True) -> Record:
-    """Return the record; ``expected`` is whether nothing is amiss that it has no result."""
+    """Return the record; ``expected`` is whether a missing result is in order."""
     return Record(
         schema=SCHEMA,
         cell=cell.id,

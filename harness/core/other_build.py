@@ -1,11 +1,11 @@
-"""Words for another build: the digest of a library is not what it was, whatever its version says."""
+"""Words for another build: the digest of a library changed, whatever its version is."""
 
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 _SHOWN = 12
-"""Digits of a digest that are shown."""
+"""Digits of a digest that messages show."""
 
 _OF_RUNTIME = re.compile(
     r"onnxruntime_pybind11_state|libonnxruntime\.|onnxruntime\.dll|onnxruntime_providers_shared"
@@ -15,7 +15,7 @@ PLUGIN, RUNTIME = "the plugin", "onnxruntime"
 
 
 def other_builds(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the libraries of two fingerprints that are other builds, as far as both sides tell them.
+    """Yield the libraries that are other builds according to two fingerprints; both sides need digests.
 
     Such as ``other build of the plugin (libep.so, sha256 0123456789ab... -> ba9876543210...)``.
     """
@@ -30,7 +30,7 @@ def other_builds(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str
 
 
 def built(name: str, plugin: set[str]) -> str:
-    """Return what a library is, by its name and those of the plugin's: ``PLUGIN``, ``RUNTIME`` or empty."""
+    """Return the role of a library by its name and the plugin's name: ``PLUGIN``, ``RUNTIME`` or empty."""
     if name in plugin:
         return PLUGIN
     return RUNTIME if _OF_RUNTIME.search(name) else ""

@@ -17,14 +17,15 @@ class Quantized(msgspec.Struct, frozen=True, kw_only=True):
     """An output whose values lie on a grid: differences count in steps of its scale.
 
     Attributes:
-        scale: Distance of two neighbouring values, positive, broadcast against the output; 1 for integers.
+        scale: Distance between two neighbouring values, positive, broadcast against the output; 1 for
+            integers.
     """
 
     scale: Array
 
 
 class Positions(msgspec.Struct, frozen=True):
-    """Positions whose values are not known yet, so that nothing tells whether two of them tie."""
+    """Positions whose values are not known yet, so that ties between them cannot be detected."""
 
 
 class Copied(msgspec.Struct, frozen=True):
@@ -32,7 +33,7 @@ class Copied(msgspec.Struct, frozen=True):
 
 
 OutputKind = Chosen | Copied | Positions | Unordered | Quantized | Draw
-"""Decides how an output is judged, where its type and a tolerance are not enough."""
+"""Decides how an output is judged where its type and a tolerance do not suffice."""
 
 
 def with_steps(row: OutputMetrics, quantized: Quantized, golden: Tensor, actual: Tensor) -> OutputMetrics:
@@ -55,7 +56,8 @@ def with_ties(
 ) -> tuple[OutputMetrics, str]:
     """Return the row of an output of positions, and a note on its ties where it is wrong.
 
-    ``row`` counts every other position as mismatched; ``values`` is the tolerance of the values chosen from.
+    ``row`` counts every different position as mismatched; ``values`` is the tolerance of the values chosen
+    from.
     """
     ties = ties_of(chosen, golden.array, actual.array)
     count = 0 if ties is None else ties.within(values)
@@ -71,7 +73,7 @@ def with_ties(
 
 
 def drawn_row(name: str, actual: Tensor, draw: Draw) -> tuple[OutputMetrics, str]:
-    """Return the row of random numbers, and why they are not a sample of their distribution, if so."""
+    """Return the row of random numbers, with the reason if they are not a sample of their distribution."""
     sample = sampled(draw, actual)
     row = unmeasured_row(name, actual, max(1, actual.array.size) if sample.misfit else 0)
     return with_details(row, distribution=name_of(draw), unseen=round(sample.unseen, 4)), sample.misfit

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 LOST = 0.5
-"""Relative error of an output from which on it is lost: no tolerance makes it right.
+"""Relative error from which on an output is lost: no tolerance makes it right.
 
 A wide ``atol`` passes any small values, zeros included. So the error as a whole must stay below half of the
 golden.
@@ -18,7 +18,7 @@ Frontier = tuple[tuple[float, float], ...]
 
 
 class Noise(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The error of an output as a multiple of the rounding noise of its model; see ``harness.core.noise``.
+    """The error of an output as a multiple of its model's rounding noise; see ``harness.core.noise``.
 
     Attributes:
         precision: The precision whose rounding makes the noise, such as ``float32``.
@@ -27,18 +27,19 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         rms_limit: The limit of ``rms``; null where another tolerance judged.
         max_limit: The limit of ``max``, likewise.
         like: The precision whose noise is nearest to the error; ``exact`` where there is no error.
-        worst: The element with the largest multiple, in words; empty where that is small.
-        unmoved: Elements that differ, and that noise does not explain (``harness.core.moved``), of an output
-            of which each element has one right answer. Null for other outputs, and in records of before.
-        size: How much of the output the noise takes, where that is more than half: see ``harness.core.lost``.
-            ``rms`` and ``max`` may be 0 then, for want of a measure.
+        worst: The element with the largest multiple, in words; empty where the multiple is small.
+        unmoved: For an output whose elements each have one right answer: elements that differ and that noise
+            does not explain (``harness.core.moved``). Null for other outputs, and in records of older
+            versions.
+        size: The share of the output that noise destroys, where it is more than half: see
+            ``harness.core.lost``. ``rms`` and ``max`` may then be 0 because there is no measure.
         delivers: The precision that the EP may compute in by its own default, such as ``tf32``; the noise is
-            then of that one. Empty for what the matrix asks for.
-        document: The document that allows a larger error than rounding; the noise is then of that error.
-        wider: The same in units of what else may explain the error, if this noise does not: the noise of a
-            precision that the EP delivers by its own default, or an error that a document allows.
+            then of this precision. Empty for the precision that the matrix asks for.
+        document: The document that allows a larger error than rounding; the noise is then of this error.
+        wider: The same in units of another explanation, if this noise does not explain the error: the noise
+            of a precision that the EP delivers by its own default, or an error that a document allows.
         each: Root mean square, over the elements, of error over noise: small elements count like large ones.
-            Null in records of before.
+            Null in records of older versions.
     """
 
     precision: str
@@ -57,7 +58,7 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_all(self) -> bool:
-        """Whether rounding alone takes the answer."""
+        """Whether rounding alone destroys the answer."""
         return self.size > LOST
 
 
@@ -68,16 +69,16 @@ class PrecisionError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     differs, whatever the norm of the golden.
 
     Attributes:
-        error: Of the EP.
-        cpu_error: Of the CPU EP with the same model.
+        error: Error of the EP.
+        cpu_error: Error of the CPU EP with the same model.
         ratio: ``norm(out - golden) / norm(cpu_out - golden)``; 1 where both are 0.
         unknown: Why one of these numbers is missing; empty where all three are known.
         measured: Whether the output was compared with both answers, value by value.
-        within: Whether the EP's answer is near the CPU EP's own, or its error within limits on the CPU EP's,
-            whatever its distance from the golden; see ``harness.core.precise``.
-        in_limits: The latter alone, which holds under any tolerance.
-        own_frontier: As ``frontier``, of the distance from the CPU EP's own answer; empty where ``in_limits``
-            is enough, or the answer is further from it than the precision explains.
+        within: Whether the EP's answer is near the CPU EP's own, or its error is within limits relative to
+            the CPU EP's error, whatever its distance from the golden; see ``harness.core.precise``.
+        in_limits: Whether the error is within these limits, which hold under any tolerance.
+        own_frontier: As ``frontier``, for the distance from the CPU EP's own answer; empty where
+            ``in_limits`` is enough, or the distance is larger than the precision explains.
         lost: Whether the CPU EP's own answer is lost at this precision, so that the output cannot fail an EP.
     """
 
@@ -93,30 +94,32 @@ class PrecisionError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class OutputDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is known of an output besides the distance of its values.
+    """What is known about an output besides the distance of its values.
 
     Attributes:
-        differs: ``shape`` where it has another shape or structure than the golden, or one side lacks it;
-            ``dtype`` where it has another element type; empty where values were compared.
-        special: Elements in which NaN or infinity stands on one side only.
-        own: For a converted model's output with one right answer, against the CPU EP's own: ``equal`` where
-            each element is that of one of the two; ``lost`` where the CPU EP's differs from the golden, too.
+        differs: ``shape`` where its shape or structure differs from the golden's, or where one side lacks it;
+            ``dtype`` where its element type differs; empty where values were compared.
+        special: Elements with NaN or infinity on one side only.
+        own: For a converted model's output with one right answer, the comparison with the CPU EP's own
+            answer. ``equal``: each element equals that of one of the two; ``lost``: the CPU EP's differs from
+            the golden, too.
         steps: For a quantized output: largest difference in steps of its scale.
         granted: Steps that were granted where the output is right for that reason alone.
-        ties: For an output of positions: elements at another place whose values may tie with the golden's.
+        ties: For an output of positions: elements at a different place whose values may tie with the
+            golden's.
         ties_of: Element type of these values; empty where no tie excuses another position.
         tie_frontier: As ``frontier``, of the differences between these values.
-        message: The difference in words, with the tolerance of the run; empty where that passes. ``told`` in
-            a record.
+        message: The difference in words, with the tolerance of the run; empty where the tolerance passes.
+            ``told`` in a record.
         hint: What may explain the difference; empty where nothing does.
         distribution: For random numbers: the distribution that they were judged by.
-        unseen: For random numbers: departure of the cumulative distribution, from 0 to 1, below which a wrong
-            one would pass for want of numbers.
-        stale: Whether the output for other inputs is, bit for bit, that for the first ones.
-        signed_zeros: Zeros whose sign is not the golden's; they count as equal.
+        unseen: For random numbers: difference of the cumulative distribution, from 0 to 1, below which a
+            wrong distribution would pass because there are too few numbers.
+        stale: Whether the output for other inputs equals the output for the first ones, bit for bit.
+        signed_zeros: Zeros whose sign differs from the golden's; they count as equal.
         flushed: Elements that are zero on one side and subnormal on the other; they count as equal.
-        copied: Whether some differ of values that operators copy, choose, or round once to nearest: each
-            element has one right answer, and no rounding explains another one.
+        copied: Whether values differ that operators copy, choose, or round once to nearest. Each such element
+            has one right answer, and no rounding explains another one.
     """
 
     differs: Literal["", "shape", "dtype"] = ""
@@ -154,17 +157,19 @@ class OutputMetrics(msgspec.Struct, frozen=True, kw_only=True):
         cosine: Cosine of the angle between the two as flat vectors.
         sqnr_db: ``20 log10(norm(golden) / norm(out - golden))`` in decibels; null when exact.
         delivered_bits: ``-log2(norm(out - golden) / norm(golden))``; null when exact.
-        mismatched: Elements outside the tolerance, those that differ in NaN or infinity included; every
-            element, and at least 1, of an output that is missing, or of another shape, structure or type.
+        mismatched: Elements outside the tolerance, including those that differ in NaN or infinity. Every
+            element, and at least 1, of an output that is missing, or that has another shape, structure or
+            type.
         elements: Elements compared.
-        rtol: Relative tolerance that judged.
-        atol: Absolute tolerance that judged.
+        rtol: Relative tolerance of the judgement.
+        atol: Absolute tolerance of the judgement.
         headroom: Largest ``error / (atol + rtol * |golden|)``; 1.0 is the limit; null where it is infinite.
         frontier: ``(atol, rtol)`` pairs: for each atol of a fixed grid the smallest rtol that passes, up to
             the first rtol of 0; empty where no tolerance of the grid passes.
-        noise: The error in units of the model's rounding noise; null where that is not known, or exact.
+        noise: The error in units of the model's rounding noise; null where the noise is unknown or the output
+            exact.
         precision_error: The error of a converted model.
-        details: What is known besides; null where there is nothing.
+        details: What else is known; null where there is nothing.
     """
 
     name: str
@@ -203,12 +208,12 @@ class OutputMetrics(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def differs(self) -> bool:
-        """Whether it has another shape, structure or element type than the golden."""
+        """Whether the shape, structure or element type differs from the golden's."""
         return self.details is not None and bool(self.details.differs)
 
     @property
     def is_special(self) -> bool:
-        """Whether NaN or infinity is on one side only in some element."""
+        """Whether some element has NaN or infinity on one side only."""
         return self.details is not None and self.details.special > 0
 
 

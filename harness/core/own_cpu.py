@@ -1,4 +1,4 @@
-"""The refusal of the CPU EP of a target's own runtime: whether it is about the model or about the runtime."""
+"""The refusal of the CPU EP of a target's own runtime: whether the model or the runtime is the reason."""
 
 import re
 
@@ -9,20 +9,20 @@ _VERSION = re.compile(
     r"is under development and support for this is limited"  # an opset that is not released yet
     r"|ONNX Runtime only \*guarantees\* support|Unsupported model IR version"
 )
-"""The CPU EP's words for a model that is newer than its runtime."""
+"""The CPU EP's words for a model that is newer than the runtime."""
 
 
 _INPUTS = re.compile(
     r"Got invalid dimensions for input|Invalid rank for input|Unexpected input data type|Invalid input name"
 )
-"""Its words for inputs that do not fit the model."""
+"""The CPU EP's words for inputs that do not fit the model."""
 
 
 def refusing_cpu(facts: Facts) -> OwnCpu | None:
     """Return the answer of the CPU EP if it refuses a model that the EP refused with an error.
 
-    It does not count where both ran out of memory, the machine's limit, nor for a converted model for which
-    the CPU EP only lacks kernels.
+    The refusal does not count if both ran out of memory, which is the machine's limit, or if the CPU EP only
+    lacks kernels for a converted model.
     """
     ended, own = facts.ended, facts.own_cpu
     if ended is None or ended.how != "raised" or own is None or own.status != "refused":
@@ -39,18 +39,24 @@ def lacks_kernels(facts: Facts) -> bool:
 
 
 def lacks(own: OwnCpu) -> bool:
-    """Return whether it has no kernel for a model, or does not know its opset or its version of the IR.
+    """Return whether the CPU EP has no kernel for a model, or does not know its opset or IR version.
 
-    If so, no checker needs to be asked: its release may be older or newer than the runtime.
+    If so, onnx's checker need not be asked: its release may be older or newer than the runtime.
     """
     return own.message.startswith("NotImplemented") or _VERSION.search(own.message) is not None
 
 
 def refuses_inputs(own: OwnCpu) -> bool:
-    """Return whether it refuses the inputs, which have another type or shape than the model declares."""
+    """Return whether the CPU EP refuses the inputs.
+
+    Their type or shape differs from the model's declaration.
+    """
     return _INPUTS.search(own.message) is not None
 
 
 def lacks_operator(own: OwnCpu) -> bool:
-    """Return whether it does not know an operator; one of ONNX's own has to be in the model's opset."""
+    """Return whether the CPU EP does not know an operator.
+
+    One of ONNX's own has to exist in the model's opset.
+    """
     return "is not a registered function/op" in own.message

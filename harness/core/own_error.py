@@ -1,4 +1,4 @@
-"""Exceptions of the harness's own: each costs one cell its verdict, never the run."""
+"""Exceptions of the harness itself: each costs one cell its verdict, never the run."""
 
 import traceback
 from pathlib import Path
@@ -16,7 +16,7 @@ _PACKAGE = Path(__file__).parents[1]
 class OwnError(NamedTuple):
     """An unexpected exception, with its complete traceback.
 
-    The reason is what, where, and that it should be reported; one line of at most 300 characters.
+    The reason has what happened, where, and a request to report it; one line of at most 300 characters.
     """
 
     reason: str
@@ -37,9 +37,9 @@ def own_error(error: BaseException) -> OwnError:
 
 
 def lost_record(cell: Cell, provider: str, started: str, error: OwnError) -> Record:
-    """Return the record of a cell that an exception has cost its verdict.
+    """Return the record of a cell that lost its verdict to an exception.
 
-    It calls little code, because any code may be what has failed.
+    It calls little code, because any code may be the cause.
     """
     verdict = Verdict.HARNESS_ERROR
     reason = f"{error.reason}, with traceback.txt from this cell's artifacts"

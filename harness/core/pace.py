@@ -1,7 +1,7 @@
 """Which of several configurations is the fastest, from the medians of their timed runs; or that none is.
 
 A round is one measurement of a configuration: some hundred runs of a session. Rounds of several
-configurations that were taken in turns (A B B A) met the same state of the machine.
+configurations that ran in turns (A B B A) met the same state of the machine.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,13 +10,13 @@ from typing import TypeVar
 from harness.core.latency import Latency
 
 INTERLEAVED = 0.05
-"""Share by which medians of rounds that were taken in turns differ by chance."""
+"""Share by which medians of rounds that ran in turns differ by chance."""
 
 APART = 0.2
-"""The same of single rounds, taken one after the other: so far do nights of one machine differ."""
+"""The same for single rounds, one after the other: nights of one machine differ by this much."""
 
 NEAR = 1.5
-"""Times the fastest up to which a rival may turn out as fast when it is measured again."""
+"""Multiple of the fastest time within which a rival may turn out as fast when it is measured again."""
 
 Rounds = Sequence[Latency]
 
@@ -39,7 +39,7 @@ def best_ms(rounds: Rounds) -> float | None:
 
 
 def beats(one: Rounds, other: Rounds) -> bool:
-    """Return whether each median of one is below each of the other, by more than chance.
+    """Return whether each median of ``one`` is below each of ``other``, by more than chance.
 
     False where either is not reliable.
     """
@@ -51,10 +51,10 @@ def beats(one: Rounds, other: Rounds) -> bool:
 
 
 def unbeaten(candidates: Sequence[_T], rounds_of: Callable[[_T], Rounds]) -> tuple[_T, ...]:
-    """Return those that no other beats, in their order: one that is the fastest, or several that are equal.
+    """Return the candidates that no other one beats, in their order: the fastest one, or several equal ones.
 
-    None if the fastest, or a rival near it, is not reliable: then the figures name nobody. One alone needs no
-    figures.
+    None if the fastest, or a rival near it, is not reliable: then the figures decide nothing. A single
+    candidate needs no figures.
     """
     timed = [one for one in candidates if rounds_of(one)]
     least_ms = min((_ms(rounds_of(one)) for one in timed), default=0.0)

@@ -7,14 +7,14 @@ from harness.core.precision import PRECISION_CASTS
 from harness.core.verdict import Verdict
 
 LEAST_SHARE = 0.1
-"""Part of the compute below which the EP is not tested: a right answer is then the CPU EP's."""
+"""Share of the compute below which the EP is not tested: a right answer is then the CPU EP's."""
 
 TOO_LITTLE = "too_little"
-"""Cause of a ``fallback`` in which the EP computed something, but less than that."""
+"""Cause of a ``fallback`` in which the EP computed something, but less than ``LEAST_SHARE``."""
 
 
 class Placed(NamedTuple):
-    """A verdict on a right answer, what ran elsewhere in words, and the cause."""
+    """A verdict on a right answer, the nodes that ran elsewhere in words, and the cause."""
 
     verdict: Verdict
     reason: str
@@ -25,9 +25,9 @@ def verdict_by_placement(placement: Placement, *, converted: bool) -> Placed:
     """Return the verdict on a right answer.
 
     Operators that only work on shapes stay on the CPU by design of onnxruntime
-    (``fallback_cpu_capability.cc``) and do not demote a pass. An EP that takes only the casts that a
-    conversion added has computed nothing of the model, and one that takes less than ``LEAST_SHARE`` of the
-    compute next to nothing.
+    (``fallback_cpu_capability.cc``) and do not demote a pass. An EP that takes only casts that a conversion
+    added has computed nothing of the model. One that takes less than ``LEAST_SHARE`` of the compute has
+    computed almost nothing.
     """
     if placement.is_unknown:
         return Placed(Verdict.FALLBACK, "nothing shows which provider ran the nodes")
@@ -39,7 +39,7 @@ def verdict_by_placement(placement: Placement, *, converted: bool) -> Placed:
     if converted and placement.ep_ops.keys() <= PRECISION_CASTS and not compute.keys() <= PRECISION_CASTS:
         left = {op: count for op, count in compute.items() if op not in PRECISION_CASTS}
         return Placed(Verdict.FALLBACK, f"only conversions ran on the EP; on the CPU: {_counts(left)}")
-    # Along a chain, a node that the first provider does not take falls to the next one before the CPU.
+    # Along a chain, a node that the first provider does not take goes to the next one before the CPU.
     later = list(placement.chain_ops.items())[1:]
     left_to = [f"left to {provider}: {_counts(ops)}" for provider, ops in later if ops]
     if compute:
@@ -53,7 +53,7 @@ def verdict_by_placement(placement: Placement, *, converted: bool) -> Placed:
 
 
 def share_words(placement: Placement) -> str:
-    """Return how much is on the EP: ``0.4% of the work, 2 of 408 nodes``; empty if that is not known."""
+    """Return how much is on the EP: ``0.4% of the work, 2 of 408 nodes``; empty if unknown."""
     if placement.ep_share is None:
         return ""
     nodes = placement.ep_nodes + placement.cpu_nodes

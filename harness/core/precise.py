@@ -1,17 +1,17 @@
 """Compare the result of a model that was converted to another precision with two answers.
 
-The *golden* is the CPU EP's answer for the unconverted model, in float32; the CPU EP's *own* answer is that
-for the converted model. Three distances follow, each a root of a sum of squares over one output: the EP's
-error (EP to golden), the CPU EP's error (own to golden), and the distance of the two (EP to own). The CPU
-EP's error is what the precision costs this model, and so the measure of the EP's.
+The *golden* is the CPU EP's answer for the unconverted model, in float32. The CPU EP's *own* answer is its
+answer for the converted model. Three distances follow, each the root of a sum of squares over one output: the
+EP's error (EP to golden), the CPU EP's error (own to golden), and the distance between the two (EP to own).
+The CPU EP's error is the cost of the precision for this model. So it is the measure of the EP's error.
 
 An output agrees if one of these holds:
 
-* its elements are within the tolerance of the golden, and its error is no more than ``FAR`` times what the
-  precision costs: a tolerance that is wide beside small values would pass anything;
-* the same of the CPU EP's own answer;
+* its elements are within the tolerance of the golden, and its error is at most ``FAR`` times the cost of the
+  precision: a tolerance that is wide compared with small values would pass anything;
+* the same relative to the CPU EP's own answer;
 * its error, and its distance from the CPU EP's own answer, are at most ``LIMITS`` times the CPU EP's error,
-  and no element is further off than twice that times the CPU EP's worst.
+  and no element is further off than twice that multiple of the CPU EP's worst.
 
 If the CPU EP's own error exceeds ``LOST``, the answer cannot tell a right result from a wrong one: such an
 output cannot fail an EP (``no_golden``), unless the EP is right. This module measures;
@@ -38,15 +38,15 @@ from harness.core.unordered import in_order_of
 from harness.core.value import Tensor, Value, leaves
 
 LIMITS: dict[str, float] = {"float32": 2.0, "float16": 4.0, "bfloat16": 2.0, "float8": 2.0}
-"""Computing precision -> limit of an EP's error, in multiples of the CPU EP's.
+"""Computing precision -> limit of an EP's error, in multiples of the CPU EP's error.
 
-Healthy ones were at most 1.4 on quantized models of the zoo and 1.6 in float16 where the EP sums in float32;
-QNN's HTP simulator, which sums float16 in float16, at most 2.5. Integer kernels that saturate: 2.6 to 9.
-bfloat16 is summed in float32 everywhere.
+Healthy errors were at most 1.4 on quantized models of the zoo, and 1.6 in float16 where the EP sums in
+float32. QNN's HTP simulator, which sums float16 in float16, had at most 2.5. Integer kernels that saturate:
+2.6 to 9. bfloat16 is summed in float32 everywhere.
 """
 
 MAX_FACTOR = 2.0
-"""Limit of the error of an element, in multiples of the CPU EP's worst, as a multiple of ``LIMITS``."""
+"""Limit of an element's error, in multiples of the CPU EP's worst error, as a multiple of ``LIMITS``."""
 
 _FLOATING = ("float", "bfloat", "complex")
 """Beginnings of the names of element types that have the three numbers."""
@@ -64,16 +64,17 @@ def judge_precision(
 
     Args:
         golden: The CPU EP's answer for the unconverted model.
-        own: Its answer for the converted one; None if it has no kernels for that.
-        actual: The EP's result for the converted one.
+        own: Its answer for the converted model; None if it has no kernels for that.
+        actual: The EP's result for the converted model.
         tolerance_for: Element type of an output -> tolerance at the precision.
         precision: The computing precision: a key of ``UNIT_ROUNDOFF``, usually from ``computing_precision``.
-        kinds: Of outputs that are more than numbers, by name; random numbers are judged by their
+        kinds: Kinds of outputs that are not plain numbers, by name; random numbers are judged by their
             distribution.
 
     Returns:
-        As from ``compare_all``, with ``precision_error`` in the rows of all floating outputs; the verdict may
-        be ``no_golden`` as well. A row shows the distance from the golden, even if another answer decides.
+        The result is as from ``compare_all``, with ``precision_error`` in the rows of all floating outputs;
+        the verdict may be ``no_golden`` as well. A row shows the distance from the golden, even if another
+        answer decides.
     """
     answers, results = dict(golden), dict(actual)
     policy = Policy(precision=precision, fixed=tolerance_for("float32"), judge_by="table", converted=True)
@@ -104,7 +105,7 @@ class _Measure:
         self.limit = LIMITS[precision]
 
     def output(self, name: str, golden: Value, own: Value, actual: Value) -> Iterator[OutputMetrics]:
-        """Yield the leaves of one output; the output as a whole if its form is not that of the golden."""
+        """Yield the leaves of one output; the output as a whole if its form differs from the golden's."""
         parts, results, owns = (dict(leaves(name, value)) for value in (golden, actual, own))
         same_form = _form(owns) == _form(parts)
         if _form(parts) != _form(results):
@@ -127,7 +128,7 @@ class _Measure:
     def other_form(
         self, name: str, golden: Value, own: Value, actual: Value, *, own_differs: bool
     ) -> tuple[OutputMetrics, ...]:
-        """Compare an output of another shape; as with NonZero, it may depend on values."""
+        """Compare an output of another shape; the shape may depend on values, as with NonZero."""
         direct = compare(name, golden, actual, self.tolerance_for)
         if own is None or not own_differs:
             return direct.outputs
@@ -182,7 +183,7 @@ class _Measure:
     def _is_near_own(self, apart: Distances, *, lost: bool) -> bool:
         """Return whether the precision explains the distance from the CPU EP's own answer.
 
-        If that is lost, only all but equality is near.
+        If the own answer is lost, only near equality counts.
         """
         if apart.own == 0.0:
             return not lost and apart.between == 0.0
@@ -197,7 +198,7 @@ def _form(parts: Mapping[str, Tensor | None]) -> dict[str, object]:
 
 
 def _precision_error(apart: Distances) -> PrecisionError:
-    """Return the three numbers, or why one of them is missing."""
+    """Return the three numbers, or why one is missing."""
     error = None if apart.special else _quotient(apart.error, apart.golden)
     cpu_error = ratio = None
     if apart.has_own and not apart.own_special:
@@ -227,7 +228,7 @@ def _quotient(distance: float, unit: float) -> float | None:
 
 
 def _unmeasured(row: OutputMetrics, why: str) -> OutputMetrics:
-    """Return a floating output with the reason why it has none of the three numbers."""
+    """Return a floating output with the reason why it lacks the three numbers."""
     if not row.dtype.startswith(_FLOATING):
         return row
     return msgspec.structs.replace(row, precision_error=PrecisionError(unknown=why))

@@ -1,4 +1,4 @@
-"""Precisions: the conversions of a model before it goes to a provider, and the operators that show them."""
+"""Precisions: the conversions of a model before a provider gets it, and the operators that show them."""
 
 import msgspec
 
@@ -61,5 +61,5 @@ PRECISION_CASTS = operators_with(lambda row: row.converts)
 
 
 def made_for(precision: str) -> str:
-    """Return the precision that a model is converted to for a value of the axis; ``AS_IS`` if it is not."""
+    """Return the precision that a value of the axis converts a model to; ``AS_IS`` if it does not."""
     return precision if precision in IN_MODEL else AS_IS

@@ -1,4 +1,4 @@
-"""Which verdicts are results, which of two is better, and why a cell has none."""
+"""Which verdicts are results, which of two is better, and why a cell has no result."""
 
 from harness.core.verdict import Family, Verdict, is_result
 
@@ -14,7 +14,7 @@ _GONE = {
     Family.EXCLUDED: "no longer judged: excluded as {}",
     Family.MISSING: "no result now: {}",
 }
-"""Family in the new run -> why a cell has no result there; None for a cell that it does not plan."""
+"""Family in the new run -> why a cell has no result there; None for a cell that the new run does not plan."""
 
 _NEW = {
     None: "not planned before",
@@ -22,11 +22,11 @@ _NEW = {
     Family.EXCLUDED: "not judged before: excluded as {}",
     Family.MISSING: "no result before: {}",
 }
-"""The same of the old run."""
+"""The same for the old run."""
 
 
 def rank(verdict: Verdict) -> tuple[int, bool]:
-    """Return the rank of a result; of two, the higher one is better."""
+    """Return the rank of a result; the higher one is better."""
     return _RANKS[verdict.family], verdict is Verdict.PASS
 
 
@@ -46,12 +46,12 @@ def is_less(before: float | None, after: float | None) -> bool:
 
 
 def why_gone(now: Verdict | None) -> tuple[str, ...]:
-    """Return why a cell with a result before has none now; None if it is not planned."""
+    """Return why a cell that had a result has none now; None stands for a cell that is not planned."""
     return _filled(_GONE, now)
 
 
 def why_new(before: Verdict | None) -> tuple[str, ...]:
-    """Return why a cell with a result now had none before; None if it was not planned."""
+    """Return why a cell that has a result now had none; None stands for a cell that was not planned."""
     return _filled(_NEW, before)
 
 

@@ -33,16 +33,16 @@ class ProcessState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """The process of a cell, after the cell; over many cells it shows a leak.
 
     Attributes:
-        pid: Its id, on the machine that runs the harness.
+        pid: Its id, on the machine of the harness.
         session: Number of the session in the process, from 1.
-        took_ms: Time of the whole cell there, whatever its result: sessions and all runs, reading and writing
-            of tensors.
+        took_ms: Time of the whole cell in this process, whatever its result: sessions, all runs, reading and
+            writing of tensors.
         processor_ms: Processor time of all threads of the process meanwhile.
         rss_mib: Its resident memory in MiB, after the session was released; null if the system does not
             report it.
-        threads: Its threads then; null as well if the system does not tell.
+        threads: Its threads at that time; null as well if the system does not report it.
         descriptors: Its open descriptors, on Windows handles, likewise.
-        manners: What the cell changed in the process that its user does not expect.
+        manners: Changes that the cell made to the process and that its user does not expect.
     """
 
     pid: int
@@ -56,10 +56,10 @@ class ProcessState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class OtherDraw(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A failing cell once more with other generated inputs.
+    """A second try of a failing cell with other generated inputs.
 
     Attributes:
-        verdict: Its verdict with these.
+        verdict: Its verdict with these inputs.
         dimensions: Symbolic dimension -> its size, as in ``GeneratedInputs``.
     """
 
@@ -68,14 +68,14 @@ class OtherDraw(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class GeneratedInputs(msgspec.Struct, frozen=True, kw_only=True):
-    """How the inputs of a model without test data were made.
+    """How the inputs of a model without test data were generated.
 
     Attributes:
         dimensions: Symbolic dimension -> its size; ``axis N`` where it has no name.
-        sizes: How the sizes were chosen: ``distinct`` (what the graph needs, else different primes),
-            ``single`` (the same with a batch of 1), or the one size of all.
-        values: The values of unrestricted inputs: ``plain``, or ``positive``, ``wide`` or ``small`` where the
-            model does not run with these or its golden is weak.
+        sizes: How the sizes were chosen: ``distinct`` (those that the graph needs, else different primes),
+            ``single`` (the same with a batch of 1), or one size for all.
+        values: The values of unrestricted inputs: ``plain``; or ``positive``, ``wide`` or ``small`` where the
+            model does not run with plain ones or its golden is weak.
         seed: Seed of the values.
     """
 
@@ -144,14 +144,14 @@ class Record(Decision, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         cell: The cell's id.
         provider: The first preferred provider of the target.
-        fed: What the model was fed, in words: ``generated 2x3x64x96, seed 0``, or ``your data:
-            test_data_set_0``; empty if nothing was tried, and in records of before.
+        fed: The inputs of the model, in words: ``generated 2x3x64x96, seed 0``, or ``your data:
+            test_data_set_0``; empty if nothing was tried, and in records of older versions.
         axes: Every axis of the cell with its value.
         expected: Whether the matrix expects the verdict (an ``expect`` entry, or else no failure).
         started: UTC time in ISO 8601.
         attempt: 1, or more if a process killed from outside made further attempts necessary.
         place: The place of the target that ran it; empty if the target has no places.
-        elsewhere: Where a failed cell was tried once more, in order; another place comes first.
+        elsewhere: Further tries of a failed cell at other places, in order; another place comes first.
         retries: Verdicts of further tries of a failed cell, in order; they never change its verdict.
         other_draws: The verdicts of a failing cell with other generated inputs: other sizes where the model
             leaves them open, and other numbers; empty if it was not tried with others.
@@ -185,12 +185,12 @@ class Record(Decision, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def manners(self) -> tuple[Manner, ...]:
-        """What it changed in its process that its user does not expect; a mark beside the verdict."""
+        """Unexpected changes that the cell made to its process; a mark beside the verdict."""
         return () if self.process is None else self.process.manners
 
     @property
     def rests_on_weak_golden(self) -> bool:
-        """Whether the EP's answer passes by a golden that is weak."""
+        """Whether the EP's answer passes only against a weak golden."""
         return bool(self.weak_golden) and self.verdict.family is Family.PASSED
 
     @property
@@ -200,12 +200,12 @@ class Record(Decision, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def flaky(self) -> bool:
-        """Whether a further try gave another verdict."""
+        """Whether a further try had another verdict."""
         return any(verdict is not self.verdict for verdict in self.retries)
 
     @property
     def fails_here_alone(self) -> bool:
-        """Whether it fails at its place, each time, and not at another one: the machine, not the EP."""
+        """Whether the cell fails at its place, each time, and not at another one: the machine, not the EP."""
         here = [each.verdict.family for each in self.elsewhere if each.place == self.place]
         others = [each.verdict.family for each in self.elsewhere if each.place != self.place]
         return (
@@ -214,13 +214,13 @@ class Record(Decision, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def fails_with_these_alone(self) -> bool:
-        """Whether it fails with its generated inputs, and with none of the others that it was tried with."""
+        """Whether the cell fails with its generated inputs but with no other inputs that were tried."""
         tried = [one.verdict.family for one in self.other_draws]
         return self.family is Family.FAILED and bool(tried) and Family.FAILED not in tried
 
     @property
     def took_ms(self) -> float:
-        """The time that its process spent on it, failed or not; the sum of its phases if unknown."""
+        """The time that its process spent on the cell, failed or not; the sum of its phases if unknown."""
         return (self.process.took_ms if self.process else 0.0) or sum(self.timings_ms.values())
 
 

@@ -20,9 +20,9 @@ class Adjudication(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         output: Its name.
         by: The source of that answer, such as ``float64 on the CPU EP``.
         golden: ``norm(golden - answer) / norm(answer)``.
-        ep: The same of the EP's output.
+        ep: The same for the EP's output.
         nearer: The nearer one; ``equal`` where neither clearly is.
-        doubt: Why that answer is not believed; empty where it is.
+        doubt: Why that answer is not trusted; empty where it is.
     """
 
     output: str
@@ -34,7 +34,7 @@ class Adjudication(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class ReferenceDistance(OutputMetrics, frozen=True, kw_only=True, omit_defaults=True):
-    """The distance of one output from a reference, as far as judging it again takes.
+    """The distance of one output from a reference, with the fields that a second judgement needs.
 
     Only ``name``, ``dtype``, ``elements``, ``max_abs``, ``delivered_bits``, ``mismatched``, the tolerance,
     ``headroom``, ``frontier``, ``noise`` and ``details`` are kept; empty fields are left out.
@@ -44,7 +44,7 @@ class ReferenceDistance(OutputMetrics, frozen=True, kw_only=True, omit_defaults=
 
 
 class Reference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Another answer for the model; golden and EP are compared with it as the EP was with the golden.
+    """Another answer for the model; golden and EP are each compared with it.
 
     Attributes:
         name: Its source, in words.
@@ -72,9 +72,9 @@ class ReferenceCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
     Attributes:
         references: By rank, the most trustworthy first; those without an answer are left out.
-        adjudication: As the record's, of every output that can be adjudicated.
-        no_float64: Why no answer in float64 adjudicates an output that differs; empty if one does, and for a
-            model without floats, which equality judges.
+        adjudication: As in the record, for every output that can be adjudicated.
+        no_float64: Why no float64 answer adjudicates an output that differs; empty if one does, and for a
+            model without floats, which is judged by equality.
     """
 
     references: tuple[Reference, ...] = ()

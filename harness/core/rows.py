@@ -1,4 +1,4 @@
-"""Rows of a record: how one output compares, from what was measured."""
+"""Rows of a record: how one output compares, from its measurements."""
 
 import msgspec
 
@@ -8,7 +8,7 @@ from harness.core.tolerance import Tolerance
 from harness.core.value import Map, Sequence, Tensor, Value
 
 _MEASURED = tuple(set(Measured.__struct_fields__) & set(OutputMetrics.__struct_fields__))
-"""Figures that a row takes over as they were measured."""
+"""Figures that a row copies from the measurement."""
 
 
 def whole_row(name: str, value: Value) -> OutputMetrics:
@@ -47,7 +47,7 @@ def unmeasured_row(name: str, value: Tensor, wrong: int) -> OutputMetrics:
 
 
 def equal_row(name: str, value: Tensor, tolerance: Tolerance) -> OutputMetrics:
-    """Return what ``measure`` would find for two tensors that are equal bit by bit."""
+    """Return the row that ``measure`` would give for two tensors that are equal bit by bit."""
     zero = 0.0 if any_finite(value) else None
     return msgspec.structs.replace(
         unmeasured_row(name, value, 0),
@@ -61,7 +61,7 @@ def equal_row(name: str, value: Tensor, tolerance: Tolerance) -> OutputMetrics:
 
 
 def measured_row(name: str, actual: Tensor, tolerance: Tolerance, measured: Measured) -> OutputMetrics:
-    """Return the row of what ``measure`` has found."""
+    """Return the row of a tensor that ``measure`` has measured."""
     return OutputMetrics(
         name=name,
         dtype=actual.dtype,

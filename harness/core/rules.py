@@ -19,7 +19,7 @@ from harness.core.placed import verdict_by_placement
 from harness.core.verdict import Phase, Verdict
 
 FOR_OTHER_INPUTS = "for other inputs in the same session"
-"""The first words of a reason that is about these."""
+"""The first words of a reason that is about other inputs."""
 
 _STALE = "is the output for the inputs before, bit for bit"
 _FORM = frozenset({Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH})
@@ -73,8 +73,8 @@ def invalid_model(judging: Judging) -> Found | None:
 def cpu_refuses(judging: Judging) -> Found | None:
     """The CPU EP of the same runtime refuses a valid model, too, so nothing is known about another EP.
 
-    For a target on the CPU EP, to lack a kernel or an operator, or not to know a version, is a clean refusal.
-    Inputs that do not fit the model say nothing about it.
+    For a target on the CPU EP, a missing kernel or operator, or an unknown version, is a clean refusal.
+    Inputs that do not fit the model say nothing about the model.
     """
     own = refusing_cpu(judging.facts)
     if own is None:
@@ -279,7 +279,7 @@ def right(judging: Judging) -> Found | None:
 
 
 _OF_VALUES: tuple[Rule, ...] = (disputed_golden, undefined_input, not_by_the_ep, wrong_values)
-"""Those of ``RULES`` that judge the values of a run, in the same order; they judge other inputs, too."""
+"""The ``RULES`` that judge the values of a run, in the same order; they also judge other inputs."""
 
 RULES: tuple[Rule, ...] = (
     harness_error,
@@ -307,7 +307,7 @@ RULES: tuple[Rule, ...] = (
     other_inputs,
     right,
 )
-"""In the order in which they are tried; the first that applies decides."""
+"""The rules in the order in which they are tried; the first that applies decides."""
 
 
 def _ended(judging: Judging, how: str, verdict: Verdict) -> Found | None:
@@ -323,7 +323,7 @@ def _is_refusal(facts: Facts, ended: Ended) -> bool:
 
 
 def _beyond_doubt(judging: Judging) -> Found | None:
-    """Judge other inputs without noise and references: of a record of before, or of a converted model.
+    """Judge other inputs without noise and references: of a converted model, or of an older record.
 
     A conversion to integers takes its ranges from the first inputs, and others may leave them.
     """
@@ -341,14 +341,14 @@ def _beyond_doubt(judging: Judging) -> Found | None:
 
 
 def _only_random(again: tuple[Judged, ...]) -> bool:
-    """Return whether only random numbers are wrong; that they vary is right."""
+    """Return whether only random numbers are wrong; their variation is right."""
     return all(one.row.details and one.row.details.distribution for one in again if one.fault is not None)
 
 
 def _results(repeats: Repeats) -> str:
     """Return ``3 different results in 2 sessions of 10 runs each, up to 1.2e-07 from the first``.
 
-    How many runs differ follows in parentheses if it is known.
+    The number of differing runs follows in parentheses if it is known.
     """
     sessions = "session" if repeats.sessions == 1 else "sessions"
     runs = "run" if repeats.runs == 1 else "runs each"

@@ -6,13 +6,13 @@ from harness.core.verdict import Phase, Verdict
 
 
 class ShardInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """The share of a plan that a run is; it shows what is missing if another share is lost.
+    """The share of a plan that a run covers; it shows what is missing if another share is lost.
 
     Attributes:
         index: From 1.
-        count: Shares of the plan.
+        count: Number of shares of the plan.
         plan: Digest of the whole plan.
-        cells: Cells of the whole plan.
+        cells: Number of cells of the whole plan.
     """
 
     index: int
@@ -25,9 +25,9 @@ class PlaceInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A place of a target in a run.
 
     Attributes:
-        environment: The fingerprint from its agent; empty if none came so far.
-        differs: In what it is not equal to the first place; empty if it is equal.
-        set_aside: Why it was not used for a while, each time.
+        environment: The fingerprint from its agent; empty until one arrives.
+        differs: How it differs from the first place; empty if it is equal.
+        set_aside: Why it was not used for a while, one entry for each time.
     """
 
     environment: dict[str, object] = {}
@@ -36,18 +36,20 @@ class PlaceInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TargetExit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How those processes of a target ended that were asked to, and that nothing else killed.
+    """How the processes of a target ended that were asked to end, and that nothing else killed.
 
     Attributes:
-        ended: Processes.
-        unclean: Those of them that died, or did not end within the limit of ``teardown``.
+        ended: Number of these processes.
+        unclean: How many of them died, or did not end within the limit of ``teardown``.
         verdict: ``unclean_exit`` if there is one.
-        phase: ``teardown`` (sessions are released), ``unload`` (of the plugin library) or ``exit``, where the
-            first of them died.
+        phase: Where the first of them died: ``teardown`` (sessions are released), ``unload`` (of the plugin
+            library) or ``exit``.
         cause: Its signal or exit code; ``hang`` if it did not end.
         reason: One line for people.
-        expected: Whether the matrix expects it; of clean ends false if it expects ``unclean_exit``.
-        artifacts: Folder, in the run folder, of what this process printed; empty if it printed nothing.
+        expected: Whether the matrix expects the result. If all ends are clean, false if it expects
+            ``unclean_exit``.
+        artifacts: Folder, in the run folder, with the printed output of this process; empty if it printed
+            nothing.
     """
 
     ended: int = 0
@@ -65,13 +67,14 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         plan: Digest over the sorted ids of the planned cells.
-        cells: Planned cells.
-        matrix: The matrix with its defaults.
+        cells: Number of planned cells.
+        matrix: The matrix with its defaults filled in.
         targets: Target name -> environment fingerprint from the agent.
         complete: Whether every planned cell has its record.
         shard: Set if the plan is a share of a larger one.
         places: Target name -> its places by name.
-        exits: Target name -> how its processes ended; none of a target without one that was asked to.
+        exits: Target name -> how its processes ended; targets without a process that was asked to end are
+            missing.
     """
 
     schema: int
@@ -85,6 +88,6 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     exits: dict[str, TargetExit] = {}
 
     def environment_of(self, target: str, place: str) -> dict[str, object]:
-        """Return the fingerprint of a target at one of its places; that of the target if it has none."""
+        """Return the fingerprint of a target at a place; the target's own if the place has none."""
         there = self.places.get(target, {}).get(place)
         return there.environment if there is not None else self.targets.get(target, {})

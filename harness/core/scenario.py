@@ -1,4 +1,4 @@
-"""Scenarios: uses of a session besides making it once and running it.
+"""Scenarios: ways to use a session other than creating it once and running it.
 
 This table is the only one. A new scenario takes one entry here, and a module of its name with a function
 ``play`` in ``harness.agent.scenarios``.
@@ -9,7 +9,7 @@ import msgspec
 PLAIN = "plain"
 
 GENERATE = "generate"
-"""The scenario whose records have ``generation``, and the suite of models that it is for."""
+"""The scenario whose records have ``generation``, and the suite of models for it."""
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,12 +20,12 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
         other_data: Whether it has its own data, which need their own golden.
         own_case: Whether it applies to some models only, or needs other files or sizes; the golden stays.
         tries_shapes: Whether the CPU provider may refuse some of the shapes, which are then left out.
-        swaps_inputs: Whether the session runs the given data as a plain one does, so that it can run other
-            inputs between two such runs.
+        swaps_inputs: Whether the session runs the given data as a plain session does, so that other inputs
+            can run between two such runs.
         measurable: Whether it has single runs of one session, one after the other, whose latency counts.
         repeatable: Whether its runs can be repeated; some scenarios repeat in their own way.
-        module: The module of ``harness.agent.scenarios`` that plays it, if not that of its name; empty if the
-            agent runs it plainly.
+        module: The module of ``harness.agent.scenarios`` that plays it, if its name differs from the
+            scenario's; empty if the agent runs it plainly.
     """
 
     meaning: str
@@ -39,7 +39,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def other_session(self) -> bool:
-        """Whether the session itself is used in another way; the agent then reports facts about it."""
+        """Whether the session itself is used in another way; the agent then reports facts about that use."""
         return self.module != "" and not self.other_data
 
 
@@ -112,7 +112,7 @@ SCENARIOS: dict[str, Scenario] = {
 
 
 def session_of(scenario: str) -> str:
-    """Return the scenario as far as it affects the CPU provider's session; other data alone do not."""
+    """Return the scenario if it affects the CPU provider's session; other data alone do not affect it."""
     return PLAIN if SCENARIOS[scenario].other_data else scenario
 
 

@@ -1,4 +1,4 @@
-"""The share of a model's compute that the EP has, as a record tells it."""
+"""The share of a model's compute on the EP, as a record has it."""
 
 from harness.core.facts import Placement
 from harness.core.placed import LEAST_SHARE
@@ -9,7 +9,7 @@ from harness.core.verdict import Verdict
 def share_on_ep(placed: Placement | None) -> float | None:
     """Return the share of the compute on the EP, from 0 to 1; None where no placement is known.
 
-    Records of before tell none where a part is on the CPU EP: there the nodes count.
+    Records of older versions lack the share where a part is on the CPU EP: then the nodes count.
     """
     if placed is None or placed.is_unknown or not (placed.ep_nodes or placed.cpu_nodes):
         return None
@@ -31,9 +31,9 @@ def nodes_on_ep(record: Record) -> str:
 
 
 def is_the_cpus(record: Record) -> bool:
-    """Return whether so little of the compute is on the EP that a time says nothing about it.
+    """Return whether so little of the compute is on the EP that a time says nothing about the EP.
 
-    Such a cell is a ``fallback``, but in records of before.
+    Such a cell is a ``fallback``, except in records of older versions.
     """
     share = share_on_ep(record.placement)
     return share is not None and share < LEAST_SHARE

@@ -1,7 +1,7 @@
 """What to ship: for each model and target, whether its records allow it, and with which option. Pure.
 
-Only right answers that a real device computed are worth shipping. Where records cannot tell, that is said:
-a simulator and an unavailable provider say nothing about a device.
+Only right answers that a real device computed are worth shipping. Records that cannot decide this get such an
+answer: a simulator and an unavailable provider say nothing about a device.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,10 +19,10 @@ from harness.core.share import is_the_cpus, nodes_on_ep
 from harness.core.verdict import Family, Verdict
 
 LEAST_AGREEMENT = 0.98
-"""Share of the task's answers that must not disagree, for a configuration that is worth shipping."""
+"""Share of the task's answers that must agree for a configuration to be worth shipping."""
 
 _PLAYED = frozenset({"scenario"})
-"""Axes that say how a session is used; they are no option of it."""
+"""Axes that define how a session is used; they are not options of it."""
 
 
 class Answer(StrEnum):
@@ -55,7 +55,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_played(self) -> bool:
-        """Whether the session was used in another way than plainly, which is another question."""
+        """Whether the session was used in another way than plainly; such a cell answers another question."""
         return any(self.record.axes.get(axis, AXIS_DEFAULTS[axis]) != AXIS_DEFAULTS[axis] for axis in _PLAYED)
 
 
@@ -66,8 +66,8 @@ class Shipping(msgspec.Struct, frozen=True, kw_only=True):
         option: What to change; empty if the target is shipped as it is, or not at all.
         because: The reason, in one line; empty where there is nothing to add.
         choice: The configuration that the answer is about.
-        is_fastest: Whether nothing else that may be shipped is as fast.
-        times: Median as a multiple of the best of the CPU provider; None if one of them is unknown.
+        is_fastest: Whether nothing else that may be shipped is faster.
+        times: Median as a multiple of the CPU provider's best; None if either is unknown.
     """
 
     target: str
@@ -85,7 +85,7 @@ class Shipping(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def bits(self) -> float | None:
-        """Delivered bits of the worst output; None if all are exact, or no float."""
+        """Delivered bits of the worst output; None if all outputs are exact, or none is float."""
         rows = self.choice.record.outputs
         return min((row.delivered_bits for row in rows if row.delivered_bits is not None), default=None)
 
@@ -118,7 +118,8 @@ def what_to_ship(
 ) -> tuple[ShippedModel, ...]:
     """Return the answers, models in the order of their first choices.
 
-    ``targets`` gives the order of the rows; ``simulated`` has the program that stands for a target's device.
+    ``targets`` gives the order of the rows; ``simulated`` names the program that stands for a target's
+    device.
     """
     models: dict[tuple[str, str], dict[str, list[Choice]]] = {}
     for choice in choices:
@@ -136,7 +137,7 @@ def what_to_ship(
 
 
 def why_not(record: Record) -> str:
-    """Return why a configuration is not worth shipping; empty if it is, as far as its answer goes."""
+    """Return why a configuration is not worth shipping; empty if its answer does not speak against it."""
     if record.family is not Family.PASSED:
         told = str(record.verdict).replace("_", " ")
         what = _MEANING.get(record.verdict, record.reason)
@@ -181,7 +182,7 @@ def _no_fastest(shipped: Sequence[Shipping], best: Sequence[Shipping]) -> str:
 
 
 def _row(target: str, choices: Sequence[Choice], simulated: str) -> Shipping:
-    """Answer by what was tried with one target; the configuration without changes comes first."""
+    """Answer from the configurations of one target; the configuration without changes comes first."""
     plain, *others = sorted(choices, key=lambda choice: len(choice.changes))
     right = [choice for choice in (plain, *others) if not why_not(choice.record) and _is_seen(choice, plain)]
 
@@ -205,13 +206,13 @@ def _row(target: str, choices: Sequence[Choice], simulated: str) -> Shipping:
 
 
 def _is_seen(choice: Choice, plain: Choice) -> bool:
-    """Return whether an option changes anything; one without effect is not worth naming."""
+    """Return whether an option changes anything; one without effect is not listed."""
     effect = choice.record.effect
     return choice is plain or effect is None or effect.seen
 
 
 def _best(right: Sequence[Choice]) -> Choice:
-    """Return the first of those that no other beats; without reliable times the first of all."""
+    """Return the first configuration that no other one beats; without reliable times the first of all."""
     return next(iter(unbeaten(right, lambda choice: choice.rounds)), right[0])
 
 
@@ -221,10 +222,10 @@ def _gain(choice: Choice, plain: Choice) -> str:
 
 
 def _beside(row: Shipping, cpu: Shipping | None) -> Shipping:
-    """Compare with the CPU provider: what is clearly slower gains nothing."""
+    """Compare with the CPU provider: a clearly slower target gains nothing."""
     mine, cpus = row.p50_ms, cpu.p50_ms if cpu is not None else None
     if cpu is None or not mine or not cpus or not row.ships:
-        return row  # a simulator's time is compared with nothing
+        return row  # a simulator's time is not compared
     times = mine / cpus
     if row is not cpu and beats(cpu.choice.rounds, row.choice.rounds):
         because = f"slower: {times:.3g} times the time of {cpu.target}"

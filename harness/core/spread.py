@@ -1,8 +1,8 @@
 """The rounding noise of a model, drawn from runs with noise.
 
-A *spread* has, for each element of an output, the root mean square of what rounding at some precision does to
-it in this very model. An error that is a small multiple of the spread is what any correct computation at that
-precision shows; the error of a fault is far larger. ``harness.core.noise`` compares the two.
+A *spread* has, for each element of an output, the root mean square of the error that rounding at some
+precision causes in this very model. Any correct computation at that precision shows an error that is a small
+multiple of the spread; a fault shows a far larger one. ``harness.core.noise`` compares the two.
 """
 
 from collections import Counter
@@ -23,73 +23,75 @@ Draws = list[tuple[float, Array]]
 """Amplitude and result of each draw."""
 
 _SHOWN = 1 / 4
-"""Part of the draws that have to move an element, so that they show its noise.
+"""Share of the draws that must move an element before they show its noise.
 
-Independent noises of one size cancel out now and then, and what Relu or Clip cuts off moves only if a draw
-crosses the edge. An element that moves more often needs no other: its errors over its spread follow Student's
-t, whose tail the limit for single elements holds.
+Independent noises of one size sometimes cancel. An element that Relu or Clip cuts off moves only if a draw
+crosses the edge. An element that moves more often needs no other one: its errors over its spread follow
+Student's t, and the limit for single elements covers its tail.
 """
 
 _MISSED = 1 / 8
-"""Least spread of an element that few draws move, as a part of what is usual for its magnitude.
+"""Least spread of an element that few draws move, as a fraction of the usual one for its magnitude.
 
 The default limit for single elements then passes four times the usual noise.
 """
 
 _LOW = 1 / 4
-"""The quantile of the spreads of like elements that is usual: of two kinds of elements the calmer."""
+"""The quantile that counts as usual among the spreads of similar elements: of two kinds of elements the
+calmer one."""
 
 _RESOLUTION = 1 / 8
 """Least spread of an element in unit roundoffs of its type.
 
-Where every operator is exact, nothing else is left. The default limits then pass an element that is off by
-two units in the last place, and none that is off by four.
+Where every operator is exact, only this spread remains. The default limits then pass an element that is off
+by two units in the last place, and fail one that is off by four.
 """
 
 _UNITS = {**UNIT_ROUNDOFF, "float64": 2 * UNIT_ROUNDOFF["float32"]}
 """Element type -> unit that its least spread is a part of.
 
-float64 is held to float32, in which accelerators without double units compute it. What they copy is rounded
-to that everywhere, by 0.4 unit roundoffs in root mean square, which is to pass, too.
+float64 uses float32's unit, because accelerators without double units compute it in float32. These round even
+copied elements to float32, by 0.4 unit roundoffs in root mean square, which must pass, too.
 """
 
 _SMALLEST = {"float64": 2.0**-126, "float32": 2.0**-126, "float16": 2.0**-28, "bfloat16": 2.0**-126}
-"""Element type that has a spread -> least spread of any element.
+"""Element type with a spread -> least spread of any element.
 
 Smaller numbers are subnormal, and processors may flush them to zero, also on the way to larger ones.
-Accelerators without double units compute float64 in single precision. In float16 numbers of use are
-subnormal: there it is the resolution of these, and ``harness.core.flushed`` excuses zeros alone.
+Accelerators without double units compute float64 in single precision. In float16 useful numbers may be
+subnormal: there it is the resolution of subnormals, and ``harness.core.flushed`` excuses only zeros.
 """
 
 _JUMP = 8.0
-"""An element that moves by so many times the expected spread has jumped, and may jump again.
+"""An element that moves by more than this multiple of the expected spread has jumped, and may jump again.
 
-A smaller jump needs no such rule: 16 draws at amplitude 8, of which one jumps, give the element a spread of a
+A smaller jump needs no such rule. If one of 16 draws at amplitude 8 jumps, the element gets a spread of a
 32nd of the jump, which the limit for single elements passes.
 """
 
 _UNLIKE = 8.0
-"""So many times the median spread of like elements is a jump, not the noise of a model with jumps."""
+"""A multiple of the median spread of similar elements that counts as a jump, not as noise, in a model with
+jumps."""
 
 _AGAIN = 1 / 4
-"""Spread of an element that has jumped, as a part of its largest jump.
+"""Spread of an element that has jumped, as a fraction of its largest jump.
 
-Of the elements that jump in any draw, amplified ones among them, one in 15 or so does in another result. A
+Of the elements that jump in any draw, amplified ones included, about one in 15 jumps in another result. A
 quarter for each keeps the root mean square over all near 1.
 """
 
 PROBES = 6
-"""Draws at amplitude 1 beside amplified ones, in a model without jumps: for where the response bends."""
+"""Draws at amplitude 1 beside amplified ones, without jumps in the model: they show where it bends."""
 
 _LINEAR = 1 / 4
-"""Part of an output's size up to which it moves in proportion to noise.
+"""Fraction of an output's size up to which it moves in proportion to noise.
 
-Beyond, the response bends: the sine of a large angle moves by 1 at most, whatever the noise, and a 16th of
+Beyond it the response bends: the sine of a large angle moves by at most 1, whatever the noise, and a 16th of
 that is no measure of noise at amplitude 1.
 """
 
 _ENOUGH = 1 / 2
-"""Part of an output's finite elements that noise has to leave finite, over all draws."""
+"""Share of an output's finite elements that must stay finite under noise, over all draws."""
 
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,11 +100,11 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         precision: The precision whose rounding makes the noise.
         outputs: For each data set: leaf, named as ``harness.core.value.leaves`` names it -> spread, an array
-            of float64 of the leaf's shape, in the unit of the output. Leaves without one are not floats,
-            change their shape under noise, are lost in it, or differ from the golden even without noise.
-        lost: For each data set: leaf -> how much of it the noise at amplitude 1 takes, of the leaves of which
-            it takes more than half, whatever their type; see ``harness.core.lost``. Empty in spreads that
-            were made without asking.
+            of float64 of the leaf's shape, in the unit of the output. A leaf without a spread is no float,
+            changes its shape under noise, is lost in it, or differs from the golden even without noise.
+        lost: For each data set: leaf -> the fraction that noise at amplitude 1 destroys, for leaves of any
+            type that lose more than half; see ``harness.core.lost``. Empty in spreads that were computed
+            without it.
         moved: For each data set: leaf of integers or booleans -> how noise moves its elements; see
             ``harness.core.moved``. Empty likewise.
     """
@@ -127,8 +129,8 @@ def spread_of(
 ) -> Spread:
     """Return the spread from runs of a model with the noise of a precision.
 
-    The golden has, for each data set, the outputs of the model itself. The samples are those with noise, as
-    many for each data set, the one with amplitude 0 among them; ``amplitudes`` are their factors.
+    The golden has, for each data set, the outputs of the model itself. The samples are the outputs under
+    noise, equally many for each data set, including one with amplitude 0; ``amplitudes`` are their factors.
     """
     each = len(samples) // len(golden)
     slices = [slice(index * each, (index + 1) * each) for index in range(len(golden))]
@@ -175,7 +177,9 @@ def _of_data_set(
 
 
 def _keeps_shape(drawn: Sequence[float], alike: Sequence[float]) -> bool:
-    """Return whether noise keeps an output's shape, by the amplitudes of all draws and of those that do.
+    """Return whether noise keeps an output's shape.
+
+    Takes the amplitudes of all draws and of those with that shape.
 
     It does so in all draws at amplitude 0 and at the least one, and in half of the draws at each other one.
     """
@@ -187,7 +191,9 @@ def _keeps_shape(drawn: Sequence[float], alike: Sequence[float]) -> bool:
 
 
 def _measurable(quiet: Array, noisy: Draws) -> Draws | None:
-    """Return the draws that show the noise of an output; None where the output is all but lost in noise.
+    """Return the draws that show the noise of an output.
+
+    None where noise destroys the output almost completely.
 
     Elements that are NaN or infinite without noise show nothing. If noise makes most of the others so, no
     draw shows anything.
@@ -207,14 +213,14 @@ def _measurable(quiet: Array, noisy: Draws) -> Draws | None:
 
 @np.errstate(all="ignore")
 def _is_within(part: float, quiet: Array, noisy: Draws) -> bool:
-    """Return whether no draw moves an output by more than some part of its size."""
+    """Return whether no draw moves an output by more than a given fraction of its size."""
     size = _root_mean_square(np.abs(np.where(np.isfinite(quiet), quiet, 0.0)))
     moved = [_root_mean_square(_deviation(one.reshape(-1), quiet.reshape(-1))) for _, one in noisy]
     return max(moved) <= part * size or not any(moved)
 
 
 def _is_same(golden: Tensor, quiet: Tensor, spread: Floats) -> bool:
-    """Return whether the model with noise, at amplitude 0, computes what the model itself does."""
+    """Return whether the model with noise, at amplitude 0, computes the same as the model itself."""
     rms, largest = noise_of(golden, quiet, spread)
     return rms <= rms_limit(DEFAULT_LIMITS, golden.array.size) and largest <= DEFAULT_LIMITS.max
 
@@ -234,7 +240,7 @@ def _of_leaf(golden: Tensor, quiet: Array, noisy: Draws) -> Floats:
 
 
 def _of_smooth(size: Floats, moved: Mapping[float, list[Floats]]) -> Floats:
-    """Return the spread from draws at one amplitude: all that moves does so in proportion to the noise."""
+    """Return the spread from draws at one amplitude; whatever moves does so in proportion to the noise."""
     ((level, each),) = moved.items()
     spread = _level_spread(level, each)
     shown = np.count_nonzero(each, axis=0) > _SHOWN * len(each)
@@ -247,8 +253,8 @@ def _of_smooth(size: Floats, moved: Mapping[float, list[Floats]]) -> Floats:
 def _of_jumping(size: Floats, moved: Mapping[float, list[Floats]]) -> Floats:
     """Return the spread from draws at several amplitudes: some elements jump, whatever the noise.
 
-    What most elements of a magnitude do is usual here, the still ones included: if many jump, their jumps
-    excuse none of the others.
+    The behaviour of most elements of a magnitude is usual here, including still ones. If many jump, their
+    jumps excuse none of the others.
     """
     levels = {level: _level_spread(level, each) for level, each in moved.items()}
     spread: Floats = np.max([*levels.values()], axis=0)
@@ -273,7 +279,10 @@ def _shaped(numbers: Array, golden: Tensor) -> Floats:
 
 
 def _deviation(noisy: Array, quiet: Array) -> Floats:
-    """Return how far noise moved each element; 0 where it made NaN or infinity: those excuse no number."""
+    """Return how far noise moved each element.
+
+    0 where it produced NaN or infinity, which excuse no number.
+    """
     moved: Floats = np.abs(noisy - quiet)
     moved[~np.isfinite(moved)] = 0.0
     return np.minimum(moved, 2.0**500)

@@ -15,7 +15,7 @@ from msgspec import inspect
 from harness.core.errors import Problem, one_line, valid_names
 
 OPTION = "option."
-"""Beginning of the keys that tables with an ``option_type`` take besides their fields."""
+"""Prefix of the keys that tables with an ``option_type`` accept besides their fields."""
 
 _A_TABLE = "a table"
 _LARGEST = 1 << 63
@@ -64,7 +64,7 @@ def deviations(value: object, kind: inspect.Type, place: Place) -> Iterator[Prob
             inspect.UnionType(types=(*_, inspect.DictType() as inner)),
             dict(),
         ):
-            # Checked as this one of the union's types, so that messages name its bad items.
+            # Checked as this member of the union, so that messages name its bad items.
             yield from deviations(value, inner, place)
         case inspect.UnionType(types=(inspect.StructType() as a_table, *_)), dict():
             yield from _in_table(value, a_table, place)
@@ -141,7 +141,7 @@ def _bounds(kind: inspect.IntType | inspect.FloatType) -> str:
 
 
 def _plain(number: float) -> str:
-    """Return a bound as a matrix may have it: 604800.0 as 604800."""
+    """Return a bound in the notation of a matrix: 604800.0 as 604800."""
     return f"{number:.15g}" if isinstance(number, float) else str(number)
 
 

@@ -12,7 +12,7 @@ _ASYMPTOTIC = 8.0
 
 
 def survival(t: float, degrees: float) -> float:
-    """Return the probability that Student's t is above ``t``.
+    """Return the probability that Student's t exceeds ``t``.
 
     Args:
         t: Any number; infinite ones have a probability of 0 and 1.
@@ -26,7 +26,7 @@ def survival(t: float, degrees: float) -> float:
 
 @functools.lru_cache(maxsize=1024)
 def critical(probability: float, degrees: float) -> float:
-    """Return the ``t`` that Student's t is above with a probability of at most 0.5."""
+    """Return the ``t`` that Student's t exceeds with the given probability, which is at most 0.5."""
     low, high = 0.0, 1.0
     while survival(high, degrees) > probability:
         high *= 2
@@ -37,11 +37,11 @@ def critical(probability: float, degrees: float) -> float:
 
 
 def discoveries(p_values: Mapping[str, float], rate: float) -> frozenset[str]:
-    """Return the names whose p-values are discoveries; of these a share of ``rate`` is false on average.
+    """Return the names whose p-values are discoveries; on average a share of ``rate`` of these is false.
 
     The step-up procedure of Benjamini and Hochberg, "Controlling the false discovery rate", Journal of the
-    Royal Statistical Society B 57, 1995. It holds for independent tests and for those that are positively
-    dependent, as cells of one night are (Benjamini and Yekutieli, Annals of Statistics 29, 2001).
+    Royal Statistical Society B 57, 1995. It holds for independent tests and for positively dependent ones,
+    such as cells of one night (Benjamini and Yekutieli, Annals of Statistics 29, 2001).
     """
     ordered = sorted(p_values, key=p_values.__getitem__)
     last = 0

@@ -1,7 +1,7 @@
-"""Outputs that are positions: another one is right where the values at both tie.
+"""Outputs that are positions: a different position is right where the values at both tie.
 
 ArgMax, ArgMin and TopK choose by values. If two values differ by less than their own tolerance, rounding
-decides which is the larger one, and either choice is right. If the values are the model's inputs, nothing is
+decides which one is larger, and either choice is right. If the values are the model's inputs, nothing is
 rounded, and ONNX defines which of two equal ones to choose.
 """
 
@@ -21,7 +21,7 @@ _DEFINED = operators_with(lambda row: row.ties == "first_index")
 """Of equal values ONNX makes these choose the first index, or the last with ``select_last_index``."""
 
 ZEROS = 1000
-"""Of so many values an EP may take one for nonzero that is exactly zero on the CPU EP.
+"""An EP may report one of so many values as nonzero although it is exactly zero on the CPU EP.
 
 Relu and differences give exact zeros, but rounding turns one into a small number only next to a threshold.
 """
@@ -30,15 +30,15 @@ _Mask = NDArray[np.bool_]
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
-    """An output of positions, and the values that they were chosen by.
+    """An output of positions, and the values by which they were chosen.
 
     Attributes:
         op: The operator, one of those that have ``ties`` in the book of operators.
         data: The values that it chose from, as the CPU provider has them: scores for NonMaxSuppression.
         axis: The axis along which ArgMax, ArgMin and TopK choose.
         exact: Whether the values are inputs of the model, so that no rounding excuses another choice.
-        unordered: Whether a TopK may give them in any order.
-        moved: Of the shape of the positions: those that rounding noise moves; None if that is not known.
+        unordered: Whether a TopK may return them in any order.
+        moved: Positions that rounding noise moves, of the shape of the positions; None if unknown.
     """
 
     op: str
@@ -50,7 +50,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def excuses(self) -> bool:
-        """Whether another position is right where the values tie."""
+        """Whether a different position is right where the values tie."""
         return not self.exact or self.op not in _DEFINED
 
 
@@ -58,8 +58,8 @@ class Ties(msgspec.Struct, frozen=True, kw_only=True):
     """Positions that differ from the golden's, and the values at both.
 
     Attributes:
-        fits: Of the shape of the golden: true where the other position is a possible one.
-        differs: Likewise: true where the position is another one.
+        fits: True where the other position is a possible one; of the shape of the golden.
+        differs: True where the position differs; of the same shape.
         golden: Values at the golden's positions, float64, of the shape of ``fits``, or broadcast to it.
         actual: Values at the other positions.
     """
@@ -70,7 +70,7 @@ class Ties(msgspec.Struct, frozen=True, kw_only=True):
     actual: Array
 
     def within(self, tolerance: Tolerance) -> int:
-        """Return how many positions differ whose values tie within a tolerance."""
+        """Return how many differing positions have values that tie within a tolerance."""
         return int((self.fits & self.differs & is_close(self.actual, self.golden, tolerance)).sum())
 
     def frontier(self) -> Frontier:
@@ -86,11 +86,11 @@ class Ties(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ties_of(chosen: Chosen, golden: Array, actual: Array) -> Ties | None:
-    """Find the positions that differ, and the values at them; None where these do not fit together.
+    """Find the positions that differ, and the values at them; None where shapes or values do not fit.
 
-    Positions are integers or integral floats, of one shape but for NonZero. If it is known which ones noise
-    moves, no rounding excuses another one; of equal values only those operators may choose any for which ONNX
-    does not say which.
+    Positions are integers or integral floats, of one shape except for NonZero. If it is known which positions
+    noise moves, rounding excuses no other one. Of equal values, only operators for which ONNX does not define
+    the choice may choose any.
     """
     ties = _ties_of(chosen, golden, actual)
     if ties is None or chosen.moved is None or chosen.unordered or chosen.moved.shape != golden.shape:
@@ -121,7 +121,7 @@ def _ties_of(chosen: Chosen, golden: Array, actual: Array) -> Ties | None:
 
 
 def excusing(ties: Ties, chosen: Chosen) -> Frontier:
-    """Return the tolerances of the values that make other positions right; may be empty."""
+    """Return the tolerances of the values that make different positions right; may be empty."""
     if not chosen.excuses:
         return ()
     frontier = ties.frontier()
@@ -136,8 +136,8 @@ def _along(data: Array, golden: Array, actual: Array, chosen: Chosen) -> Ties | 
     count = golden.size // others if others else 0
     if not count or count * others != golden.size or (chosen.op != "TopK" and count != 1):
         return None
-    # The order of elements is the same whether ArgMax keeps the axis, and whatever reshapes its result.
-    # In three dimensions, because numpy's sort and take_along_axis allow 32 only.
+    # The order of elements is the same whether or not ArgMax keeps the axis, and whatever reshapes its
+    # result. In three dimensions, because numpy's sort and take_along_axis allow 32 only.
     before, after = math.prod(data.shape[:axis]), math.prod(data.shape[axis + 1 :])
     data, axis = data.reshape(before, data.shape[axis], after), 1
     right, found = golden.reshape(before, count, after), actual.reshape(before, count, after)
@@ -147,7 +147,7 @@ def _along(data: Array, golden: Array, actual: Array, chosen: Chosen) -> Ties | 
     fits = (found >= 0) & (found < length)
     theirs = np.take_along_axis(data, np.where(fits, found, right), axis)
     ours = np.take_along_axis(data, right, axis)
-    if count > 1:  # an index that is given twice ties with itself, and replaces another
+    if count > 1:  # an index that occurs twice ties with itself, and replaces another one
         ordered = np.sort(found, axis)
         fits = fits & ~(np.diff(ordered, axis=axis) == 0).any(axis, keepdims=True)
     sides = [side.reshape(golden.shape) for side in (fits, found != right, ours, theirs)]
@@ -166,7 +166,7 @@ def _in_planes(data: Array, golden: Array, actual: Array) -> Ties | None:
 
 
 def _of_boxes(scores: Array, golden: Array, actual: Array) -> Ties | None:
-    """Compare rows of batch, class and box, by falling score; boxes of one score have no order."""
+    """Compare rows of batch, class and box, by falling score; boxes with the same score have no order."""
     if golden.ndim != 2 or golden.shape[1] != 3 or scores.ndim != 3:  # noqa: PLR2004 - as ONNX has them
         return None
     limits = np.array(scores.shape)
@@ -181,16 +181,16 @@ def _of_boxes(scores: Array, golden: Array, actual: Array) -> Ties | None:
 
 
 def _in_list(data: Array, golden: Array, actual: Array, most_zeros: int) -> Ties | None:
-    """Compare the positions of what is not zero, in order; values next to zero may be among them or not.
+    """Compare the positions of nonzero values, in order; values next to zero may be included or not.
 
-    They have a row for each dimension. The EP may have ``most_zeros`` positions of exact zeros.
+    Positions have a row for each dimension. The EP may report up to ``most_zeros`` positions of exact zeros.
     """
     if golden.ndim != 2 or actual.ndim != 2 or not len(golden) == len(actual) == data.ndim > 0:  # noqa: PLR2004
         return None
     limits = np.array(data.shape)[:, None]
     if not all(((places >= 0) & (places < limits)).all() for places in (golden, actual)):
         return None
-    # As ravel_multi_index, which takes fewer dimensions than an array may have.
+    # As ravel_multi_index, which accepts fewer dimensions than an array may have.
     steps = np.array([math.prod(data.shape[axis + 1 :]) for axis in range(data.ndim)], np.int64)
     right, found = steps @ golden, steps @ actual
     flipped = data.reshape(-1)[np.setxor1d(right, found)]

@@ -38,10 +38,10 @@ DEFAULTS: dict[str, Tolerance] = {
 
 The first four are the defaults of onnxruntime's own C++ operator tests (``DefaultTolerance`` in
 ``onnxruntime/test/providers/checkers.cc``, builds without training): EPs are judged by the limits of their
-own maintainers. float64 has float32's absolute and a tenth of its relative tolerance there. This is loose
+own maintainers. There, float64 has float32's absolute and a tenth of its relative tolerance. This is loose
 for double arithmetic, but its kernels often compute transcendental functions in single precision;
-``delivered_bits`` shows what was really computed. float8 has bfloat16's figures times 16, the ratio of the
-unit roundoffs (2^-4 for E4M3, 2^-8), because there are no published ones.
+``delivered_bits`` shows the real precision. No limits for float8 are published: it has bfloat16's times 16,
+the ratio of the unit roundoffs (2^-4 for E4M3, 2^-8).
 """
 
 UNIT_ROUNDOFF: dict[str, float] = {
@@ -68,11 +68,11 @@ FLOORS: dict[str, str] = {
     "float8": "float8",
     "int4": "float8",
 }
-"""What a precision mode computes in -> the finest precision that it may be judged at.
+"""Precision that a mode computes in -> the finest precision that it may be judged at.
 
 TF32 has the significand of float16. An integer type is judged as the float whose rounding is as coarse as
 half a step of its scale, relative to the largest value: 2^-8 for int8, 2^-4 for int4. int16 is finer than
-float16, the next one here. ``mixed`` leaves the choice to the provider, which may use bfloat16.
+float16, the next coarser entry here. ``mixed`` leaves the choice to the provider, which may use bfloat16.
 """
 
 _TOLERANT = {*DEFAULTS, "complex64", "complex128"}
@@ -84,14 +84,14 @@ def default_tolerance(dtype: str, precision: str) -> Tolerance:
 
     Args:
         dtype: Element type of the output, as in ``harness.core.value.DTYPES``, or ``string``.
-        precision: What computes: a key of ``DEFAULTS``, usually from ``computing_precision``.
+        precision: The computing precision: a key of ``DEFAULTS``, usually from ``computing_precision``.
 
     Returns:
         The tolerance of the precision for floating and complex outputs, (0, 0) for everything else. Integers,
         booleans and strings have one right answer, quantized integers included (onnxruntime compares them
-        exactly too; a matrix may grant a step). So have float8 and float4, which are storage types: the
-        standard defines their rounding, and neighbouring values are 6 % to 100 % apart, so a tolerance below
-        that step would mean equality.
+        exactly too; a matrix may grant a step). The same applies to float8 and float4, which are storage
+        types. The standard defines their rounding, and neighbouring values are 6 % to 100 % apart, so that a
+        tolerance below that step would mean equality.
 
     Raises:
         ValueError: The precision is not a key of ``DEFAULTS``.
@@ -107,12 +107,12 @@ def computing_precision(float_types: Iterable[str], computes: str) -> str:
     Args:
         float_types: Element types that occur in the model; only float64, float32, float16 and bfloat16 count
             (float8 and float4 are stored; only a precision mode computes in them).
-        computes: What the cell's precision mode computes in, a key of ``FLOORS``; ``float32`` without one. A
-            model without a coarser type is judged at its floor. This is float32 for a float64 model too,
-            because accelerators without double units compute such models in single precision.
+        computes: The precision that the cell's mode computes in, a key of ``FLOORS``; ``float32`` without a
+            mode. A model without a coarser type is judged at its floor. This is float32 for a float64 model
+            too, because accelerators without double units compute such models in single precision.
 
     Returns:
-        A key of ``DEFAULTS``, never ``float64``.
+        The result is a key of ``DEFAULTS``, never ``float64``.
 
     Raises:
         ValueError: ``computes`` is not a key of ``FLOORS``.
@@ -127,8 +127,8 @@ def computing_precision(float_types: Iterable[str], computes: str) -> str:
 def finest_precision(float_types: Iterable[str], computes: str) -> str:
     """Return the precision that a correct EP computes the finest values of a model in.
 
-    A model of several types rounds each value to its own: weights that are stored in bfloat16 do not make a
-    product in float32 coarser. Arguments and errors as for ``computing_precision``.
+    A model of several types rounds each value to its own type: weights stored in bfloat16 do not make a
+    float32 product coarser. Arguments and errors as for ``computing_precision``.
     """
     floor = computing_precision((), computes)
     own = min(_COARSENESS.keys() & set(float_types), key=_COARSENESS.__getitem__, default=floor)

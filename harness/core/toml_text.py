@@ -1,20 +1,22 @@
-"""TOML that somebody else may have written: Python's reader takes the square of a key's parts."""
+"""TOML that may come from a stranger: Python's reader needs time quadratic in the number of a key's parts."""
 
 import re
 import tomllib
 from typing import Any
 
 MOST_DOTS = 200
-"""Dots between two of the signs that end a key: no key of ours has more than four parts."""
+"""Largest number of dots between two signs that end a key: no key of ours has more than four parts."""
 
 _SEGMENT = re.compile(r"[^=,{}\[\]\n]+")
 
 _AFTER_QUOTE = re.compile(r"""["'][ \t]*\.[ \t]*["'\w]""")
-"""A dot behind a part in quotes, which may hold any sign."""
+"""A dot behind a quoted part, which may contain any sign."""
 
 
 def toml_table(content: bytes) -> dict[str, Any]:
-    """Return the table of a TOML file in UTF-8; a byte order mark, as of editors on Windows, is left out.
+    """Return the table of a TOML file in UTF-8.
+
+    A byte order mark, which some Windows editors write, is skipped.
 
     Raises:
         ValueError: It is not UTF-8 or no TOML, or a key has too many parts.

@@ -1,7 +1,7 @@
-"""Outputs whose order ONNX leaves open: bring a result into the order of its golden before they are compared.
+"""Outputs whose order ONNX leaves open: sort a result like its golden before the comparison.
 
-An unsorted TopK gives a set of values with their positions, NonMaxSuppression a set of boxes. Elements of
-both sides get the same place. Elements of one side alone fill the places left, sorted by value.
+An unsorted TopK gives a set of values with their positions, NonMaxSuppression a set of boxes. Equal elements
+of both sides get the same place. Elements that only one side has fill the remaining places, sorted by value.
 """
 
 import math
@@ -21,7 +21,7 @@ class Unordered(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         axis: The axis along which it chooses.
-        positions: Name of the output with their positions; empty where there is none.
+        positions: Name of the output with their positions; empty without one.
     """
 
     axis: int = -1
@@ -31,7 +31,7 @@ class Unordered(msgspec.Struct, frozen=True, kw_only=True):
 def in_order_of(
     golden: Mapping[str, Value], actual: Mapping[str, Value], kinds: Mapping[str, object]
 ) -> dict[str, Value]:
-    """Return a result in the order of its golden, where that is open.
+    """Return a result in the order of its golden, where ONNX leaves the order open.
 
     Outputs of another shape stay unchanged.
     """
@@ -79,7 +79,7 @@ def _sort_boxes(golden: Mapping[str, Value], ordered: dict[str, Value], name: st
         return
     if STRING in (right.dtype, found.dtype) or not right.array.size:
         return
-    # Widened, because some pairs of types, such as bfloat16 and int64, have no common one.
+    # Widened, because some pairs of types, such as bfloat16 and int64, have no common type.
     both = np.concatenate([widen(right.array, right.dtype), widen(found.array, found.dtype)])
     codes = np.unique(both, axis=0, return_inverse=True)[1].reshape(2, 1, -1)
     places = _places(codes[0], codes[1], None, None)
@@ -108,10 +108,10 @@ def _places(
     All arrays are ``(rows, places)``, not empty.
 
     Args:
-        right: Identifies the golden's elements, such as positions; None where only values do.
-        found: The same of the result.
-        right_values: Sorts the elements of one side alone; None for their present order.
-        found_values: The same of the result.
+        right: Identifies the golden's elements, such as positions; None if only values do.
+        found: The same for the result.
+        right_values: Keys to sort the elements of one side alone; None for their present order.
+        found_values: The same for the result.
     """
     one = right if right is not None else right_values
     assert one is not None  # noqa: S101 - one of the two is an output

@@ -1,7 +1,7 @@
 """ONNX values in memory, and their form on the wire between the harness and an agent.
 
-The wire form consists of plain dicts, lists, strings, integers and bytes. Any Python can read it without
-this package, and without pickle:
+The wire form consists of plain dicts, lists, strings, integers and bytes. Any Python can read it without this
+package and without pickle:
 
 * tensor: ``{"dtype": "float32", "shape": [2, 3], "data": b"..."}``, little-endian and C order; elements
   narrower than a byte are packed as ONNX packs them (first element in the low bits); for ``string`` the
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Bytes = bytes | bytearray | memoryview | mmap.mmap
-"""The elements of a tensor on the wire; those of a large one are a mapped file."""
+"""The elements of a tensor on the wire; a large tensor's are a mapped file."""
 
 
 class Tensor(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,20 +84,20 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "complex64": np.dtype(np.complex64),
     "complex128": np.dtype(np.complex128),
 }
-"""ONNX element type -> numpy dtype with one element each."""
+"""ONNX element type -> numpy dtype that holds one element each."""
 
 STRING = "string"
 BITS: dict[str, int] = {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4e2m1": 4}
 """Packed element types -> width in bits."""
 
 _MOST_DIMENSIONS = 64
-"""Dimensions of a tensor at most: ``NPY_MAXDIMS`` of numpy 2. ONNX has no limit of its own."""
+"""Largest number of dimensions of a tensor: ``NPY_MAXDIMS`` of numpy 2. ONNX has no limit of its own."""
 
 _MOST_ELEMENTS = sys.maxsize // 64
-"""Product of the extents that are not 0, at most: two such arrays of complex128 can still be concatenated."""
+"""Largest product of the extents that are not 0: two such arrays of complex128 can still be concatenated."""
 
 _MOST_NESTED = 16
-"""Levels of nested sequences at most; ONNX's operators make sequences of tensors and of maps only."""
+"""Largest depth of nested sequences; ONNX's operators make sequences of tensors and of maps only."""
 
 KEY_TYPES = frozenset(
     {STRING, *("int8", "int16", "int32", "int64"), *("uint8", "uint16", "uint32", "uint64")}
@@ -225,7 +225,7 @@ def leaves_of(values: Iterable[tuple[str, Value]]) -> Iterator[tuple[str, Tensor
 
 
 def value_bytes(value: Value) -> int:
-    """Return the bytes of memory that the elements of a value take; an estimate for strings."""
+    """Return the bytes of memory that a value's elements take; an estimate for strings."""
     total = 0
     for _, part in leaves("", value):
         if part is not None:

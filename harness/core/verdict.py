@@ -1,4 +1,4 @@
-"""The words for how a cell ended, and the families they belong to."""
+"""The words for how a cell ended, and the families to which they belong."""
 
 from collections.abc import Collection
 from enum import StrEnum
@@ -18,14 +18,18 @@ class Family(StrEnum):
 
 
 class Verdict(StrEnum):
-    """One word for a cell, with its family and one line of explanation; the first that matches wins."""
+    """A verdict of a cell: one word, with its family and a one-line meaning.
+
+    Among several faulty outputs the first member decides, see ``harness.core.judged.worst``. The rules of a
+    cell have their own order: ``harness.core.rules.RULES``.
+    """
 
     family: Family
     meaning: str
 
-    # The defaults are for type checkers, which take ``Verdict("pass")`` for a call of this.
+    # The defaults are for type checkers, which treat ``Verdict("pass")`` as a call of this.
     def __new__(cls, word: str, family: Family = Family.MISSING, meaning: str = "") -> Self:
-        """Make a member of its word, family and meaning."""
+        """Make a member from its word, family and meaning."""
         verdict = str.__new__(cls, word)
         verdict._value_ = word
         verdict.family, verdict.meaning = family, meaning
@@ -151,5 +155,5 @@ class Cause(StrEnum):
 
 
 def lacks_target(verdict: Verdict, phase: Phase | None) -> bool:
-    """Return whether a cell's target cannot be used, rather than something that one cell needs."""
+    """Return whether a cell has no result because its target cannot be used, not because of its own needs."""
     return verdict is Verdict.UNAVAILABLE and phase is not Phase.CREATE

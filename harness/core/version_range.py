@@ -9,7 +9,7 @@ import msgspec
 
 _CLAUSE = re.compile(r"(>=|<=|==|!=|>|<)\s*(\d+(?:\.\d+)*)(\.\*)?")
 _NUMBERS = tuple(map(re.compile, (r"(?<![\w.])\d+(?:\.\d+)+", r"\d+(?:\.\d+)+", r"\d+")))
-"""Where a version is in a text, by preference: NVIDIA's names ``x86_64`` before it."""
+"""Where a version stands in a text, by preference: NVIDIA's text has ``x86_64`` before it."""
 
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
@@ -38,7 +38,7 @@ class VersionRange(msgspec.Struct, frozen=True):
     def holds(self, version: str) -> bool | None:
         """Return whether a version is in the range; None if it has no number.
 
-        The first number with dots counts, so that ``NVRM version: 550.54.15`` can be compared. What follows
+        The first number with dots counts, so that ``NVRM version: 550.54.15`` can be compared. A suffix after
         the numbers does not count: 1.32.0rc1 and 1.32.0+cu12 are 1.32.0. Missing numbers are zeros.
         """
         found = _version_in(version)
@@ -49,7 +49,7 @@ class VersionRange(msgspec.Struct, frozen=True):
 
 
 def version_range(text: str) -> VersionRange | None:
-    """Return the range that a text means; None if it is none."""
+    """Return the range that a text describes; None if it describes none."""
     clauses = [_CLAUSE.fullmatch(part.strip()) for part in text.split(",")]
     if any(found is None or (found[3] and found[1] not in ("==", "!=")) for found in clauses):
         return None

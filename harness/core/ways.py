@@ -1,7 +1,7 @@
-"""Ways: uses of a decoder with its cache that must all give what one run over the whole text gives.
+"""Ways: uses of a decoder with its cache whose results must all equal those of one run over the whole text.
 
-A way is a *layout* of the text in columns, in the order in which they are fed, and the steps in which that
-is done. The agent plays it: ``harness.agent.generation``.
+A way is a *layout* of the text in columns, in the order in which they are fed, and the steps that feed them.
+The agent plays it: ``harness.agent.decoding``.
 """
 
 from collections.abc import Iterator
@@ -10,10 +10,10 @@ from typing import Literal
 import msgspec
 
 Buffers = Literal["carried", "none", "shared"]
-"""Where the cache of a step comes from: the outputs of the step before, nowhere, or one bound buffer."""
+"""Source of a step's cache: the outputs of the step before, nothing, or one bound buffer."""
 
 _PADS = (3, 1)
-"""Pads of the two rows of a padded batch: both have some, and not as many."""
+"""Numbers of pads in the two rows of a padded batch: both have some, in different numbers."""
 
 MOST_PADS = max(_PADS)
 """Columns that a padded batch has beyond its text."""
@@ -22,7 +22,7 @@ _CHUNKS = (7, 8, 1, 16)
 """Sizes of chunks in turn: below, at and above blocks of 8 and 16, and a single token between longer ones."""
 
 _DETOUR = 5
-"""Other tokens before a rewind: more than one, and no power of two."""
+"""Number of other tokens before a rewind: more than one, and no power of two."""
 
 _SMALLEST = (1, 2)
 
@@ -75,13 +75,13 @@ WAYS: dict[str, Way] = {
 
 
 class TextSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What text is played, and in which ways.
+    """Which text is played, and in which ways.
 
     Attributes:
         ways: Names of ``WAYS``.
-        length: Positions of the text, less if the model holds fewer.
+        length: Positions of the text; fewer if the model holds fewer.
         longest: Positions of the longest text of the way ``lengths``, likewise; 0 for ``length``.
-        new_tokens: How many of these, at the end, are single steps of the ways that have such.
+        new_tokens: How many positions, at the end, are single steps in the ways that have single steps.
         prompt: Token ids with which the text begins; the rest is drawn from a seed.
     """
 
@@ -97,13 +97,13 @@ class Play(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: The way, with the length of the prompt in the way ``lengths``.
-        layout: For each row the column's place in the text, -1 for padding; a place beyond the text is a
-            token that no result is taken of. Rows have one length.
+        layout: For each row the column's place in the text, -1 for padding; at a place beyond the text is a
+            token whose results are ignored. Rows have one length.
         ends: Column at which each step ends, rising; the last is the number of columns.
         buffers: Where the cache comes from.
-        detour_at: Column before which other tokens are fed, and forgotten; -1 without.
-        detour: How many of these.
-        by_turns: Whether the rows are sequences of their own, fed by turns, not a batch.
+        detour_at: Column before which other tokens are fed and then discarded; -1 without.
+        detour: Number of these tokens.
+        by_turns: Whether the rows are independent sequences that are fed in turn, not a batch.
     """
 
     name: str
@@ -162,7 +162,7 @@ def way_of(play: str) -> str:
 
 
 def prompt_lengths(longest: int) -> tuple[int, ...]:
-    """Return 1, 2 and the powers of two up to a length, each less and more by 1, too."""
+    """Return 1, 2 and the powers of two up to a length, and each of them minus and plus 1."""
     powers = (1 << exponent for exponent in range(2, longest.bit_length() + 1))
     around = {near for power in powers for near in (power - 1, power, power + 1)}
     return tuple(sorted(one for one in {*_SMALLEST, *around} if one <= longest))
@@ -179,7 +179,7 @@ def _chunks(length: int) -> Iterator[int]:
 def _padded(way: str, length: int, prompt: int, rows: int) -> Iterator[Play]:
     """Yield the play of a padded batch.
 
-    All rows have as many columns. The row with fewer pads goes on behind the text; these tokens come after
+    All rows have as many columns. The row with fewer pads continues behind the text. These tokens come after
     all others, which therefore do not depend on them.
     """
     if prompt <= MOST_PADS:

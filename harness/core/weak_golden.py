@@ -11,9 +11,9 @@ from harness.core.value import STRING, Array, NamedValues, Tensor, Value, leaves
 
 
 def why_weak(goldens: Sequence[NamedValues], tolerance_for: ToleranceFor) -> str:
-    """Return why a golden is weak, in one line: no output of any data set would show most wrong answers.
+    """Return why a golden is weak, in one line: no output of any data set would reveal most wrong answers.
 
-    Numbers within ``atol`` of zero pass as zeros. Empty where some output is strong enough.
+    Numbers within ``atol`` of zero pass as zeros. Empty where at least one output is strong enough.
     """
     reasons: Counter[str] = Counter()
     for part in _parts(goldens):
@@ -48,7 +48,7 @@ def _numbers(parts: Iterator[Tensor | None]) -> Iterator[Array]:
 
 
 def _why_weak(part: Tensor, tolerance: Tolerance) -> str:
-    """Return in which way a tensor is weak; empty where it is not."""
+    """Return how a tensor is weak; empty where it is not."""
     array = part.array.reshape(-1)
     if array.size <= 1:
         return "a single element" if array.size else "empty"

@@ -1,6 +1,6 @@
 """Describe differences in one line each.
 
-Names and strings come from models and execution providers: they are shown as by ``repr``, cut short.
+Names and strings come from models and execution providers: they are shown as by ``repr``, truncated.
 """
 
 import math
@@ -17,7 +17,7 @@ from harness.core.value import Map, Sequence, Tensor, Value
 
 _NAME_LIMIT = 60
 _ALL = 1e300
-"""From here on a size stands for an output that noise makes NaN, infinite or of another shape."""
+"""From this size on, the size stands for an output that noise makes NaN, infinite or of another shape."""
 _NAMES_LIMIT = 3
 
 
@@ -43,7 +43,7 @@ def share(count: int, elements: int) -> str:
 
 
 def first_difference(rows: Iterable[OutputMetrics]) -> str:
-    """Describe by how much two answers differ, in the first output in which they do."""
+    """Describe the difference between two answers, in the first output that differs."""
     row = next((row for row in rows if row.mismatched), None)
     if row is None:
         return ""
@@ -131,7 +131,7 @@ def beyond_noise(name: str, noise: Noise, of_rms: float, of_max: float) -> str:
 
 
 def _apart(number: float, limit: float) -> tuple[str, str]:
-    """Return two numbers with as many digits as tell them apart, three at least."""
+    """Return two numbers with as many digits as it takes to distinguish them, at least three."""
     for digits in range(3, 10):
         texts = f"{number:.{digits}g}", f"{limit:.{digits}g}"
         if texts[0] != texts[1]:
@@ -140,7 +140,7 @@ def _apart(number: float, limit: float) -> tuple[str, str]:
 
 
 def beyond_wider(noise: Noise) -> str:
-    """Describe by how much an error exceeds what else might explain it."""
+    """Describe by how much an error exceeds the other explanations."""
     what = f"the error that {noise.document} allows" if noise.document else f"the noise at {noise.precision}"
     return f"and {noise.rms:.3g} x {what}, at most {noise.max:.3g} x"
 
@@ -153,7 +153,7 @@ def approximate(row: OutputMetrics, noise: Noise) -> str:
 
 
 def delivered(row: OutputMetrics, precision: str) -> str:
-    """Describe an error that the precision explains in which an EP computes by its own default."""
+    """Describe an error that is explained by the precision in which an EP computes by its own default."""
     left = "" if row.delivered_bits is None else f", {row.delivered_bits:.1f} bits are left"
     if _is_counted(row):
         left = f", {row.mismatched} of {row.elements} elements differ"
@@ -161,19 +161,19 @@ def delivered(row: OutputMetrics, precision: str) -> str:
 
 
 def ill_conditioned(row: OutputMetrics, noise: Noise) -> str:
-    """Describe an output of which rounding leaves nothing, whoever computes it."""
+    """Describe an output that rounding destroys, whichever EP computes it."""
     return f"{output(row.name)} cannot be judged: rounding at {noise.precision} {_moves(row, noise)}"
 
 
 def nothing_left(row: OutputMetrics, noise: Noise, remedy: str) -> str:
-    """Describe an output of which the rounding of a coarser precision leaves nothing."""
+    """Describe an output that the rounding of a coarser precision destroys."""
     coarse = noise.delivers or noise.precision
     what = f"the EP computes in {coarse}, whose rounding {_moves(row, noise)}"
     return f"{output(row.name)}: {what}{_remedied(row, remedy)}"
 
 
 def _moves(row: OutputMetrics, noise: Noise) -> str:
-    """Return by how much noise moves an output, as a part of its size."""
+    """Return how far noise moves an output, as a fraction of its size."""
     size = noise.size or (row.relative_error or 0.0) / (noise.rms or 1.0)
     if _is_counted(row) and size < _ALL:
         return f"moves {size:.0%} of its elements"
@@ -183,12 +183,12 @@ def _moves(row: OutputMetrics, noise: Noise) -> str:
 
 
 def _is_counted(row: OutputMetrics) -> bool:
-    """Return whether elements of an output count and not their size: each has one right answer."""
+    """Return whether an output's elements are counted, not measured: each has one right answer."""
     return row.noise is not None and row.noise.unmoved is not None
 
 
 def precision_loss(row: OutputMetrics, delivered: str, least: float, remedy: str) -> str:
-    """Describe an output that is right at a coarser precision, which leaves too few bits of it."""
+    """Describe an output that is right at a coarser precision but keeps too few bits."""
     cosine = "" if row.cosine is None else f", cosine {row.cosine:.3g}"
     if _is_counted(row):
         left = f"{share(row.mismatched, row.elements)} differ"
@@ -198,7 +198,7 @@ def precision_loss(row: OutputMetrics, delivered: str, least: float, remedy: str
 
 
 def _remedied(row: OutputMetrics, remedy: str) -> str:
-    """Return what makes the EP compute at the model's own precision, and the bits that this would leave."""
+    """Return how to make the EP compute at the model's own precision, and the bits that this would keep."""
     if not remedy:
         return ""
     known = [one for one in row.noises if one.rms and not one.document]
@@ -217,13 +217,13 @@ def relative(error: PrecisionError) -> str:
 
 
 def lost(row: OutputMetrics) -> str:
-    """Describe an output that is lost, although each element is within the tolerance."""
+    """Describe an output that is lost although each element is within the tolerance."""
     error = row.relative_error or 0.0
     return f"{output(row.name)}: relative error {error:.2g}; the tolerance is wider than the values"
 
 
 def remark(row: OutputMetrics) -> str:
-    """Describe why an output is right without the golden's values; mostly empty."""
+    """Describe why an output is right although its values differ from the golden's; mostly empty."""
     details = row.details
     if details is None or row.mismatched:
         return ""

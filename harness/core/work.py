@@ -1,4 +1,4 @@
-"""The amount of work of one run of a model, which decides how often it is run: no clock does."""
+"""The amount of work of one run of a model. It decides how often the model is run; no clock does."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,29 +6,29 @@ from typing import Any
 import msgspec
 
 STEP = 10_000
-"""Operations that a node counts in addition, whatever it computes.
+"""Operations that every node adds to the count, whatever it computes.
 
-To start it takes the CPU EP some microseconds, and a GPU tens of them: as much as some 10,000 elements.
+Starting a node takes the CPU EP some microseconds, and a GPU tens of them: as much as some 10,000 elements.
 """
 
 WORK_LIMIT = 1e10
-"""Operations of one run up to which a model is run again, unless its target has a limit of its own.
+"""Operations of one run up to which a model is run again, unless its target has its own limit.
 
-ResNet-50 has 4.7e9, VGG-19 2.1e10. On one thread, onnxruntime's CPU EP makes some 1e10 in a second.
+ResNet-50 has 4.7e9, VGG-19 2.1e10. On one thread, onnxruntime's CPU EP executes some 1e10 in a second.
 """
 
 MOST_OFTEN = 10
 """Runs of the smallest models."""
 
 _TIERS = ((1e-3, MOST_OFTEN), (1e-1, 4), (1.0, 2))
-"""Up to which part of the limit a model is run how often: with the default limit up to 1e7, 1e9 and 1e10.
+"""Fraction of the limit -> how often a model is run: with the default limit up to 1e7, 1e9 and 1e10.
 
-A run of less than 1e7 takes the CPU EP about a millisecond, a tenth of making its session. A fault of one run
-in five escapes 10 runs with a probability of ``0.8 ** 10 = 0.11``, 4 runs with 0.41, and two with 0.64.
+A run of less than 1e7 takes the CPU EP about a millisecond, a tenth of making its session. A fault in one of
+five runs escapes 10 runs with a probability of ``0.8 ** 10 = 0.11``, 4 runs with 0.41, and two with 0.64.
 """
 
 NOT_CHECKED = "not checked: "
-"""Beginning of what is told about checks that were left out."""
+"""Beginning of the text about checks that were left out."""
 
 SECOND_RUN, OTHER_INPUTS = "second run", "other inputs"
 """Names of checks that may be left out, as records have them."""
@@ -40,7 +40,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         multiply_adds: Multiplications with an addition, or other single steps on an element.
         nbytes: Bytes of operands and results, at every node.
-        nodes: Nodes that run; those in the body of a loop once for each turn.
+        nodes: Nodes that run; those in the body of a loop count once for each iteration.
     """
 
     multiply_adds: float = 0.0
@@ -49,7 +49,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def operations(self) -> float:
-        """All together: a byte that is moved counts as much as a multiply-add, a node as ``STEP`` of them."""
+        """All together: a moved byte counts as much as a multiply-add, and a node as ``STEP`` of them."""
         return self.multiply_adds + self.nbytes + STEP * self.nodes
 
 
@@ -79,7 +79,7 @@ def too_much(work: Work, limit: float) -> str:
 
 
 def unchecked_words(unchecked: tuple[Unchecked, ...]) -> str:
-    """Return ``not checked: second run, other inputs; because one run takes ...``; empty if nothing is."""
+    """Return ``not checked: second run, other inputs; because one run takes ...``, or an empty text."""
     checks: dict[str, list[str]] = {}
     for one in unchecked:
         checks.setdefault(one.because, []).append(one.check)
@@ -88,11 +88,11 @@ def unchecked_words(unchecked: tuple[Unchecked, ...]) -> str:
 
 
 def short_of(settings: Mapping[str, Any], facts: Mapping[str, Any]) -> tuple[Unchecked, ...]:
-    """Return what a scenario of many runs was asked for and has not done, since its seconds were used up.
+    """Return which of its requested runs a scenario has not done because its seconds ran out.
 
     Args:
-        settings: Of the scenario; empty if it has none.
-        facts: What it observed.
+        settings: The scenario's settings; empty if it has none.
+        facts: What the scenario observed.
     """
     if "count" in settings:
         done, wanted, what = facts.get("count"), settings["count"], "sessions"

@@ -1,4 +1,4 @@
-"""How files are written: aside, then renamed, and what a user is told if the system refuses it."""
+"""How files are written: under a temporary name, then renamed; and the message if the system refuses."""
 
 import contextlib
 import itertools
@@ -31,11 +31,11 @@ _NUMBERS = itertools.count()
 
 @contextmanager
 def aside(path: Path) -> Iterator[Path]:
-    """Yield a file to write, beside ``path``, which takes the place of ``path`` when it is complete.
+    """Yield a temporary file beside ``path``, which replaces ``path`` when it is complete.
 
-    Readers see the old file or the new one, and so they do after a full disk: without a new file the old one
-    stays as it is. A link keeps its place: what it leads to is replaced. A pipe or a device, such as
-    ``/dev/stdout``, has no content to lose, and is written itself.
+    Readers see the old file or the new one, even after a full disk: without a complete new file the old one
+    stays. A link stays: the file that it points to is replaced. A pipe or a device, such as ``/dev/stdout``,
+    has no content to lose, and is written directly.
 
     Raises:
         OSError: One of them cannot be written.
@@ -45,12 +45,14 @@ def aside(path: Path) -> Iterator[Path]:
     if mode is not None and (not stat.S_ISREG(mode) or str(path).startswith(_OPEN_FILES)):
         yield path
         return
-    # Two processes or threads may write the same file. The name is short, however long that of the file is.
+    # Two processes or threads may write the same file. The name is short, however long the file's own name
+    # is.
     fresh = place.with_name(f".{os.getpid()}-{next(_NUMBERS)}.new")
     try:
         yield fresh
         if mode is not None:
-            with contextlib.suppress(OSError):  # a file of another user, which may be replaced all the same
+            # the file may belong to another user, and can be replaced all the same
+            with contextlib.suppress(OSError):
                 shutil.copymode(place, fresh)
         os.replace(fresh, place)  # noqa: PTH105 - replaces on Windows too
     finally:
@@ -69,7 +71,7 @@ def write_aside(path: Path, content: bytes | str) -> None:
 
 
 def write_new(path: Path, content: bytes) -> None:
-    """Write a file that does not exist yet; half of one does not stay.
+    """Write a file that does not exist yet; an incomplete file is removed.
 
     Raises:
         OSError: It exists, or cannot be written.
@@ -92,4 +94,4 @@ def _mode(path: Path) -> int | None:
 
 
 _OPEN_FILES = ("/dev/", "/proc/")
-"""Names of files that a process has open: a new file would not be what is open."""
+"""Names of files that a process has open: a new file would not be the open one."""

@@ -1,18 +1,18 @@
-"""Opens zips of strangers: the list of their entries is read only if it is short.
+"""Opens zips of strangers: the list of entries is read only if it is short.
 
-A zip of 60 MB may list 1.2 million entries, for which Python takes 15 seconds and 500 MB before anybody can
-look at them.
+A zip of 60 MB may list 1.2 million entries. Python takes 15 seconds and 500 MB for them before any check is
+possible.
 """
 
 import zipfile
 from typing import Any, BinaryIO
 
 MOST_DIRECTORY = 4 << 20
-"""Bytes of the list of a zip's entries: some 40,000 of them."""
+"""Largest size of the list of a zip's entries in bytes: some 40,000 entries."""
 
 
 class _Guarded:
-    """A file of which little is read at once until the list is read, which ``zipfile`` does in one piece."""
+    """A file with a limit on each read until the list is read, which ``zipfile`` does in one piece."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -31,10 +31,10 @@ class _Guarded:
 
 
 def open_zip(file: BinaryIO) -> zipfile.ZipFile:
-    """Open a zip in a file, which has to stay open, and which the zip does not close.
+    """Open a zip in a file; the file must stay open, and closing the zip does not close it.
 
     Raises:
-        zipfile.BadZipFile: It is none, or lists too many entries.
+        zipfile.BadZipFile: It is not a zip, or lists too many entries.
     """
     guarded = _Guarded(file)
     archive = zipfile.ZipFile(guarded)

@@ -14,10 +14,10 @@ from harness.corpus.data_budget import DataBudget
 ARCHIVE_SUFFIX = ".tar.gz"
 
 LIMIT_BYTES = 8 << 30
-"""Unpacked size of an archive at most; the model and its weights are part of it."""
+"""Largest unpacked size of an archive; the model and its weights are part of it."""
 
 MOST_MEMBERS = 10_000
-"""Files in an archive: Python keeps what it knows of each."""
+"""Largest number of files in an archive: Python keeps an entry for each."""
 
 _MEMBER = re.compile(r"(?:^|/)(test_data_set_\d+)/([^/]+)$")
 _GZIP = b"\x1f\x8b"

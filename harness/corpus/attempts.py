@@ -1,7 +1,7 @@
-"""Attempts at inputs that a model runs with: sizes of open dimensions, and ranges of values.
+"""Attempts to find inputs that a model runs with: sizes of open dimensions, and ranges of values.
 
-Only a run shows which inputs a model takes. The first attempt shows most; the others are tried until the CPU
-provider takes one.
+Only a run shows which inputs a model accepts. The first attempt reveals most; the others are tried until the
+CPU provider accepts one.
 """
 
 from typing import Literal
@@ -11,13 +11,14 @@ import msgspec
 from harness.corpus.sizes import Pattern
 
 Values = Literal["plain", "positive", "wide", "small"]
-"""The values of an input that nothing else restricts; see ``contents``."""
+"""The values of an input without any other restriction; see ``contents``."""
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """One way to make inputs: the sizes of open dimensions, and the values.
 
-    ``draw`` counts other sizes and numbers of the same kind: what fails with the first is tried with them.
+    ``draw`` counts other sizes and numbers of the same kind: a model that fails with the first is tried with
+    them.
     """
 
     sizes: Pattern = "distinct"
@@ -36,7 +37,7 @@ ATTEMPTS = (
     FIRST,
     Attempt(sizes="single"),
     Attempt(values="positive"),
-    Attempt(sizes=4),  # dimensions of different names that have to be equal; multiples of strides
+    Attempt(sizes=4),  # dimensions of different names that must be equal; multiples of strides
     Attempt(sizes=8),
     Attempt(sizes=16),
     Attempt(sizes="image:64"),  # networks for images halve them five times
@@ -44,13 +45,13 @@ ATTEMPTS = (
     Attempt(values="small"),
     Attempt(values="wide"),
     Attempt(sizes=2),
-    Attempt(sizes=1),  # a window that is not known may be larger than that
+    Attempt(sizes=1),  # an unknown window may be larger than that
     Attempt(sizes=1, values="positive"),
 )
-"""All attempts in order. A model without open dimensions has only those with other values."""
+"""All attempts in order. A model without open dimensions has only attempts with other values."""
 
 STRONGER: tuple[Values, ...] = ("positive", "wide", "small")
-"""Values to try, in this order, if the golden of the first ones is weak."""
+"""Values to try, in this order, if the first values give a weak golden."""
 
 LARGEST = 1 << 24
-"""Elements of the inputs of a later attempt at most, so that it takes a second at most."""
+"""Largest number of elements of the inputs of a later attempt, so that it takes at most a second."""

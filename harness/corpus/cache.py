@@ -26,10 +26,10 @@ def cache_root() -> Path:
 def fill_once(entry: Path, build: Callable[[Path], None], *, with_digests: bool = False) -> Path:
     """Return a folder of the cache, and fill it if it does not exist yet.
 
-    The content is built beside the entry and renamed into place, under a lock: other processes see the whole
-    entry or none, and wait for it. A name that derives from everything that the content depends on makes an
-    entry valid for ever. ``build`` fills an empty folder; if it raises, there is no entry. The digests of
-    ``harness.corpus.intact`` are written with it, if they are wanted.
+    The content is built beside the entry and renamed into place, under a lock. Other processes see the whole
+    entry or none, and wait for it. The name of an entry derives from everything that its content depends on,
+    so an entry is valid for ever. ``build`` fills an empty folder; if it raises, there is no entry. The
+    digests of ``harness.corpus.intact`` are written with it on request.
 
     Raises:
         UsageError: The cache cannot be written, for example because the disk is full.
@@ -51,9 +51,9 @@ def fill_once(entry: Path, build: Callable[[Path], None], *, with_digests: bool 
 
 
 def fill_intact(entry: Path, build: Callable[[Path], None]) -> Path:
-    """Return a folder of the cache as ``fill_once`` does; one with a damaged file is filled again.
+    """Return a folder of the cache as ``fill_once`` does; fill it again if a file in it is damaged.
 
-    Every file of it is read for that.
+    This reads every file in it.
 
     Raises:
         UsageError: The cache cannot be written.
@@ -69,10 +69,10 @@ def remove_entry(entry: Path) -> bool:
 
     try:
         with filelock.FileLock(entry.with_name(f"{entry.name}.lock"), timeout=0):
-            # Renamed first: an entry is there as a whole or not at all.
+            # Renamed first: an entry exists as a whole or not at all.
             going = entry.rename(entry.with_name(f".{entry.name}.pruned"))
             shutil.rmtree(going, ignore_errors=True)
-    except OSError:  # a lock that is taken is one, too
+    except OSError:  # a lock that is taken raises one, too
         return False
     return True
 
@@ -80,7 +80,7 @@ def remove_entry(entry: Path) -> bool:
 def _fill(entry: Path, build: Callable[[Path], None], *, with_digests: bool) -> None:
     prefix = f".{entry.name}."
     for orphan in entry.parent.glob(f"{prefix}*"):
-        # This process has the lock, so the one that began this folder died.
+        # This process holds the lock, so the process that began this folder died.
         shutil.rmtree(orphan, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=prefix, dir=entry.parent) as scratch:
         # The inner folder has ordinary permissions; the outer one is closed to other users.

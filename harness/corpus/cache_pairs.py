@@ -1,7 +1,7 @@
-"""The cache among a decoder's inputs and outputs: which output takes the place of which input.
+"""The cache among a decoder's inputs and outputs: which output replaces which input.
 
-Exporters name the two alike but for a word: ``past_key_values.0.key`` and ``present.0.key``, ``past_0`` and
-``present_0``, ``k_cache_in_0`` and ``k_cache_out_0``.
+Exporters give the two equal names except for a word: ``past_key_values.0.key`` and ``present.0.key``,
+``past_0`` and ``present_0``, ``k_cache_in_0`` and ``k_cache_out_0``.
 """
 
 import re
@@ -16,12 +16,12 @@ _RANK = 3
 """Least number of axes of a cache: texts, positions, elements."""
 
 _DIGITS = 10
-"""Of a number that counts nothing."""
+"""Digits of a number that counts nothing."""
 
 _WORDS = re.compile(r"[a-z]+|\d+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _TOGETHER = re.compile(r"key_?values?")
-"""One word for both, which says nothing about the part."""
+"""A word for keys and values together, which does not identify the part."""
 
 _SAME = {"k": "key", "v": "value", "keys": "key", "values": "value"}
 _NOISE = frozenset(
@@ -30,13 +30,13 @@ _NOISE = frozenset(
         "present presents prev previous state states updated"
     ).split()
 )
-"""Words that tell input from output, or say that it is a cache."""
+"""Words that distinguish input from output, or mark a cache."""
 
 _CACHE = frozenset({"cache", "cached", "caches", "key", "kv", "past", "pasts", "pkv", "present", "value"})
-"""Words of which the name of a cache has one."""
+"""Words for a cache: the name of a cache has at least one."""
 
 _LENGTH = re.compile(r"past|seq|len|total|cache", re.IGNORECASE)
-"""In the symbols of the axis of the positions."""
+"""Words in the symbol of the axis of positions."""
 
 
 class CachePair(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,8 +52,8 @@ def cache_pairs(
 ) -> tuple[CachePair, ...] | str:
     """Return the pairs in the order of the layers, none if no input looks like a cache; or what is missing.
 
-    Inputs are those without another role, outputs all but the logits. ``batch`` is the symbol of the axis of
-    texts; empty if it has no name, None if its size is fixed.
+    The inputs are those without another role, the outputs all but the logits. ``batch`` is the symbol of the
+    axis of texts; empty if it has no name, None if its size is fixed.
     """
     pasts = [
         name for name, kind in inputs.items() if kind.rank >= _RANK and _CACHE.intersection(_words(name))
@@ -74,7 +74,7 @@ def with_axes(
     outputs: Mapping[str, ValueType],
     batch: str | None,
 ) -> tuple[CachePair, ...] | str:
-    """Return the pairs of some inputs and outputs with their axes of positions; or why one is not known."""
+    """Return the pairs of some inputs and outputs with their axes of positions; or why an axis is unknown."""
     pairs = []
     for past, present in names:
         axis = positions_axis(inputs[past], outputs[present], batch)
@@ -85,7 +85,7 @@ def with_axes(
 
 
 def positions_axis(past: ValueType, present: ValueType, batch: str | None) -> int | None:
-    """Return the axis that is longer after a step, or else the only one that may be; None if none is told."""
+    """Return the axis that is longer after a step, else the only possible one; None if it is unknown."""
     before, after = past.axes, present.axes
     if len(before) != len(after):
         return None
@@ -114,7 +114,7 @@ def positions_axis(past: ValueType, present: ValueType, batch: str | None) -> in
 def _by_name(
     pasts: Sequence[str], inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType]
 ) -> dict[str, str]:
-    """Return input -> output, for names that are alike and alone in this."""
+    """Return input -> output, for names that match and match no other one."""
     keys = {name: _key(name) for name in outputs}
     counts = Counter(keys.values())
     again = Counter(map(_key, pasts))
@@ -129,7 +129,7 @@ def _by_name(
 def _by_order(
     pasts: Sequence[str], inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType]
 ) -> dict[str, str]:
-    """Return input -> output, if as many outputs as inputs may be a cache, each like the one of its place."""
+    """Return input -> output by position, if equally many of both may be a cache and each pair fits."""
     presents = [name for name, kind in outputs.items() if any(_fits(inputs[past], kind) for past in pasts)]
     if len(presents) != len(pasts):
         return {}
@@ -138,7 +138,7 @@ def _by_order(
 
 
 def _fits(past: ValueType, present: ValueType) -> bool:
-    """Return whether both have one type and rank, and at most one size that differs."""
+    """Return whether both have one type and rank, and differ in at most one size."""
     if past.rank != present.rank or past.dtype != present.dtype:
         return False
     sizes = zip(past.shape or (), present.shape or (), strict=True)

@@ -1,4 +1,4 @@
-"""A case: one model with everything to run it and to check the answer."""
+"""A case: one model with everything that is needed to run it and to check the answer."""
 
 import hashlib
 import time
@@ -53,14 +53,14 @@ SEED = 0
 """The default seed of generated inputs."""
 
 _FORMAT = 5
-"""Rises when other facts of a case are kept."""
+"""Increase it when other facts of a case are kept."""
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
     """One model, ready to run.
 
     Attributes:
-        model_path: Its file; that of a model in ORT format is the ONNX model that it holds, in the cache.
+        model_path: The model's file; for a model in ORT format the extracted ONNX model, in the cache.
         source: The file in ORT format; None for any other model.
         external: Its external data files, all below the model's folder.
         ports: The graph inputs that have to be fed: those without an initializer.
@@ -69,19 +69,19 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         data_sets: At least one.
         rtol: Relative tolerance of the expected outputs; no execution provider is judged by it.
         atol: Absolute tolerance of the expected outputs.
-        state: Of the model and its external data before they were read; see ``state_of``.
+        state: State of the model and its external data before they were read; see ``state_of``.
         digest: SHA-256 in hex over everything that the CPU provider's answer depends on or is compared with:
             the model, its external data, all data sets, and the tolerance of expected outputs.
-        work: Of one run with the first data set that was read; an estimate, which data of other sizes and
-            other forms of the model keep.
-        node_work: That of each node, likewise.
-        recipe: What its inputs are generated from; None if it has test data.
+        work: Work of one run with the first data set that was read; an estimate, which stays the same for
+            data of other sizes and for other forms of the model.
+        node_work: Work of each node, likewise.
+        recipe: Source of its generated inputs; None if it has test data.
         fixed: Symbolic dimension -> the size by which sessions fix it, as the matrix asks.
-        frozen: How it is judged, and its noise, if it is a case of a profile. Its golden is what its data
-            sets expect.
+        frozen: For a case of a profile: how it is judged, and its noise. Its golden is the expected data of
+            its data sets.
         tasks: Output -> task whose answers are compared beside the values; see ``harness.core.agree_key``.
-        owner: Whose its test data are, in words.
-        vary: The dimensions that the scenario ``dynamic_shapes`` varies, in this order; empty: all.
+        owner: The owner of its test data, in words.
+        vary: The dimensions that the scenario ``dynamic_shapes`` varies, in this order; empty for all.
     """
 
     model_path: Path
@@ -107,7 +107,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def model_digest(self) -> str:
-        """Digest of the model with its test data; the same for all generated inputs."""
+        """Return the digest of the model with its test data; it is the same for all generated inputs."""
         return (self.recipe.first if self.recipe else "") or self.digest
 
     @property
@@ -129,9 +129,9 @@ def load_case(
 ) -> Case:
     """Read one model with its data sets, or with a generated one if it has none.
 
-    External data is checked and hashed, not loaded. What was read before comes from the suite's row cache:
-    for a built-in suite if the model still exists, for a folder if the model, its test data and its external
-    data look unchanged; see ``file_state``.
+    External data is checked and hashed, not loaded. Facts that were read before come from the suite's row
+    cache: for a built-in suite if the model still exists; for a folder if the model, its test data and its
+    external data look unchanged; see ``file_state``.
 
     Sizes of symbolic dimensions are given by name; for others see ``harness.corpus.sizes``. The matrix's
     settings for this model override those of the model's side file, which override ``dimensions``.
@@ -146,7 +146,7 @@ def load_case(
     if model in suite.misnamed:
         raise MisnamedError(path)
     settings = settings or ModelSettings()
-    # Before anything is read: a later change gives another state the next time.
+    # Before anything is read: a later change then gives another state the next time.
     began = time.time_ns()
     state = _state(suite, model, path)
     of_model = files_state([path])
@@ -175,9 +175,9 @@ def load_case(
 
 
 def state_of(case: Case) -> str:
-    """Return the state of the files of a model now: ``case.state`` if they are as they were when it was read.
+    """Return the present state of a model's files: ``case.state`` if they are unchanged since they were read.
 
-    It looks at the status of each, and opens none.
+    It checks the status of each file, and opens none.
     """
     external = files_state(case.external)
     return _both(files_state([case.source or case.model_path]), external.text if external else "missing")
@@ -188,12 +188,12 @@ def _both(of_model: FileState | None, external: str) -> str:
 
 
 def _state(suite: Suite, model: str, path: Path) -> FileState | None:
-    """Return the state by which what was read of a model is kept; None if it is unknown."""
+    """Return the state under which the facts of a model are kept; None if it is unknown."""
     return cached_state(path) if suite.kind == "built_in" else model_state(path, suite.data_folder(model))
 
 
 def _frozen(case: Case, suite: Suite, model: str) -> Case:
-    """Return a case with what is frozen with it, if the suite is."""
+    """Return a case with its frozen facts, if the suite is frozen."""
     if suite.policies is None:
         return case
     short = [one.name for one in case.data_sets if {name for name, _ in one.expected} != set(case.outputs)]
@@ -362,7 +362,7 @@ def _pack(case: Case) -> bytes:
 
 
 def _unpack(content: bytes, path: Path) -> Case | None:
-    """Return the case that was kept, or None if its external data has changed."""
+    """Return the case from a kept entry, or None if its external data has changed."""
     kept = _decoder.decode(content)
     files = tuple(path.parent / file for file in kept.files)
     if files:

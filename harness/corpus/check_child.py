@@ -16,7 +16,7 @@ def problem(path: str) -> str:
     from onnx.shape_inference import InferenceError
 
     try:
-        # By its path: the checker then reads external data, and models of more than 2 GiB.
+        # By its path: then the checker also reads external data, and models of more than 2 GiB.
         onnx.checker.check_model(path, full_check=True)
     except (ValidationError, InferenceError) as error:
         return " ".join(str(error).split())

@@ -33,7 +33,7 @@ class Indices(msgspec.Struct, frozen=True):
 
 
 class Counting(msgspec.Struct, frozen=True):
-    """0, 1, 2 and so on along the last axis, again from 0 at ``rows`` if that is given."""
+    """0, 1, 2 and so on along the last axis, starting again from 0 at ``rows`` if given."""
 
     rows: int | None = None
 
@@ -73,7 +73,7 @@ _IMAGES = frozenset({"image", "images", "img"})
 _IMAGE_RANK = 3
 _RATE = re.compile(r"(?:^|[^a-z])(?:sr|sample_?rate|sampling_?rate)$", re.IGNORECASE)
 _SAMPLE_RATE = 16000
-"""Samples in a second, which models of speech take."""
+"""Samples per second that speech models expect."""
 
 
 def content_of(
@@ -83,10 +83,10 @@ def content_of(
     sizes: Mapping[str, int],
     values: Values = "plain",
 ) -> Content | None:
-    """Return what to generate for an input, a tensor; None if only the element type decides.
+    """Return the content to generate for an input, a tensor; None if only the element type decides.
 
-    The graph is defined for the values of ``domain``, in which lengths without a size restrict nothing.
-    ``values`` are taken if nothing else decides.
+    The graph is defined for the values of ``domain``, where lengths without a size restrict nothing.
+    ``values`` are used if nothing else decides.
 
     Raises:
         ValueError: The settings do not suit the element type.
@@ -103,7 +103,7 @@ def content_of(
     if domain is not None and (demanded := _demanded(domain, rows, sizes)) is not None:
         return demanded
     if last_two in _MASKS and (whole or port.type.dtype == "bool"):
-        # Attention makes NaN of a row that is masked as a whole.
+        # Attention returns NaN for a row that is masked completely.
         return Constant(value=True)
     rank = len(port.type.shape or ())
     if _IMAGES.intersection(words) and is_floating(port.type.dtype) and rank >= _IMAGE_RANK:
@@ -113,7 +113,7 @@ def content_of(
 
 
 def _sample_rate(port: Port) -> Content | None:
-    """Return the rate of a scalar that is one by its name; None for any other input."""
+    """Return the sample rate for a scalar whose name says that it is one; None for any other input."""
     scalar = math.prod(size or 0 for size in port.type.shape or ()) == 1
     named = scalar and _RATE.search(port.name) is not None
     return Constant(_SAMPLE_RATE) if named and _holds(port.type.dtype, _SAMPLE_RATE) else None
@@ -127,7 +127,7 @@ def _holds(dtype: str, number: int) -> bool:
 
 
 def rows_of(domain: Domain | None, sizes: Mapping[str, int]) -> int | None:
-    """Return the rows of the shortest table that an input indexes; None if the graph shows none."""
+    """Return the number of rows of the shortest table that an input indexes; None if the graph shows none."""
     return None if domain is None else min(_known(domain.extents, sizes), default=None)
 
 
@@ -152,7 +152,7 @@ def _demanded(domain: Domain, rows: int | None, sizes: Mapping[str, int]) -> Con
 
 
 def _restricted(dtype: str, domain: Domain, varied: Content | None) -> Content | None:
-    """Return the part of the values that operators are defined for."""
+    """Return the part of the values for which operators are defined."""
     if dtype in {STRING, "bool", "float8e8m0", ""} or dtype.startswith("complex"):
         return varied
     if (domain.low, domain.high, domain.away) == (None, None, 0.0):
@@ -180,11 +180,11 @@ def _whole(dtype: str, low: float, high: float, away: float) -> Content:
 
 
 _SPAN = 2.0
-"""Distance of values from the only bound of an operator: that of nearly all standard normal values."""
+"""Distance of values from an operator's only bound: that of nearly all standard normal values."""
 
 
 def _varied(dtype: str, values: Values) -> Content | None:
-    """Return other values than those of the element type alone; some types have none."""
+    """Return values other than those that the element type alone decides; some types have none."""
     if values == "plain" or dtype in {STRING, "float8e8m0", ""} or dtype.startswith("complex"):
         return None
     if dtype == "bool":

@@ -17,10 +17,10 @@ _CASTING = frozenset({"Cast", "CastLike"})
 
 
 class Copy(NamedTuple):
-    """A tensor of which each element has one right answer.
+    """A tensor whose elements each have one right answer.
 
     Attributes:
-        dtype: Its element type; empty if that is not known.
+        dtype: Its element type; empty if unknown.
         rounding: Operators on the way that round.
     """
 
@@ -29,11 +29,11 @@ class Copy(NamedTuple):
 
 
 def copies_of(nodes: "Iterable[onnx.NodeProto]", given: Mapping[str, int]) -> dict[str, Copy]:
-    """Return the copies of a graph by their names, those that are given included.
+    """Return the copies of a graph by their names, including the given ones.
 
     Args:
         nodes: In topological order.
-        given: Input or weight -> ONNX's number of its element type.
+        given: Input or weight -> ONNX's number for its element type.
     """
     found = {name: Copy(ELEMENT_TYPES.get(number, "")) for name, number in given.items()}
     for node in nodes:
@@ -53,7 +53,7 @@ def copies_of(nodes: "Iterable[onnx.NodeProto]", given: Mapping[str, int]) -> di
 
 
 def _type_of(node: "onnx.NodeProto", read: Sequence[str]) -> str:
-    """Return the element type that a node copies, chooses or rounds to; empty if it computes something else.
+    """Return the element type that a node copies, chooses or rounds to; empty if it computes something.
 
     Args:
         node: Of ONNX's own domain, with exact operands.
@@ -65,12 +65,12 @@ def _type_of(node: "onnx.NodeProto", read: Sequence[str]) -> str:
         return "" if value is None else ELEMENT_TYPES.get(value.data_type, "")
     if op in _CASTING:
         to = ELEMENT_TYPES.get(int(number_of(node, "to", 0)), "") if op == "Cast" else read[1]
-        # Accelerators convert other types in two steps, by way of float32, and round twice.
+        # Accelerators convert other types in two steps, by way of float32, and so round twice.
         return to if read[0] in NARROWER or (read[0], to) == ("float64", "float32") else ""
     at = _COPYING.get(op, len(read))
     return read[at] if at < len(read) else ""
 
 
 def _holds(wide: str, narrow: str) -> bool:
-    """Return whether a type has all values of another one, as far as casts between these are followed."""
+    """Return whether a type holds all values of another one, as far as casts between them are followed."""
     return wide == narrow or (wide == "float32" and narrow in NARROWER)

@@ -1,19 +1,19 @@
-"""How much the test data of one model may take; told before anything is unpacked."""
+"""How much the test data of one model may take; checked before anything is unpacked."""
 
 from harness.core.reading import size_text
 
 MOST_BYTES = 512 << 20
-"""Bytes of memory for all data sets of a model; for each file of them, too."""
+"""Bytes of memory for all data sets of a model, and for each of their files."""
 
 TEXT_BYTES = 80
-"""Bytes that a text takes besides its letters, as Python holds it."""
+"""Bytes of a text besides its letters, in Python's memory."""
 
 PART_BYTES = 600
-"""Bytes that a tensor takes besides its elements: as a message, an array and a value."""
+"""Bytes of a tensor besides its elements: as a message, an array and a value."""
 
 
 class DataBudget:
-    """What is left for the data of one model."""
+    """The remaining budget for the data of one model."""
 
     def __init__(self, most: int = MOST_BYTES) -> None:
         self._most = self._left = most
@@ -22,7 +22,7 @@ class DataBudget:
         """Take some bytes.
 
         Raises:
-            ValueError: There are fewer left.
+            ValueError: Fewer bytes are left.
         """
         self._left -= nbytes
         if self._left < 0:

@@ -49,8 +49,8 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
 def read_data_sets(path: Path, home: Path, signature: Signature) -> tuple[DataSet, ...]:
     """Return the data sets of one model, from its ``test_data_set_N`` in a folder, which need not exist.
 
-    One without any input of a model that has inputs is left out, whatever outputs it has: they belong to
-    other inputs than those that are generated.
+    A data set without any input, of a model that has inputs, is left out whatever its outputs are: they
+    belong to other inputs than the generated ones.
 
     Raises:
         InputError: The data cannot be read, or does not fit the model.
@@ -96,7 +96,7 @@ def hash_data_set(digest: "hashlib._Hash", data_set: DataSet) -> None:
     for role, values in (("input", data_set.inputs), ("output", data_set.expected)):
         for name, value in values:
             for leaf, part in leaves(name, value):
-                # repr() keeps neighbours apart: no name or shape can be taken for the start of the next.
+                # repr() keeps neighbours apart: no name or shape can look like the start of the next.
                 shape = part and part.array.shape
                 digest.update(repr((role, leaf, part and part.dtype, shape)).encode())
                 if isinstance(part, Tensor):
@@ -128,7 +128,7 @@ def _read_values(
     declared: Mapping[str, ValueType],
     budget: DataBudget,
 ) -> dict[str, Value]:
-    """Return values by name: the name inside the file if the model has it, or else by the file's number."""
+    """Return values by name: the name inside the file if the model has it, else the file number's."""
     values: dict[str, Value] = {}
     for file in saved.files:
         if file.role not in {role, "both"}:

@@ -46,19 +46,19 @@ class Decoder(msgspec.Struct, frozen=True, kw_only=True):
         positions: Name of the input of position ids, of shape (batch, sequence); empty if there is none.
         mask: Name of the attention mask, of shape (batch, past + sequence), 1 for a token that counts; empty
             if there is none.
-        vocabulary: Token ids are below it.
-        context: Most positions that the model can hold; None if it does not say.
+        vocabulary: The upper bound of token ids, exclusive.
+        context: Largest number of positions that the model can hold; None if it does not say.
         fixed: Inputs that stay the same in all steps, such as the cross-attention cache of an encoder.
         constants: Inputs that hold one value everywhere and in all steps, such as ``use_cache_branch``.
-        counts: Inputs that count columns: ``start``, the columns before the new ones, one number for all
-            texts or one for each; ``places``, the place of each new column, such as ``cache_position``.
+        counts: Inputs that count columns: ``start``, the number of columns before the new ones, for all texts
+            or for each; ``places``, the place of each new column, such as ``cache_position``.
         cache_length: Positions of a cache of fixed length, which is filled from its start; None for a cache
             that grows.
         masks_cache: Whether the mask has a column for each position of a cache of fixed length.
-        shares_buffer: Whether past and present may be one buffer of ``context`` positions, as operators with
-            ``GroupQueryAttention``'s definition allow, and ``TensorScatter``.
-        takes_lengths: Whether the attention takes the length of each text, and no mask: what comes next
-            overwrites padding.
+        shares_buffer: Whether past and present may be one buffer of ``context`` positions, as
+            ``TensorScatter`` and operators defined like ``GroupQueryAttention`` allow.
+        takes_lengths: Whether the attention takes the length of each text instead of a mask: later tokens
+            overwrite padding.
         pads_token: The token id of padding.
     """
 
@@ -82,8 +82,8 @@ class Decoder(msgspec.Struct, frozen=True, kw_only=True):
 def decoder_of(case: Case) -> Decoder | str:
     """Return the roles of a model's inputs and outputs; else why it cannot be fed as a decoder.
 
-    They are those that ``genai_config.json`` beside the model gives. What it does not tell, and all of it
-    without such a file, follows from names, types and shapes.
+    The roles come from ``genai_config.json`` beside the model. Roles that it lacks follow from names, types
+    and shapes.
 
     Raises:
         ConfigError: ``genai_config.json`` is broken, or does not fit the model.
@@ -133,7 +133,7 @@ def decoder_of(case: Case) -> Decoder | str:
 
 
 def _bounded(decoder: Decoder, config: GenaiConfig | None, case: Case) -> Decoder | str:
-    """Return the decoder with what only the model's nodes tell; else why it cannot be fed step by step."""
+    """Return the decoder with the facts that only its nodes show; else why it cannot be fed step by step."""
     with blame(case.model_path):
         model = load_model(case.model_path)
     inputs = {port.name: port.type for port in case.ports}
@@ -182,7 +182,7 @@ def _logits(outputs: Mapping[str, ValueType]) -> str:
 
 
 def _one(inputs: Mapping[str, ValueType], name: re.Pattern[str], types: frozenset[str]) -> str:
-    """Return the input with such a name and type, if there is one only."""
+    """Return the only input with such a name and type, if there is exactly one."""
     found = [
         each
         for each, kind in inputs.items()
@@ -201,7 +201,7 @@ def _constants(inputs: Mapping[str, ValueType]) -> dict[str, bool | int]:
 
 
 def _vocabulary(logits: ValueType, config: GenaiConfig | None, case: Case, tokens: str) -> int:
-    """Return the size of the vocabulary; of a model that does not tell it, that of its own data."""
+    """Return the size of the vocabulary; from the model's own data if the model does not declare it."""
     sizes = [size for size in ((logits.shape or (None,))[-1], config and config.model.vocab_size) if size]
     if sizes:
         return min(sizes)

@@ -1,4 +1,4 @@
-"""Names of a decoder's inputs and outputs as ``genai_config.json`` gives them, held against the model."""
+"""Names of a decoder's inputs and outputs from ``genai_config.json``, checked against the model."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ FLOATS = frozenset({"float32", "float16", "bfloat16"})
 
 
 class Named(msgspec.Struct, frozen=True, kw_only=True):
-    """Names by role, as in ``Decoder``; empty for what is not told.
+    """Names by role, as in ``Decoder``; empty for missing ones.
 
     ``pairs`` are input and output of each tensor of the cache, in the order of the layers.
     """
@@ -65,7 +65,7 @@ def named_by_config(
 def sizes_by_config(config: GenaiConfig, inputs: Mapping[str, ValueType]) -> dict[str, int]:
     """Return the sizes of dimensions that a configuration gives: heads of the cache, and their elements.
 
-    Model Builder leaves them open, as ``kv_cache_dim``, because a cache of fewer bits has other ones.
+    Model Builder leaves them open, as ``kv_cache_dim``, because a cache of fewer bits has other sizes.
     """
     decoder = config.model.decoder
     told = {1: decoder.num_key_value_heads, 3: decoder.head_size}
@@ -110,13 +110,13 @@ def _fixed(decoder: DecoderPart, inputs: Mapping[str, ValueType]) -> Iterator[st
 def _problems(
     decoder: DecoderPart, inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType]
 ) -> Iterator[Problem]:
-    """Yield the names that the configuration writes down and the model does not have."""
+    """Yield the names that the configuration states and that the model does not have."""
     for table, names, what in ((decoder.inputs, inputs, "input"), (decoder.outputs, outputs, "output")):
         defaults = type(table)()
         for key in table.__struct_fields__:
             name = getattr(table, key)
             if name == getattr(defaults, key):
-                continue  # not written down, or what is meant without it
+                continue  # not stated, or a default
             where = f"{CONFIG_NAME}: model.decoder.{what}s.{key}"
             if not key.endswith("_names"):
                 if name not in names:
@@ -133,7 +133,7 @@ def _problems(
 def _half(
     decoder: DecoderPart, inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType]
 ) -> Iterator[Problem]:
-    """Yield the inputs of the cache whose outputs are missing, which a default name may have hidden."""
+    """Yield the inputs of the cache whose outputs are missing; a default name may have hidden this."""
     for key, (past, present) in zip(("key", "value"), _patterns(decoder), strict=True):
         for layer in range(decoder.num_hidden_layers):
             if _layer(past, layer) in inputs and _layer(present, layer) not in outputs:

@@ -13,8 +13,8 @@ def step_inputs(
 ) -> NamedValues | None:
     """Return the inputs that feed the positions from ``start`` to before ``end`` of a text.
 
-    ``whole`` feeds the whole text at once, with an empty cache, and ``computed`` are the outputs for it, of
-    which the cache is taken. A decoder without a cache is fed all positions up to ``end``.
+    ``whole`` feeds the whole text at once, with an empty cache; ``computed`` are its outputs, which contain
+    the cache. A decoder without a cache is fed all positions up to ``end``.
 
     Returns:
         None if the cache is not among the outputs.
@@ -36,7 +36,10 @@ def _inputs(
 
 
 def _step(decoder: Decoder, name: str, array: Array, start: int, end: int) -> Array:
-    """Return what an input is fed with in a step; for one of the cache, the array is the output."""
+    """Return the value of an input in a step.
+
+    For an input of the cache, ``array`` is the corresponding output.
+    """
     axes = {pair.past: pair.axis for pair in decoder.cache}
     if name in (decoder.tokens, decoder.positions):
         return _cut(array, 1, start, end)
@@ -50,7 +53,7 @@ def _step(decoder: Decoder, name: str, array: Array, start: int, end: int) -> Ar
 
 
 def _kept(array: Array, axis: int, end: int, *, is_fixed: bool) -> Array:
-    """Return what is before a position; of a fixed length, zeros stand for the rest."""
+    """Return the part before a position; zeros fill the rest of a fixed length."""
     if not is_fixed:
         return _cut(array, axis, 0, end)
     kept = array.copy()

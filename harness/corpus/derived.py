@@ -1,4 +1,4 @@
-"""Models that are made from others and kept in the cache; those no longer used can be removed."""
+"""Models that are derived from others and kept in the cache; unused ones can be removed."""
 
 import hashlib
 import os
@@ -26,7 +26,7 @@ _PRUNED = ("external-data", "float64", ORT_FORMAT, "precision", "revealed", "zer
 def derive(
     case: Case, kind: str, name: str, make: "Callable[[onnx.ModelProto], Mapping[str, bytes]]"
 ) -> Path:
-    """Return the folder of the cache with what is made from a case's model; it is made once.
+    """Return the folder of the cache with the files derived from a case's model; they are made once.
 
     The name of the folder derives from everything that its content depends on. ``make`` returns the content
     of each file by its name.
@@ -51,10 +51,10 @@ def digest_of(*parts: object) -> str:
 
 
 def prune_derived(*, older_than_s: float) -> Iterator[int]:
-    """Remove the models that were made, or last used if that is noted, so many seconds ago or more.
+    """Remove models that were made (or last used, if recorded) at least so many seconds ago.
 
     Yields:
-        The bytes that each took.
+        Return the bytes that each took.
     """
     now = time.time()
     for kind in _PRUNED:

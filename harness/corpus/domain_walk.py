@@ -21,10 +21,10 @@ _JOINS_VALUES = operators_with(lambda row: row.joins_values)
 _KEEPS_SHAPE = operators_with(lambda row: row.restricts_as_first)
 
 _DEEPEST = 16
-"""Nested bodies and functions that are entered."""
+"""Depth of nested bodies and functions that are entered."""
 
 _MOST_ORIGINS = 64
-"""Graph inputs whose values one tensor may hold; of more of them, no values are followed."""
+"""Largest number of graph inputs whose values one tensor may hold; beyond it, values are not followed."""
 
 _BOOL = 9
 
@@ -60,11 +60,11 @@ class _Scope:
         self.constants: MutableMapping[str, onnx.TensorProto] = ChainMap({}, outer.constants if outer else {})
 
     def fact(self, name: str) -> "_Fact":
-        """Return all that is known of a tensor."""
+        """Return the known facts of a tensor."""
         return self.origins.get(name, frozenset()), self.shapes.get(name), id(self.constants.get(name))
 
     def alias(self, name: str, outer: "_Scope", of: str) -> None:
-        """Give a name the facts that another scope has by another name."""
+        """Give a name the facts that another scope has under another name."""
         self.origins[name] = outer.origins.get(of, frozenset())
         if of in outer.shapes:
             self.shapes[name] = outer.shapes[of]
@@ -81,7 +81,7 @@ class _Walk:
         self.found: dict[str, Domain] = {}
         self._functions = {(one.domain, one.name): one for one in model.functions}
         self._called: dict[tuple[str, str, int, tuple[_Fact, ...]], _Scope] = {}
-        """What a call with the same facts has found: functions may call each other any number of times."""
+        """Results of calls by their facts: functions may call each other any number of times."""
         self._moved: dict[frozenset[_Origin], frozenset[_Origin]] = {}
         self._taken: set[tuple[frozenset[_Origin], Domain]] = set()
 
@@ -120,7 +120,8 @@ class _Walk:
         key = (node.domain, node.op_type, depth, tuple(scope.fact(given) for _, given in fed))
         inner = self._called.get(key)
         if inner is None:
-            inner = self._called[key] = _Scope()  # which keeps the constants, so that no other has their id
+            # keeps the constants alive, so that no other one gets their id
+            inner = self._called[key] = _Scope()
             for name, given in fed:
                 inner.alias(name, scope, given)
             self.nodes(function.node, inner, depth + 1)
@@ -145,7 +146,7 @@ class _Walk:
 
     def _take(self, origin: _Origin, wanted: Domain) -> None:
         if origin.moved and (wanted.distinct is not None or wanted.tuples):
-            # The axis along which values have to differ is unknown: all of them differ.
+            # The axis along which values must differ is unknown: so all of them differ.
             limits = wanted.extents or wanted.tuples
             wanted = msgspec.structs.replace(wanted, extents=limits, tuples=(), distinct=None)
         known = self.found.get(origin.name)
@@ -160,7 +161,7 @@ class _Walk:
         elif node.input and node.op_type in _KEEPS_SHAPE and node.input[0] in scope.shapes:
             scope.shapes[node.output[0]] = scope.shapes[node.input[0]]
         held = {scope.origins.get(name, frozenset()) for name in _whose_values(node)}
-        # The same set as before where there is only one: chains of nodes are long, and sets may be large.
+        # Reuse the set if there is only one: chains of nodes are long, and sets may be large.
         origins = held.pop() if len(held) == 1 else frozenset[_Origin]().union(*held)
         if len(origins) > _MOST_ORIGINS:
             return
@@ -186,7 +187,7 @@ def _take_constant(node: "onnx.NodeProto", scope: _Scope) -> None:
 
 
 def _whose_values(node: "onnx.NodeProto") -> "Iterable[str]":
-    """Return the inputs of a node whose values its results hold."""
+    """Return the inputs of a node whose values appear in its results."""
     if node.op_type in _JOINS_VALUES:
         return tuple(node.input[node.op_type == "Where" :])
     keeps = node.op_type in _KEEPS_VALUES and number_of(node, "to", 0) != _BOOL
@@ -204,7 +205,7 @@ def _declared(info: "onnx.ValueInfoProto", *, fed: bool) -> Extents:
 
 
 def _fed(node: "onnx.NodeProto", body: "onnx.GraphProto") -> Iterator[tuple[str, str]]:
-    """Yield the inputs of a body, each with what feeds it first. Those of If have none."""
+    """Yield the inputs of a body, each with the tensor that feeds it first. The branches of If have none."""
     # The inputs of Loop's body are iteration, condition, states; the node's are trips, condition, states.
     start = {"Loop": 2, "Scan": 0}.get(node.op_type, len(body.input))
     for port, given in zip(body.input[start:], node.input[start:], strict=False):

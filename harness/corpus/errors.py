@@ -10,7 +10,7 @@ from harness.core.errors import HarnessError, one_line
 
 
 class ModelError(HarnessError):
-    """A model or its test data cannot be used: the file at fault, and what is wrong with it, in one line."""
+    """A model or its test data cannot be used; the text names the file and the problem, in one line."""
 
     def __init__(self, path: Path, cause: str) -> None:
         super().__init__(path, cause)
@@ -18,27 +18,27 @@ class ModelError(HarnessError):
         self.cause = one_line(cause)
 
     def __str__(self) -> str:
-        # Folder and file identify it; a whole path would push the cause out of sight.
+        # Folder and file identify it; a whole path would leave no room for the cause.
         return f"{one_line('/'.join(self.path.parts[-2:]), 120)}: {self.cause}"
 
 
 class InputError(ModelError):
-    """There is nothing to feed the model with: its test data are broken, or no input can be made.
+    """The model has no usable input: its test data are broken, or no input can be generated.
 
     The model itself may be good.
     """
 
 
 class BoundError(ModelError):
-    """A model may be good, but to read it would take more than the harness allows; see ``OverBoundError``."""
+    """A model may be good, but reading it would exceed a bound of the harness; see ``OverBoundError``."""
 
 
 class OverBoundError(ValueError):
-    """Something takes more than a documented bound; ``blame`` makes a ``BoundError`` of it."""
+    """Something exceeds a documented bound; ``blame`` turns it into a ``BoundError``."""
 
 
 class NoInputError(ValueError):
-    """A kind of input that cannot be fed; ``blame`` makes an ``InputError`` of it."""
+    """An input of this kind cannot be fed; ``blame`` turns it into an ``InputError``."""
 
 
 class RefusedError(ModelError):
@@ -46,14 +46,14 @@ class RefusedError(ModelError):
 
 
 class ChangedError(ModelError):
-    """A file of a model, or of its data, changed or vanished while it was used: nothing is known of it."""
+    """A file of a model, or of its data, changed or vanished during use, so that its content is unknown."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, "the file changed during the run; restore it, then continue with --resume")
 
 
 class DamagedError(ChangedError):
-    """A file of a model in the cache is not as it was made; ``Suite.mend`` makes it again."""
+    """A file of a model in the cache is damaged; ``Suite.mend`` makes it again."""
 
     def __init__(self, path: Path, why: str = "") -> None:
         further = f", and cannot be made again: {why}" if why else ""
@@ -61,11 +61,11 @@ class DamagedError(ChangedError):
 
 
 class MendedError(ChangedError):
-    """A file in the cache was damaged or gone, and is whole again: what used it is to be repeated."""
+    """A file in the cache was damaged or missing, and has been restored: its user has to repeat the work."""
 
 
 class MisnamedError(ModelError):
-    """The name of a model's file is not UTF-8, so that no message and no record can hold it."""
+    """The name of a model's file is not UTF-8, so that messages and records cannot contain it."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, "the name of the file is not UTF-8: rename it, then it is run")
@@ -83,14 +83,17 @@ class SettingsError(InputError):
 
     @property
     def shown(self) -> str:
-        """The error as a run warns of it, in one line or two; records hold its text, which is one line."""
+        """The error in the form of a run's warning, in one line or two.
+
+        Records hold its text, which is one line.
+        """
         told, hint = self._lines
         return f"{told}\n    {hint}" if hint else str(told)
 
 
 @contextmanager
 def blame(path: Path, kind: type[ModelError] = ModelError) -> Iterator[None]:
-    """Turn the errors that broken files cause into a ``ModelError`` that names the file, of a kind."""
+    """Turn errors caused by broken files into a ``ModelError`` of a given kind that names the file."""
     try:
         yield
     except ModelError:
@@ -106,7 +109,7 @@ def blame(path: Path, kind: type[ModelError] = ModelError) -> Iterator[None]:
     except (ValueError, OverflowError, msgspec.DecodeError) as error:
         raise kind(path, str(error)) from error
     except Exception as error:
-        # Errors of libraries are about the model's bytes. Any other is a fault of the harness.
+        # Errors of libraries are about the model's bytes. Any other error is a fault of the harness.
         if type(error).__module__.partition(".")[0] not in _LIBRARIES:
             raise
         raise kind(path, f"cannot be read: {type(error).__name__}: {error}") from error

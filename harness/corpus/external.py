@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def external_files(model: "onnx.ModelProto", path: Path) -> tuple[Path, ...]:
-    """Return every external data file of a model in a file, checked but not read, in the order of first use.
+    """Return every external data file of a model, checked but not read, in the order of first use.
 
     Raises:
         ValueError: A file is missing, too short, or outside the model's folder.
@@ -43,7 +43,7 @@ def read_external(tensor: "onnx.TensorProto", folder: Path) -> bytes:
 
 
 def make_external(tensor: "onnx.TensorProto", location: str, offset: int, length: int) -> None:
-    """Let a tensor without elements have those in a file."""
+    """Point a tensor without elements to elements in a file."""
     tensor.data_location = tensor.EXTERNAL
     for key, entry in (("location", location), ("offset", offset), ("length", length)):
         tensor.external_data.add(key=key, value=str(entry))

@@ -17,13 +17,16 @@ if TYPE_CHECKING:
     import onnx
 
 _FORMAT = 1
-"""Rises when copies change although their models do not."""
+"""Increase it when copies change although their models do not."""
 
 SMALLEST = 1024
-"""Bytes from which on a weight is moved; onnx's own default, because shapes and scalars have to stay."""
+"""Bytes from which on a weight is moved.
+
+This is onnx's own default, because shapes and scalars have to stay.
+"""
 
 ALIGNMENT = 4096
-"""Every weight begins at a multiple of so many bytes, as ONNX recommends for files that are mapped."""
+"""Every weight begins at a multiple of so many bytes, as ONNX recommends for mapped files."""
 
 _WEIGHTS = "weights.bin"
 
@@ -34,7 +37,7 @@ def external_copy(case: Case) -> Case | None:
     The copy is made in the cache, once. A model that has external data already is its own copy.
 
     Returns:
-        None if the model has no weight that could be moved.
+        None if no weight of the model can be moved.
 
     Raises:
         ModelError: A weight is broken, or the model is missing.
@@ -61,7 +64,7 @@ def external_copy(case: Case) -> Case | None:
 
 
 def _split(path: Path) -> tuple[bytes, list[tuple[int, bytes]]]:
-    """Return the model without the weights that are moved, and these with their offsets."""
+    """Return the model without the moved weights, and these weights with their offsets."""
     import onnx
 
     model: onnx.ModelProto = parse(onnx.ModelProto, path.read_bytes())

@@ -1,4 +1,4 @@
-"""The parts of a model that judging its results depends on."""
+"""The parts of a model on which judging its results depends."""
 
 from collections import ChainMap, Counter
 from collections.abc import Iterable, MutableMapping
@@ -22,7 +22,7 @@ _SHAPE_SOURCES = operators_with(lambda row: row.shape_source)
 _SHAPE_ARITHMETIC = operators_with(lambda row: row.shape_arithmetic)
 
 _Names = MutableMapping[str, None]
-"""Names in the order in which they were found; a scope sees those around it without a copy of them."""
+"""Names in the order in which they were found; a scope sees those around it without copying them."""
 
 _SHAPE_CONSTANT_ELEMENTS = 64
 """A constant of rank 0 or 1 up to this size may be part of shape arithmetic; a larger one is data."""
@@ -34,15 +34,15 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         ir_version: Version of the file format.
         opsets: Domain -> version; ONNX's own domain is ``ai.onnx``.
-        nodes: Number of nodes, those in subgraphs and in the bodies of local functions included.
+        nodes: Number of nodes, including those in subgraphs and in the bodies of local functions.
         op_types: Operator type -> number of nodes, counted likewise.
         float_types: Floating element types of inputs, outputs, weights, constants and casts.
         shape_only_ops: Operator types *all* of whose nodes compute shapes only. An execution provider that
-            leaves these to the CPU loses nothing.
-        origins: The operators that graph outputs come from, where judging depends on them.
+            leaves them to the CPU loses nothing.
+        origins: The operators that compute graph outputs, where judging depends on them.
         partials: Nodes whose result ONNX leaves undefined for some values.
         operators: Operator -> versions of its schema; see ``harness.corpus.used_operators``.
-        heads: Output of a network -> what computes it; empty for any other model.
+        heads: Output of a network -> the operator that computes it; empty for any other model.
     """
 
     ir_version: int
@@ -87,7 +87,7 @@ class _Census:
         self.other_ops: set[str] = set()
 
     def graph(self, graph: "onnx.GraphProto", shapes: _Names, constants: _Names) -> None:
-        """Walk one graph, and add to both sets of names, which it sees."""
+        """Walk one graph, and add to both sets of names that it sees."""
         for info in (*graph.input, *graph.output):
             for tensor in tensors_in(info.type):
                 self._element_type(tensor.elem_type)

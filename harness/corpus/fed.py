@@ -1,4 +1,4 @@
-"""What a cell was fed, in words: whose data, or what was generated."""
+"""The inputs of a cell, in words: their owner, or how they were generated."""
 
 import msgspec
 
@@ -13,7 +13,7 @@ _NAME_CHARS = 60
 
 
 def fed_words(given: Case, run: Case) -> str:
-    """Return what a model was fed: ``generated 2x3x64x96, seed 0``, or ``your data: test_data_set_0``.
+    """Return the inputs of a model: ``generated 2x3x64x96, seed 0``, or ``your data: test_data_set_0``.
 
     Args:
         given: The model as it is run plainly.
@@ -31,7 +31,7 @@ def fed_words(given: Case, run: Case) -> str:
 
 
 def _generated(recipe: Recipe, inputs: NamedValues) -> str:
-    """Return the shape of each input, its name if there are several, and how else it was made."""
+    """Return the shape of each input, with its name if there are several, and how else it was generated."""
     parts = []
     for name, value in inputs:
         shape = _shape(value)

@@ -1,4 +1,4 @@
-"""The state of files, to see by their status alone whether they have changed, as git and make do.
+"""The state of files, from their status alone: shows whether they have changed, as git and make do.
 
 A file counts as unchanged while its size, its time of modification, its identity and, if the system has it,
 the time of its last change of any kind are the same. Clocks of file systems are coarse: a file may change
@@ -53,10 +53,10 @@ def cached_state(file: str | Path, *others: str) -> FileState | None:
 def model_state(model: Path, home: Path) -> FileState | None:
     """Return the state of a model's file, its settings, its test data and their tolerance.
 
-    External data does not belong to it. The folder ``home``, which need not exist, has its
-    ``test_data_set_N`` and ``data.json``.
+    External data is not included. The folder ``home``, which need not exist, has its ``test_data_set_N`` and
+    ``data.json``.
 
-    What of it lies where nothing reads it belongs to the state by its name alone.
+    Data where nothing reads them count by their name alone.
 
     Returns:
         None if it is unknown: a file is missing or closed, or a data set has folders inside.

@@ -1,4 +1,4 @@
-"""What only the nodes of a decoder tell: whether its cache has a fixed length, how many positions it holds.
+"""Facts that only a decoder's nodes show: whether its cache has a fixed length, and for how many positions.
 
 In a cache of a fixed length, new keys and values are written into a tensor that never grows.
 ``TensorScatter`` of opset 24 writes them, or ``GroupQueryAttention``, whose cache may be longer than the
@@ -29,12 +29,12 @@ _TABLES = {
     ("com.microsoft", "RotaryEmbedding"): 2,
     ("com.microsoft", "GroupQueryAttention"): 7,
 }
-"""Operators with a table of cosines, a row for each position, and the index of that input."""
+"""Operators with a table of cosines, one row for each position, and the index of that input."""
 
 _GATHERS = frozenset({"Gather", "GatherND"})
 
 _PAST_OF = {"GroupQueryAttention": (3, 4)}
-"""Operators that are told the length of the cache, so that its buffer may be longer, and their inputs."""
+"""Operators that get the length of the cache, so that its buffer may be longer, and their inputs."""
 
 
 def counts_of(inputs: Mapping[str, ValueType], sequence: str | None) -> dict[str, Count]:
@@ -65,8 +65,8 @@ def fixed_cache(
 
     If a model cannot be fed with it, return the reason.
 
-    ``counts`` says whether an input counts columns, ``placed`` whether positions or a mask tell how long the
-    text is.
+    ``counts`` says whether an input counts columns, ``placed`` whether positions or a mask give the length of
+    the text.
     """
     axes = _written_axes(model)
     pairs = tuple(
@@ -110,7 +110,7 @@ def held_positions(model: "onnx.ModelProto", positions: str) -> int | None:
 
 
 def takes_lengths(model: "onnx.ModelProto", pairs: Sequence[CachePair]) -> bool:
-    """Return whether every input and output of a cache is of an operator that is told its length."""
+    """Return whether every input and output of a cache belongs to an operator that gets its length."""
     fed = {
         (node.input[index], node.output[place])
         for node in model.graph.node

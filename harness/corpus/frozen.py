@@ -1,4 +1,4 @@
-"""What is frozen with a case of a profile: how it is judged, and the noise of its golden."""
+"""Frozen facts of a profile's case: how it is judged, and the noise of its golden."""
 
 import io
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ NOISE = "noise"
 
 
 class Frozen(msgspec.Struct, frozen=True, kw_only=True):
-    """The policy that judges a case, whatever a matrix says, and the noise of its golden at its precision.
+    """The policy that judges a case, whatever a matrix says, and its golden's noise at that precision.
 
     Leaves without a file have no noise.
     """
@@ -29,10 +29,10 @@ class Frozen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_frozen(home: Path, policy: Policy, data_sets: tuple[DataSet, ...]) -> Frozen:
-    """Return what is frozen in the folder of a case.
+    """Return the frozen facts in the folder of a case.
 
     Raises:
-        ModelError: A file of noise is broken, or has another shape than its golden.
+        ModelError: A file of noise is broken, or its shape differs from the golden's.
     """
     outputs = tuple(
         dict(_noise_of(home / NOISE, number, data_set)) for number, data_set in enumerate(data_sets)

@@ -1,6 +1,6 @@
 """Suites of generated models: ``fuzz:SEED:COUNT``, the same for ever by seed and version of the generator.
 
-Listing one opens no model and imports no onnx. A model is made when it is first asked for.
+Listing one opens no model and imports no onnx. A model is made at its first use.
 """
 
 import functools
@@ -18,13 +18,13 @@ FUZZ = "fuzz:"
 """Before the seed and the count, in the name of a suite."""
 
 GENERATOR = 2
-"""Rises when a number stands for another model than before."""
+"""Increase it when a number stands for another model than before."""
 
 MOST = 1_000_000
-"""Models of a suite at most: as many as a plan has cells."""
+"""Largest number of models of a suite: as many as a plan may have cells."""
 
 CYCLE = 4
-"""Numbers after which the sources repeat: two graphs, two operator forms."""
+"""Period of the sources in the numbers: two graphs, two operator forms."""
 
 _FORMS, _GRAPHS = 0, 1
 """Numbers of the sources: operator forms, graphs."""
@@ -49,12 +49,15 @@ def parse_fuzz(name: str) -> tuple[int, int]:
 
 
 def fuzz_suite_name(seed: int) -> str:
-    """Return the name of all suites of one seed: it has no count, so that a model keeps its id."""
+    """Return the name of all suites of one seed. It has no count, so that a model keeps its id."""
     return f"fuzz-{seed}"
 
 
 def is_graph(number: int) -> bool:
-    """Return whether a model is a graph: two of each four are, the second often a variant of the first."""
+    """Return whether a model is a graph: two of every four are.
+
+    The second is often a variant of the first.
+    """
     return number % CYCLE < CYCLE // 2
 
 
@@ -78,7 +81,7 @@ def number_of(name: str) -> int:
 def fuzz_maker(seed: int, operator_tests: Callable[[], Path]) -> Callable[[str, Path], None]:
     """Return a function that fills the empty folder of one model, by its name.
 
-    ``operator_tests`` returns the folder of ONNX's operator tests; it is called when one of them is first
+    ``operator_tests`` returns the folder of ONNX's operator tests; it is called when one of these is first
     varied.
     """
 

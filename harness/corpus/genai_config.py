@@ -1,6 +1,6 @@
-"""``genai_config.json``: what onnxruntime-genai is told about the model beside it.
+"""``genai_config.json``: the description of the model beside it for onnxruntime-genai.
 
-Only what names inputs and outputs, or bounds them, is read. Any other key is left to onnxruntime-genai.
+Only keys that name inputs and outputs, or bound them, are read. All other keys belong to onnxruntime-genai.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ from harness.corpus.errors import InputError, SettingsError, blame
 CONFIG_NAME = "genai_config.json"
 
 LAYER = "%d"
-"""Stands for the number of the layer in names of the cache."""
+"""Placeholder for the number of the layer in names of the cache."""
 
 _Size = Annotated[int, Meta(ge=0)]
 _TokenId = Annotated[int, Meta(ge=0)]
@@ -28,7 +28,10 @@ _REWRITE = "write it again with Model Builder of onnxruntime-genai, or remove it
 
 
 class ConfigError(SettingsError):
-    """``genai_config.json`` is broken, or names what the model does not have; ``problem`` is the first."""
+    """``genai_config.json`` is broken, or gives names that the model does not have.
+
+    ``problem`` is the first error.
+    """
 
     def __init__(self, path: Path, problem: Problem, count: int = 1) -> None:
         more = f" ({count} problems in all)" if count > 1 else ""
@@ -39,7 +42,7 @@ class ConfigError(SettingsError):
 
     @property
     def shown(self) -> str:
-        """Two lines: where and what, and what is valid."""
+        """The error in two lines: where and what, and what is valid."""
         where = f"{self.path.parent.name}/{self.problem.where}"
         return str(msgspec.structs.replace(self.problem, where=where))
 
@@ -68,7 +71,7 @@ class Outputs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SlidingWindow(msgspec.Struct, frozen=True, kw_only=True):
-    """A cache that holds the newest positions only."""
+    """A cache that holds only the newest positions."""
 
     slide_key_value_cache: bool = True
 
@@ -78,7 +81,7 @@ class Stage(msgspec.Struct, frozen=True):
 
 
 class DecoderPart(msgspec.Struct, frozen=True, kw_only=True):
-    """The decoder: its file and its sizes; 0 for a size that is not told."""
+    """The decoder: its file and its sizes; 0 for a missing size."""
 
     filename: str = "model.onnx"
     num_hidden_layers: _Size = 0
@@ -91,7 +94,7 @@ class DecoderPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelPart(msgspec.Struct, frozen=True, kw_only=True):
-    """The model: its limits, and its decoder; 0 for a limit that is not told."""
+    """The model: its limits, and its decoder; 0 for a missing limit."""
 
     decoder: DecoderPart = DecoderPart()
     context_length: _Size = 0
@@ -100,16 +103,16 @@ class ModelPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GenaiConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read of the file."""
+    """The keys of the file that are read."""
 
     model: ModelPart
 
 
 def read_genai_config(folder: Path) -> GenaiConfig | None:
-    """Return what the configuration in a folder says; None if there is none.
+    """Return the configuration in a folder; None if there is none.
 
     Raises:
-        ConfigError: It is no JSON in UTF-8, or a key is missing or has a value of a wrong type.
+        ConfigError: It is not JSON in UTF-8, or a key is missing or has a value of a wrong type.
     """
     path = folder / CONFIG_NAME
     with blame(path, InputError):
@@ -163,7 +166,7 @@ def _known_value(value: Any, kind: type[msgspec.Struct] | None) -> Any:
 
 
 def _misspelled(table: Mapping[str, Any], kind: type[msgspec.Struct], place: Place) -> Iterator[Problem]:
-    """Yield the keys that are nearly one that is read and not there: a default would hide the mistake."""
+    """Yield keys that nearly equal a missing key that is read: a default would hide the mistake."""
     fields = _fields(kind)
     missing = [name for name in fields if name not in table]
     for key, value in table.items():
@@ -176,7 +179,7 @@ def _misspelled(table: Mapping[str, Any], kind: type[msgspec.Struct], place: Pla
 
 
 def _typo(key: str, names: list[str]) -> bool:
-    """Return whether a key has the letters of a name but for one or two neighbours, as after a slip."""
+    """Return whether a key equals a name except for one or two neighbouring letters, as after a slip."""
     return any(
         (abs(len(key) - len(name)) <= 1 and sorted(key.lower()) == sorted(name))
         or key in (f"{name}s", name.removesuffix("s"))

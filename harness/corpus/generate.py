@@ -1,4 +1,4 @@
-"""Inputs for a model without test data: seeded, so that every machine makes the same."""
+"""Inputs for a model without test data: seeded, so that every machine generates the same."""
 
 import hashlib
 import math
@@ -22,7 +22,7 @@ _FULL_RANGE = {"uint8", "int8", "uint16", "int16", "int4", "uint4", "int2", "uin
 """Integers that hold quantized data; wider ones are mostly indices, shapes and lengths."""
 
 REMEDY = "give it a shape or dimensions in [[model]] of the matrix, or provide a test_data_set_0"
-"""The next step if the declaration of an input does not say enough."""
+"""The next step if the declaration of an input is incomplete."""
 
 _GOLDEN_RATIO = 0.618
 """Distance of neighbours in a sequence over the range, so that they are in no order."""
@@ -31,7 +31,7 @@ _GOLDEN_RATIO = 0.618
 def generate(source: str, port: Port, seed: int, content: Content | FromRecipe | None = None) -> Value:
     """Return one input.
 
-    Without a content the type decides. Floating types are standard normal, rounded to the type
+    Without a content the element type decides. Floating types are standard normal, rounded to the type
     (``float8e8m0``, which has no sign, is 0.25 to 4); integers of at most 16 bits take their whole range;
     wider ones are 0 or 1, which may index an axis of two or more; bool is either; strings are a few words. A
     sequence or an optional holds one element, a map one key. Dimensions without a size become 1. ``source``,
@@ -67,7 +67,7 @@ def _elements(
     if dtype == STRING:
         if isinstance(content, Constant):
             return Tensor(dtype=dtype, array=np.full(shape, content.value, dtype=object))
-        # As a list of places: with one place without dimensions, numpy returns a str and no array.
+        # A list of positions: for a position without dimensions, numpy returns a str instead of an array.
         places = np.asarray(random.integers(0, len(WORDS), shape))
         words = np.array(WORDS, dtype=object)[places.reshape(-1)]
         return Tensor(dtype=dtype, array=words.reshape(shape))
@@ -109,18 +109,18 @@ def _draw(dtype: str, shape: tuple[int, ...], random: np.random.Generator, conte
 
 
 def _away_from_zero(drawn: Array, low: float, high: float, away: float) -> Array:
-    """Return values from a range, those near zero moved out to a magnitude."""
+    """Return values from a range; values near zero are moved away to a magnitude."""
     if not away:
         return drawn
     upwards = (drawn >= 0) if low < -away else np.True_
     outwards = np.where(upwards if high > away else np.False_, away, -away)
-    # As far beyond that magnitude as they were from zero, so that they still differ.
+    # They keep their distance from zero beyond that magnitude, so that they still differ.
     moved = outwards + np.copysign(np.abs(drawn), outwards)
     return np.where(np.abs(drawn) < away, moved, drawn)
 
 
 def _largest_whole(dtype: str) -> int:
-    """Return the number up to which a type holds every whole one; for integers at most half of int64's."""
+    """Return the number up to which a type holds every whole number; for integers at most half of int64's."""
     if "int" in dtype:
         return min(limits_of(dtype)[1], (1 << 62) - 1)
     return {"float64": 1 << 53, "float32": 1 << 24, "float16": 1 << 11}.get(dtype, 1)
@@ -164,7 +164,7 @@ def _distinct_tuples(sizes: tuple[int, ...], shape: tuple[int, ...], random: np.
 
 
 def _steps(count: int, cells: int) -> Array:
-    """Return multiples of a number without a common factor with ``cells``: each cell comes once."""
+    """Return multiples of a number coprime to ``cells``: each cell comes once."""
     start = int(cells * _GOLDEN_RATIO) + 1
     step = next(one for one in range(start, 2 * cells + 2) if math.gcd(one, cells) == 1)
     return step * np.arange(count, dtype=np.int64)

@@ -1,6 +1,6 @@
 """The case of the scenario ``generate``: one data set for each play, with the whole text and an empty cache.
 
-A plain run of a data set is one pass over its text, which is the golden of every way to play it.
+The golden of every way to play a text is a plain run: one pass over the text.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from harness.corpus.fixed_cache import Count
 from harness.corpus.port import ValueType
 
 LARGEST = 1 << 31
-"""Positions that no model has."""
+"""A number of positions that no model reaches."""
 
 
 class Generation(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         plays: One for each data set.
         declined: Way -> why the model cannot play it.
-        batch_axes: Input -> its axis of the batch; without the inputs that have none.
+        batch_axes: Input -> its batch axis; inputs without one are left out.
     """
 
     decoder: Decoder
@@ -36,14 +36,14 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def axes(self) -> dict[str, int]:
-        """The outputs that are compared, logits and cache, and the axis of their positions."""
+        """Return the outputs that are compared (logits and cache), and the axis of their positions."""
         return {self.decoder.logits: 1} | {pair.present: pair.axis for pair in self.decoder.cache}
 
 
 def generation_of(case: Case, settings: TextSettings) -> Generation | str:
-    """Return what a model can play of the settings; why nothing if it is no decoder.
+    """Return what a model can play of the settings; the reason why nothing, if it is no decoder.
 
-    The case is as it is run plainly, or as ``data_sets_of`` makes it.
+    The case is the plain one, or one made by ``data_sets_of``.
     """
     decoder = decoder_of(case)
     if isinstance(decoder, str):
@@ -85,7 +85,7 @@ def data_sets_of(case: Case, generation: Generation, settings: TextSettings) -> 
 
 
 def _room(decoder: Decoder, way: str, settings: TextSettings) -> int:
-    """Return the positions of a way's text, for which a model must have room."""
+    """Return the number of positions of a way's text, for which a model must have room."""
     wanted = settings.longest if way == "lengths" and settings.longest else settings.length
     held = (decoder.context or LARGEST) - (MOST_PADS if WAYS[way].needs_mask else 0)
     return min(wanted, held)
@@ -124,7 +124,7 @@ def _texts(generation: Generation, settings: TextSettings) -> Array:
     vocabulary = generation.decoder.vocabulary
     rows = max(len(play.layout) for play in generation.plays)
     length = max(play.length for play in generation.plays)
-    # Rows are drawn one after the other: the first text does not depend on how many there are.
+    # Rows are drawn one after another: the first text does not depend on their number.
     texts = np.array(
         [np.random.default_rng((SEED, row)).integers(0, vocabulary, length) for row in range(rows)], np.int64
     )
@@ -174,7 +174,7 @@ def _batch_axis(kind: ValueType, batch: str | None) -> int | None:
 
 
 def _counted(count: Count, kind: ValueType, shape: tuple[int, int]) -> Tensor:
-    """Return an input that counts columns, for a whole text: none is before it."""
+    """Return an input that counts columns, for a whole text without any before it."""
     rows, columns = shape
     if count == "places":
         return _tensor(np.arange(columns), kind)

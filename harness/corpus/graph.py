@@ -22,8 +22,8 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     """One node.
 
     Attributes:
-        inputs: Names of the tensors that it reads, those that its subgraphs read from outside included.
-        outputs: Names of the tensors that it makes; an output that is left out is empty.
+        inputs: Names of the tensors that it reads, including those that its subgraphs read from outside.
+        outputs: Names of the tensors that it writes; empty for an omitted output.
         attributes: Digest of its attributes.
     """
 
@@ -38,7 +38,7 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         nodes: In the order of the model, which is topological.
-        operators: Operator -> nodes, those of subgraphs (bodies of If, Loop, Scan) included.
+        operators: Operator -> number of nodes, including those of subgraphs (bodies of If, Loop, Scan).
         inputs, outputs, constants: Names.
         nested: Nodes in subgraphs.
         op_types: Names of all operators, those in the bodies of local functions included.
@@ -63,11 +63,11 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
 def read_graph(content: bytes) -> Graph:
     """Return the structure of a serialized model; files with its weights need not exist.
 
-    A ``Constant`` node counts as a constant, not as a node: every level of optimization first makes
-    initializers of them.
+    A ``Constant`` node counts as a constant, not as a node: every level of optimization first turns these
+    nodes into initializers.
 
     Raises:
-        ValueError: It is no ONNX model.
+        ValueError: It is not an ONNX model.
     """
     model = parse_model(content)
     graph = model.graph

@@ -1,8 +1,8 @@
-"""The changes of a graph: which nodes were replaced by which others, found by the tensors between them.
+"""The changes of a graph: which nodes replaced which others, derived from the tensors between them.
 
 onnxruntime keeps the name of every tensor that survives an optimization. So if a tensor between nodes has
-vanished, they were changed together, and the nodes that now make their surviving results replace them.
-Nothing is guessed from names of nodes or from known fusions.
+vanished, these nodes were changed together. The nodes that now compute their surviving results replace them.
+Names of nodes and known fusions are not used for guesses.
 """
 
 from collections import Counter
@@ -48,7 +48,7 @@ def changes(before: Graph, after: Graph) -> tuple[Change, ...]:
 
 
 def _groups(left: Sequence[Node], after: Graph, before: Graph) -> Iterator[tuple[list[Node], list[Node]]]:
-    """Yield nodes of both graphs that belong together: those of the first, and those of the second."""
+    """Yield groups of nodes that belong together: those of the first graph, and those of the second."""
     nodes = [*left, *after.nodes]
     first_new = len(left)
     parent = list(range(len(nodes)))
@@ -92,7 +92,7 @@ def _kind(old: Sequence[Node], new: Sequence[Node], after: Graph) -> Kind:
 
 
 def _key(node: Node) -> tuple[Operator, bytes, tuple[str, ...]]:
-    """Return what is equal for nodes that compute the same."""
+    """Return a key that is equal for nodes that compute the same."""
     return node.operator, node.attributes, node.inputs
 
 

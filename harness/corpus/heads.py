@@ -1,4 +1,7 @@
-"""What computes the outputs of a network: its heads. They tell scores of classes from other numbers."""
+"""The operators that compute the outputs of a network: its heads.
+
+They distinguish scores of classes from other numbers.
+"""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -26,10 +29,10 @@ _PROBABILITIES: tuple[Head, ...] = ("softmax", "log_softmax", "sigmoid")
 
 
 def heads_of(model: "onnx.ModelProto") -> Heads:
-    """Return the head of each output of a network; nothing of any other model.
+    """Return the head of each output of a network; nothing for any other model.
 
-    A network computes from weights in two layers at least, or in one before a softmax or a sigmoid. A model
-    of one operator, whatever that is, has no task.
+    A network computes from weights in at least two layers, or in one layer before a softmax or a sigmoid. A
+    model of one operator has no task, whatever the operator is.
     """
     if len(model.graph.node) < 2 or not any(node.op_type in _LAYERS for node in model.graph.node):  # noqa: PLR2004
         return {}  # most tests of operators
@@ -40,13 +43,14 @@ def heads_of(model: "onnx.ModelProto") -> Heads:
 
 
 class _Graph:
-    """The main graph of a model by its tensors, and which of them depend on no input."""
+    """The main graph of a model by its tensors, and the tensors that depend on no input."""
 
     def __init__(self, graph: "onnx.GraphProto") -> None:
         self.makers = {name: node for node in graph.node for name in node.output if name}
         self.constants = weight_names(graph)
         self.known: dict[str, tuple[onnx.NodeProto | None, bool]] = {}
-        """Tensor -> the node behind what moves or stores its values, and whether some of that pools."""
+        """Tensor -> the node that computes its values, behind nodes that move or store them, and whether
+        one of these pools."""
         self.layers = 0
         for node in graph.node:  # in topological order, as ONNX asks for
             given = [name for name in node.input if name]
@@ -56,7 +60,7 @@ class _Graph:
                 self.layers += 1
 
     def head(self, output: str) -> Head:
-        """Return what computes an output, behind what moves or stores it."""
+        """Return the operator that computes an output, behind nodes that move or store it."""
         node, pooled = self._source(output)
         return "" if node is None else self._of(node, pooled=pooled)
 
@@ -98,7 +102,10 @@ class _Graph:
         return node.op_type in _LAYERS and any(name in self.constants for name in node.input if name)
 
     def _behind(self, node: "onnx.NodeProto") -> str:
-        """Return what a bias is added to, or integers that are scaled; empty for any other node."""
+        """Return the tensor that a bias is added to, or integers that are scaled.
+
+        Empty for any other node.
+        """
         if node.op_type == "Mul":
             return self._scaled(node)
         if node.op_type not in _ADDING:
@@ -107,7 +114,7 @@ class _Graph:
         return names[0] if len(names) == 1 else ""
 
     def _scaled(self, node: "onnx.NodeProto") -> str:
-        """Return the integers that the scales of a dynamic quantization make floats of; empty without any."""
+        """Return the integers that a dynamic quantization's scales turn into floats; empty without any."""
         for name in node.input[:2]:
             cast = self.makers.get(name)
             if cast is not None and cast.op_type == "Cast" and cast.input:

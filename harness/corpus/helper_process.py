@@ -1,4 +1,4 @@
-"""A process for native code that some models crash; it is started again after each of them."""
+"""A process for native code that some models crash; it is restarted after each crash."""
 
 import contextlib
 import subprocess
@@ -11,11 +11,14 @@ from typing import IO, TypeVar
 Answer = TypeVar("Answer")
 Exchange = Callable[["subprocess.Popen[bytes]", IO[bytes], IO[bytes]], Answer]
 """Writes a question to the second, reads the answer from the third; raises ``OSError``, ``EOFError`` or
-``ValueError`` where the process, the first, has ended."""
+``ValueError`` if the first, the process, has ended."""
 
 
 class HelperProcess:
-    """A process that is started when it is first asked; one question at a time, of any thread."""
+    """A process that is started with the first question.
+
+    It answers one question at a time, from any thread.
+    """
 
     def __init__(self, program: Path) -> None:
         self._program = program
@@ -23,9 +26,9 @@ class HelperProcess:
         self._lock = threading.Lock()
 
     def ask(self, exchange: Exchange[Answer]) -> Answer | None:
-        """Return the answer to a question; None if the process dies of it."""
+        """Return the answer to a question; None if the process dies from it."""
         with self._lock:
-            # A process that was there before may have been ended by something else.
+            # An older process may have been ended by something else.
             for process in dict.fromkeys((self._process, None)):
                 started = process or self._start()
                 if started.stdin is not None and started.stdout is not None:

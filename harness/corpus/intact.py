@@ -1,4 +1,4 @@
-"""Folders of the cache with a digest of each file: what is damaged is found before its use, and made again.
+"""Folders of the cache with a digest of each file: a damaged file is found before its use, and made again.
 
 Disks and copies flip bits, and a cache may be cleaned while a run uses it.
 """
@@ -14,13 +14,16 @@ from pathlib import Path
 import msgspec
 
 DIGESTS = "digests.json"
-"""The file with the digests of a folder: first folder below, or an empty text -> rest of a path -> digest."""
+"""The file with the digests of a folder: first subfolder, or an empty text -> rest of a path -> digest."""
 
 _Digests = dict[str, dict[str, str]]
 
 
 def write_digests(folder: Path) -> None:
-    """Write the digests of the files of a folder. One that has another name elsewhere is not of the cache."""
+    """Write the digests of the files of a folder.
+
+    A file that is a link to another place does not belong to the cache.
+    """
     found: _Digests = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.is_symlink() and path.stat().st_nlink == 1:
@@ -30,12 +33,12 @@ def write_digests(folder: Path) -> None:
 
 
 def find_damaged(folder: Path, below: str | None = None, only: str = "") -> Path | None:
-    """Return a file that is not as it was made; None if there is none.
+    """Return a file that differs from what was written; None if there is none.
 
     Args:
         folder: A folder with digests.
         below: Which of its folders; an empty text for files outside of folders, None for all files.
-        only: The only file there that is looked at; empty for all.
+        only: The only file that is checked there; empty for all.
     """
     digests = _read(folder)
     if digests is None or (below is not None and below not in digests):
@@ -53,7 +56,7 @@ def find_damaged(folder: Path, below: str | None = None, only: str = "") -> Path
 def mend(folder: Path, build: Callable[[Path], None]) -> int:
     """Make a folder again, in place, and return how many files were damaged or missing.
 
-    ``build`` fills an empty folder, and gives the same each time. Files that are intact are not touched:
+    ``build`` fills an empty folder, with the same content each time. Files that are intact are not touched:
     other processes may have them open.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Suites that onnx has as code, or in a layout of their own, written in ONNX's usual layout.
+"""Suites that onnx has as code, or in its own layout, written in ONNX's usual layout.
 
 ``<model>/model.onnx``, ``<model>/test_data_set_0/input_0.pb``, ``output_0.pb``, and ``<model>/data.json`` if
 the tolerance of the expected data is not the default.
@@ -102,7 +102,7 @@ class _RealTest(msgspec.Struct):
 
 
 def _light_tolerances(real: Path) -> dict[str, ExpectedTolerance]:
-    """Return the tolerances, which ONNX keeps apart from the light models, by file name."""
+    """Return the tolerances by file name; ONNX keeps them apart from the light models."""
     tests = [msgspec.json.decode(file.read_bytes(), type=_RealTest) for file in real.glob("*/data.json")]
     return {test.url.rpartition("/")[2]: ExpectedTolerance(rtol=test.rtol, atol=test.atol) for test in tests}
 

@@ -1,4 +1,4 @@
-"""What reading a model may cost: its functions once they are inlined, and the versions that it imports.
+"""Limits on the cost of reading a model: its functions once they are inlined, and its imported versions.
 
 A file of 3 kB can call its functions 10^14 times. Every runtime inlines them, and so do parts of the harness,
 so that is found out before anything of the model is walked or run.
@@ -16,13 +16,16 @@ if TYPE_CHECKING:
     import onnx
 
 MOST_NODES = 200_000
-"""Nodes of the functions of a model once all calls are inlined. Exported language models have some 20,000."""
+"""Largest number of nodes in a model's functions once all calls are inlined.
+
+Exported language models have some 20,000.
+"""
 
 MOST_BYTES = 256 << 20
-"""Bytes of the same nodes, as their functions hold them."""
+"""Largest size of these nodes in bytes, in the form in which functions hold them."""
 
 _LATEST_OPSET = (1 << 31) - 1
-"""The largest version that ONNX's own functions take."""
+"""The largest version that ONNX's own functions accept."""
 
 _Function = tuple[str, str, str]
 
@@ -33,11 +36,11 @@ class _Size(NamedTuple):
 
 
 def check_bounds(model: "onnx.ModelProto") -> None:
-    """Check what a model asks of everything that reads it.
+    """Check a model's demands on everything that reads it.
 
     Raises:
         OverBoundError: Its functions call each other too often.
-        ValueError: A function calls itself, or an imported version is none.
+        ValueError: A function calls itself, or an imported version is invalid.
     """
     for imports in (model, *model.functions):
         for one in imports.opset_import:
@@ -60,7 +63,7 @@ def _check_functions(model: "onnx.ModelProto") -> None:
     def inlined(names: Iterable[_Function]) -> _Size:
         parts = [sizes[name] for name in names]
         return _Size(
-            # Cut, so that the numbers stay small whatever they are added to.
+            # Capped, so that the numbers stay small whatever they are added to.
             min(sum(part.nodes for part in parts), MOST_NODES + 1),
             min(sum(part.nbytes for part in parts), MOST_BYTES + 1),
         )

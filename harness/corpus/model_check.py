@@ -1,4 +1,4 @@
-"""What onnx's checker says of a model, in another process: it is native code, which some models crash.
+"""The verdict of onnx's checker on a model, in another process: some models crash its native code.
 
 It is asked only about models that the CPU provider refuses, once: answers stay in the row cache.
 """
@@ -19,24 +19,24 @@ from harness.corpus.suite import suites_cache
 _CHECKER = HelperProcess(Path(__file__).with_name("check_child.py"))
 
 LIMIT_S = 60.0
-"""Seconds for one model, the start of the process included; those that are refused are mostly small."""
+"""Seconds for one model, including the start of the process; refused models are mostly small."""
 
 
 @functools.lru_cache(maxsize=1024)
 def broken_rule(path: Path, digest: str) -> str:
-    """Return what onnx's checker and its type inference find against a model; empty if they accept it.
+    """Return what onnx's checker and its type inference find in a model; empty if they accept it.
 
-    A model that crashes the checker, or takes it too long, counts as accepted: no broken rule is known.
+    A model that crashes the checker, or exceeds its time, counts as accepted: no broken rule is known.
 
     Args:
         path: The model's file.
-        digest: Of its content, so that a file that changes is checked again.
+        digest: Digest of its content, so that a changed file is checked again.
     """
     kept, name = open_row_cache(suites_cache()), f"broken rule of {digest}"
     if (known := kept.get(name, "")) is not None:
         return known.decode()
     answer = _CHECKER.ask(functools.partial(_exchange, path))
-    if answer is None:  # nothing that the model is known for
+    if answer is None:  # no finding about the model
         return ""
     rule = one_line(answer)
     kept.put(name, "", rule.encode())

@@ -1,4 +1,4 @@
-"""The file of a model: its content as a message, or what the file really is."""
+"""The file of a model: its content as a message, or the real kind of the file."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import onnx
 
 _MODEL_LIMIT = (1 << 31) - 1
-"""Bytes that a protobuf message may have; larger models keep their weights in other files."""
+"""Largest size of a protobuf message in bytes; larger models keep their weights in other files."""
 
 _OTHERS = (
     (0, b"version https://git-lfs", "a pointer of Git LFS in place of the model: run git lfs pull"),
@@ -22,7 +22,7 @@ _OTHERS = (
     (0, b"PK\x03\x04", "an archive, not a model: unpack it"),
     (4, b"TFL3", "a model in TensorFlow Lite's format, not in ONNX: convert it"),
 )
-"""Offset and first bytes of files that are named as models but are none, and what they are."""
+"""Offset and first bytes of other kinds of files that are named like models, and their kind."""
 
 
 def read_model_file(path: Path) -> bytes:
@@ -30,7 +30,7 @@ def read_model_file(path: Path) -> bytes:
 
     Raises:
         ModelError: It is larger than ONNX allows.
-        ValueError: It is no regular file, or empty.
+        ValueError: It is not a regular file, or empty.
         OSError: It cannot be read.
     """
     if path.stat().st_size > _MODEL_LIMIT:
@@ -45,8 +45,8 @@ def parse_model(content: bytes) -> "onnx.ModelProto":
     """Return the content of a model's file, in ONNX's format or in ORT format, without its external data.
 
     Raises:
-        ValueError: It is no model.
-        OverBoundError: To read it would take more than the harness allows.
+        ValueError: It is not a model.
+        OverBoundError: Reading it would exceed a bound of the harness.
     """
     import onnx
 
@@ -59,7 +59,7 @@ def parse_model(content: bytes) -> "onnx.ModelProto":
         model = parse(onnx.ModelProto, content)
     except ValueError as error:
         raise ValueError(_other(content) or str(error)) from error
-    # Protobuf reads a good deal of random bytes as a message without any field.
+    # Protobuf accepts many random bytes as a message without any field.
     if not model.HasField("graph"):
         raise ValueError(_other(content) or "not an ONNX model: it has no graph")
     check_bounds(model)
@@ -69,7 +69,7 @@ def parse_model(content: bytes) -> "onnx.ModelProto":
 def _saved(content: bytes) -> "onnx.ModelProto":
     try:
         return onnx_model_of(content)
-    except (ValueError, TypeError) as error:  # TypeError: a number that the field of ONNX does not hold
+    except (ValueError, TypeError) as error:  # TypeError: a number that the ONNX field cannot hold
         raise ValueError(f"a model in ORT format that cannot be read: {error}") from error
 
 

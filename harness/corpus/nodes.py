@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import onnx
 
 _DEFAULT_DOMAIN = "ai.onnx"
-"""The long spelling of ONNX's own domain, whose short one is empty."""
+"""The long spelling of ONNX's own domain; the short one is empty."""
 
 
 def domain_of(named: "onnx.NodeProto | onnx.OperatorSetIdProto | onnx.FunctionProto") -> str:
@@ -18,7 +18,7 @@ def domain_of(named: "onnx.NodeProto | onnx.OperatorSetIdProto | onnx.FunctionPr
 
 
 def operators(names: str) -> frozenset[str]:
-    """Return a set of operators from their names, with blanks between them."""
+    """Return a set of operators from a text of names separated by blanks."""
     return frozenset(names.split())
 
 
@@ -84,7 +84,7 @@ def tensors_in(declared: "onnx.TypeProto") -> "Iterator[onnx.TypeProto.Tensor | 
 
 
 def replace_nodes(graph: "onnx.GraphProto", nodes: "Iterable[onnx.NodeProto]") -> None:
-    """Put other nodes in the place of all nodes of a graph; they may be made from these."""
+    """Replace all nodes of a graph by other nodes, which may be made from these."""
     made = list(nodes)
     del graph.node[:]
     graph.node.extend(made)

@@ -30,38 +30,38 @@ if TYPE_CHECKING:
     from harness.corpus.noise.rewrite import Written
 
 FORMAT = 31
-"""Rises when the noise changes although no model does."""
+"""Increase it when the noise changes although no model does."""
 
 SAMPLES = 8
 """Draws at each amplitude."""
 
 SMOOTH = (16.0,)
-"""Amplitude for models without jumps at float32: well above the rounding that is there already."""
+"""Amplitude for models without jumps at float32: well above the existing rounding."""
 
 JUMPING = (1.0, 8.0, 8.0)
 """Amplitudes for models with jumps.
 
-Jumps are not proportional to the noise, so 1 has to be among them. Of the elements so near to a jump that an
-EP may land on its other side, 8 draws at 1 and 16 at 8 miss one in some 10,000.
+Jumps are not proportional to the noise, so 1 has to be one of them. If an element is so near to a jump that
+an EP may land on the other side, 8 draws at 1 and 16 at 8 miss it once in some 10,000 cases.
 """
 
 _COARSE = (1.0, 1.0)
 """Amplitudes at coarser precisions and for allowed errors, whose noise is far above that of float32.
 
-Many elements lie within it beside the edge of a Relu, which amplified noise would not leave on their side.
+Many elements lie within the noise near the edge of a Relu; amplified noise would push them across.
 """
 
 _SMALL = 1 << 20
-"""Bytes up to which a model with noise stays in the cache."""
+"""Largest size in bytes of a model with noise that stays in the cache."""
 
 _AMPLITUDES = "amplitudes.json"
 
 
 def with_allowed(precision: str, allowed: Iterable[tuple[str, float]]) -> str:
-    """Return what noise is drawn for: a precision, and errors that a document allows some operators.
+    """Return a text for the source of noise: a precision, and errors that a document allows some operators.
 
-    These are pairs of an operator and the largest error, see ``harness.corpus.noise.rewrite.add_noise``. The
-    text is also a part of a file's name: ``float32+Cos=0.00048828125``.
+    The errors are pairs of an operator and its largest error, see ``harness.corpus.noise.rewrite.add_noise``.
+    The text is also a part of a file's name: ``float32+Cos=0.00048828125``.
     """
     return "+".join((precision, *(f"{operator}={error!r}" for operator, error in sorted(allowed))))
 
@@ -75,7 +75,7 @@ def parts_of(noise_at: str) -> tuple[str, dict[str, float]]:
 
 
 def noisy_case(case: Case, noise_at: str) -> Case | Inapplicable:
-    """Return a case, as it is run plainly, with a model that adds noise and that the CPU provider runs.
+    """Return a plain case with a model that adds noise and that the CPU provider runs.
 
     Each data set becomes ``1 + N`` data sets: one without noise, and N with. The model is written to the
     folder ``noisy_entry`` of the cache, once. The roundings are those of a precision, a key of ``PRECISIONS``
@@ -148,14 +148,14 @@ def noisy_model(
     seed: int = 0,
     same_sizes: bool = True,
 ) -> "tuple[onnx.ModelProto, Written]":
-    """Return a model with noise, and what was put into it.
+    """Return a model with noise, and what was added to it.
 
-    ``read`` returns the model anew. How many terms sums have depends on the sizes of its ``inputs``, and
-    whether all data sets have the ``same_sizes``. For the others see ``noisy_case`` and
+    ``read`` returns the model anew. The number of a sum's terms depends on the sizes of its ``inputs``, and
+    on whether all data sets have the ``same_sizes``. For the other arguments see ``noisy_case`` and
     ``harness.corpus.noise.rewrite.add_noise``.
 
     Raises:
-        NotFlatError: The model cannot have noise; of ``harness.corpus.noise.flat``.
+        NotFlatError: The model cannot have noise; raised by ``harness.corpus.noise.flat``.
     """
     # These import onnx, which a model from the cache does not need.
     from harness.corpus.noise.flat import flattened
@@ -170,7 +170,7 @@ def noisy_model(
         return model, found
 
     model, found = written(folded=True)
-    # Without a place for noise it is a model of constants only, or every operator is exact.
+    # A model without a place for noise has only constants, or only exact operators.
     return (model, found) if found.sites else written(folded=False)
 
 
@@ -209,7 +209,7 @@ def _shape_of(value: Value) -> tuple[int, ...]:
 
 
 def _set_sizes(model: "onnx.ModelProto", inputs: Mapping[str, Value]) -> None:
-    """Declare the inputs with the sizes of what they are fed."""
+    """Declare the inputs with the sizes of their values."""
     import onnx
 
     for port in model.graph.input:

@@ -17,10 +17,10 @@ _TEXTS = frozenset("SU")
 
 
 def read_npy(content: bytes, declared: ValueType, budget: DataBudget) -> Tensor:
-    """Return the array of a ``.npy`` file; the declared type is that of unnamed bytes, such as bfloat16.
+    """Return the array of a ``.npy`` file; the declared type applies to unnamed bytes, such as bfloat16.
 
     Raises:
-        ValueError: It is no such file, cut short, pickled, too large, or of a type that ONNX does not have.
+        ValueError: It is not such a file, or truncated, pickled, too large, or of a type that ONNX lacks.
     """
     with _as_value_errors():
         budget.take(len(content))
@@ -34,7 +34,7 @@ def read_npz(content: bytes, budget: DataBudget) -> dict[str, Array]:
         ValueError: As ``read_npy``.
     """
     with _as_value_errors(), open_zip(io.BytesIO(content)) as archive:
-        # No more is unpacked of a member than its entry declares; a few kilobytes can declare any size.
+        # Only as much of a member is unpacked as its entry declares; a few kilobytes can declare any size.
         budget.take(sum(member.file_size + PART_BYTES for member in archive.infolist()))
         return {name.removesuffix(".npy"): _member(archive, name) for name in archive.namelist()}
 
@@ -49,13 +49,13 @@ def as_tensor(array: Array, declared: ValueType, budget: DataBudget) -> Tensor:
     """Return an array as a tensor.
 
     Raises:
-        ValueError: ONNX does not have its type, or its texts would be too large.
+        ValueError: ONNX lacks its type, or its texts would be too large.
     """
     if array.dtype.kind in _TEXTS:
         budget.take(array.size * TEXT_BYTES)
     wanted = DTYPES.get(declared.dtype)
     if array.dtype.kind == "V" and wanted is not None and array.dtype.itemsize == wanted.itemsize:
-        # numpy saves types that are not its own as bytes without a name.
+        # numpy saves types other than its own as unnamed bytes.
         return Tensor(dtype=declared.dtype, array=array.view(wanted))
     try:
         return tensor(array.astype(array.dtype.newbyteorder("="), copy=False))

@@ -1,4 +1,4 @@
-"""The operator that a graph output comes from, where it decides how the output's values are judged."""
+"""The operator that computes a graph output, where it decides how the output's values are judged."""
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -27,7 +27,7 @@ RANDOM_OPERATORS = operators_with(lambda row: row.random)
 """Operators whose generator the standard leaves open, even with a seed: their values prove no fault."""
 
 _SCALE_LIMIT = 4096
-"""Scales that are kept; of a tensor with more of them, steps are not counted."""
+"""Largest number of scales that are kept; steps of a tensor with more scales are not counted."""
 
 _DROPOUT_BY_INPUT = 12
 """Opset from which on an input of Dropout says whether it is in training."""
@@ -39,9 +39,9 @@ class ChosenFrom(msgspec.Struct, frozen=True, kw_only=True, tag="chosen"):
     """Positions.
 
     Attributes:
-        data: Name of the tensor that it chose from.
+        data: Name of the tensor from which the operator chose.
         computed: Whether that tensor is computed; otherwise it is an input of the graph.
-        axis: The axis along which it chose.
+        axis: The axis along which the operator chose.
         unordered: Whether it is a TopK that need not sort.
     """
 
@@ -56,7 +56,7 @@ class UnorderedWith(msgspec.Struct, frozen=True, kw_only=True, tag="unordered"):
     """The values of a TopK that need not sort.
 
     Attributes:
-        axis: The axis along which it chose.
+        axis: The axis along which the operator chose.
         positions: Graph output with the positions of these values; empty if there is none.
     """
 
@@ -68,7 +68,7 @@ class QuantizedWith(msgspec.Struct, frozen=True, kw_only=True, tag="quantized"):
     """Values on a grid.
 
     Attributes:
-        scale: Name of the graph input that holds the scale; empty if ``values`` do.
+        scale: Name of the graph input that holds the scale; empty if ``values`` hold it.
         values: A constant scale: one, or one for each index of ``axis``; empty for integers, whose neighbours
             are 1 apart.
         axis: The axis of the output that several scales belong to.
@@ -96,7 +96,7 @@ class DrawnBy(msgspec.Struct, frozen=True, kw_only=True, tag="drawn"):
 
     Attributes:
         parameters: Its numeric attributes, with defaults, and constants among its inputs.
-        data: Name of the graph input that its distribution depends on; empty if there is none.
+        data: Name of the graph input on which its distribution depends; empty if there is none.
         inputs: Parameter -> name of the graph input that gives it, for Dropout.
         mask: Whether this is Dropout's second output.
     """
@@ -116,8 +116,8 @@ class Origins(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         known: Output -> its origin, for those whose origin matters.
-        by_chance: Operators whose random numbers an output is computed from in a way that leaves nothing to
-            judge, sorted.
+        by_chance: Operators whose random numbers enter an output in a way that leaves nothing to judge,
+            sorted.
     """
 
     known: dict[str, Origin] = {}
@@ -183,9 +183,9 @@ class _Graph:
         return None
 
     def _in_integers(self, name: str) -> bool:
-        """Return whether a tensor is computed by operators on integers, or by others on what is dequantized.
+        """Return whether a tensor is computed by operators on integers, or by others on dequantized values.
 
-        An EP runs the latter in integers, too. Weights that are dequantized alone do not make it do so.
+        An EP runs the latter in integers, too. Dequantized weights alone do not make an EP do so.
         """
         return bool(self._integers.get(name))
 
@@ -194,7 +194,7 @@ class _Graph:
         return self._behind(lambda node: {"integer"} if self._is_integer(node) else set())
 
     def _is_integer(self, node: "onnx.NodeProto") -> bool:
-        """Return whether an EP may compute what follows a node in integers."""
+        """Return whether an EP may compute the nodes after a node in integers."""
         if node.op_type == "DequantizeLinear":
             return node.input[0] not in self.fixed
         return node.op_type.startswith(_QUANTIZED_OPERATOR) or "Integer" in node.op_type
@@ -208,14 +208,17 @@ class _Graph:
         return self._behind(self._draws)
 
     def _behind(self, marks_of: "Callable[[onnx.NodeProto], set[str]]") -> dict[str, frozenset[str]]:
-        """Return the few marks of all nodes that a tensor depends on in any way; tensors with none lack."""
+        """Return the few marks of all nodes on which a tensor depends in any way.
+
+        Tensors without marks are missing.
+        """
         marks = [frozenset(marks_of(node)) for node in self.nodes]
         readers: dict[str, list[int]] = {}
         for at, node in enumerate(self.nodes):
             for name in filter(None, _read(node)):
                 readers.setdefault(name, []).append(at)
         waiting = [at for at, own in enumerate(marks) if own]
-        while waiting:  # a node waits again only if it has got a mark
+        while waiting:  # a node waits again only if it got a new mark
             at = waiting.pop()
             for name in self.nodes[at].output:
                 for reader in readers.get(name, ()):
@@ -322,7 +325,7 @@ class _Graph:
         return DrawnBy(op="Dropout", parameters=parameters, data=data, inputs=inputs, mask=at == 1)
 
     def _copied(self, output: str) -> CopiedFrom | None:
-        """Return the origin of floats that are copied; None for an input that is an output itself."""
+        """Return the origin of copied floats; None for an input that is itself an output."""
         known = self._copies.get(output) if output in self.makers else None
         if known is None or known.dtype not in NARROWER:
             return None
@@ -348,7 +351,7 @@ class _Graph:
         return is_floating(ELEMENT_TYPES.get(number, ""))
 
     def _constant(self, name: str) -> tuple[float, ...]:
-        """Return the numbers of a small constant; nothing of anything else."""
+        """Return the numbers of a small constant; nothing for anything else."""
         proto = self.weights.get(name)
         if name in self.makers:
             node, _ = self.makers[name]

@@ -47,7 +47,7 @@ class ValueType(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Port(msgspec.Struct, frozen=True, kw_only=True):
-    """A graph input that has to be fed; its type has given sizes in the place of symbolic dimensions."""
+    """A graph input that has to be fed; its type has given sizes in place of symbolic dimensions."""
 
     name: str
     type: ValueType

@@ -1,6 +1,6 @@
-"""Models at another precision, as converters have made them, in the cache.
+"""Models converted to another precision, in the cache.
 
-Converters need onnxruntime, and they crash and hang, so they run in a process that may die; see
+Converters need onnxruntime, and they crash and hang. So they run in a process that may die; see
 ``harness.agent.precision``. Their results are kept here, one folder for each model and precision.
 """
 
@@ -25,7 +25,7 @@ from harness.corpus.runtime_version import onnxruntime_version
 from harness.corpus.scenario import Inapplicable
 
 _FORMAT = 3
-"""Rises when converters are used in another way."""
+"""Increase it when converters are used in another way."""
 
 _ROUNDED, _DIGESTS = "rounded.onnx", "sha256.json"
 _REASON, _FAILED = "does_not_apply.txt", "failed.txt"
@@ -39,9 +39,9 @@ def converters() -> str:
 
 
 def precision_entry(case: Case, precision: str) -> Path:
-    """Return the folder of the cache with a model at a precision, or with the reason why there is none.
+    """Return the folder of the cache with a converted model, or with the reason why there is none.
 
-    The inputs of the original model count too, because some converters calibrate on them.
+    The inputs of the original model are part of its key, because some converters calibrate on them.
     """
     return cache_root() / "precision" / precision / f"{case.digest}-{converters()}"
 
@@ -50,8 +50,8 @@ def precision_case(case: Case, precision: str) -> Case | Inapplicable | None:
     """Return a case with its model at a precision.
 
     Returns:
-        The same inputs for another model, without expected outputs; or why there is no such model; or None
-        if it was not made yet, or was damaged, and has been removed.
+        It has the same inputs for the converted model, without expected outputs. If there is no such model,
+        return the reason. Return None if it was not made yet, or was damaged and has been removed.
 
     Raises:
         ModelError: It is damaged, and cannot be removed.
@@ -93,7 +93,8 @@ def _is_intact(entry: Path) -> bool:
 def _with_model(case: Case, path: Path) -> Case:
     with blame(path):
         content = path.read_bytes()
-        # A conversion keeps the outputs and their task; its own nodes may hide what computes them.
+        # A conversion keeps the outputs and their task; its own nodes may hide the operators that compute
+        # them.
         facts = msgspec.structs.replace(model_facts(parse_model(content)), heads=case.facts.heads)
     digest = hashlib.sha256(b"precision " + content)
     data_sets = tuple(DataSet(name=one.name, inputs=one.inputs) for one in case.data_sets)
@@ -105,7 +106,7 @@ def _with_model(case: Case, path: Path) -> Case:
 
 
 def keep_made(case: Case, precision: str, content: Tensor, rounded: Tensor | None = None) -> None:
-    """Keep a converted model, serialized as uint8, and the one for the CPU EP, if that is another one.
+    """Keep a converted model, serialized as uint8, and the model for the CPU EP if it differs.
 
     Raises:
         UsageError: The cache cannot be written.
@@ -122,7 +123,7 @@ def keep_made(case: Case, precision: str, content: Tensor, rounded: Tensor | Non
 
 
 def keep_declined(case: Case, precision: str, reason: str) -> None:
-    """Keep why a model has no form at a precision, so that it is not converted in each run.
+    """Keep the reason why a model cannot be converted, so that no later run tries again.
 
     Raises:
         UsageError: The cache cannot be written.
@@ -134,8 +135,8 @@ def keep_declined(case: Case, precision: str, reason: str) -> None:
 def keep_failed(case: Case, precision: str, reason: str) -> None:
     """Keep that a converter died or hung.
 
-    The first failure may be the machine's. After a second one, in a later run, the model is not converted
-    again until another release of a converter.
+    The first failure may be the machine's fault. After a second failure, in a later run, the model is not
+    converted again until a converter has a new release.
 
     Raises:
         UsageError: The cache cannot be written.

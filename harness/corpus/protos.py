@@ -26,12 +26,12 @@ _ELEM_TYPES: dict[Kind, int] = {"tensor": 1, "sequence": 3, "map": 4, "optional"
 
 
 def decode(data: bytes, declared: ValueType, folder: Path | None = None) -> Value:
-    """Read one serialized value; of the declared type only the structure matters, not element type or shape.
+    """Read one serialized value; only the structure of the declared type matters, not element type or shape.
 
     Without the folder of external data, tensors with external data are refused.
 
     Raises:
-        ValueError: The bytes hold no such value, or one that is incomplete.
+        ValueError: The bytes hold no such value, or an incomplete one.
     """
     return decode_named(data, declared, folder)[1]
 
@@ -39,10 +39,10 @@ def decode(data: bytes, declared: ValueType, folder: Path | None = None) -> Valu
 def decode_named(
     data: bytes, declared: ValueType, folder: Path | None = None, budget: DataBudget | None = None
 ) -> tuple[str, Value]:
-    """Read as ``decode``; return the name in the serialized value too, which is often empty.
+    """Read as ``decode`` does; also return the name in the serialized value, which is often empty.
 
     Raises:
-        ValueError: As ``decode``, or the value would take more than the budget.
+        ValueError: As ``decode``, or the value would exceed the budget.
     """
     proto = parse(_message(declared), data)
     if budget is not None:
@@ -84,7 +84,7 @@ def parse(message: Any, data: bytes) -> Any:
     """Read bytes as a protobuf message of a class.
 
     Raises:
-        ValueError: They are no such message, or cut short.
+        ValueError: They are not such a message, or are truncated.
     """
     from google.protobuf.message import DecodeError
 
@@ -124,7 +124,7 @@ def tensor_value(proto: "onnx.TensorProto", folder: Path | None = None) -> Tenso
 
 
 def few_numbers(proto: "onnx.TensorProto | None", most: int) -> tuple[float, ...]:
-    """Return the elements of a tensor of numbers that has at most so many; nothing of any other."""
+    """Return the elements of a tensor of at most so many numbers; nothing for any other tensor."""
     if proto is None or math.prod(proto.dims) > most:
         return ()
     try:
@@ -187,7 +187,7 @@ def _value(proto: Any, declared: ValueType, folder: Path | None) -> Value:
 
 
 def _taken(proto: Any, declared: ValueType) -> int:
-    """Return the bytes that a value will take, before it is made; of what is damaged, any number."""
+    """Return the bytes that a value will take, before it is made; any number for damaged data."""
     if declared.kind == "tensor":
         dtype = ELEMENT_TYPES.get(proto.data_type, "")
         bits = BITS.get(dtype, 8 * DTYPES[dtype].itemsize if dtype in DTYPES else 8 * TEXT_BYTES)
@@ -212,7 +212,7 @@ def _map_value(proto: "onnx.MapProto", folder: Path | None) -> Map:
     values = [tensor_value(entry, folder) for entry in proto.values.tensor_values]
     if not values or len(values) != len(keys) or len({entry.dtype for entry in values}) != 1:
         raise ValueError(f"a map of {len(keys)} keys and {len(values)} tensors of one type as values")
-    # item() refuses anything but a single element.
+    # item() raises for anything but a single element.
     elements = np.array([entry.array.item() for entry in values], dtype=values[0].array.dtype)
     return Map(keys=Tensor(dtype=dtype, array=keys), values=Tensor(dtype=values[0].dtype, array=elements))
 

@@ -30,24 +30,24 @@ if TYPE_CHECKING:
     import onnx
 
 _LIMIT_BYTES = 1 << 30
-"""Larger generated inputs count as a mistake in a size."""
+"""Larger generated inputs count as an error in a size."""
 
 _DRAWN_BYTES = 8
-"""Bytes of a number when it is drawn, for any type."""
+"""Bytes of a number while it is drawn, for any type."""
 
 
 class Recipe(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that generated inputs are made from.
+    """Everything from which inputs are generated.
 
     Attributes:
-        of: SHA-256 in hex of the model and its external data, by which the values are drawn: the name of a
-            file does not matter.
+        of: SHA-256 in hex of the model and its external data, the seed of the values: the name of a file does
+            not matter.
         given: Sizes from the matrix or the side file, by name.
-        domains: The values that the graph is defined for, by the names of inputs.
-        attempt: Which inputs these are.
-        sizes: The sizes of the dimensions that the model leaves open, by name.
+        domains: The values for which the graph is defined, by the names of inputs.
+        attempt: The attempt that these inputs belong to.
+        sizes: The sizes of the model's open dimensions, by name.
         first: Digest of the case with the first attempt; empty for that attempt itself.
-        fit: What the graph needs of the dimensions that the model leaves open.
+        fit: The graph's requirements for the model's open dimensions.
     """
 
     of: str
@@ -84,7 +84,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def fixed(self) -> dict[str, int]:
-        """Sizes that are given, in the matrix or by the shapes of inputs there."""
+        """Return the sizes that are given, in the matrix or by the shapes of inputs there."""
         return _sizes_in_shapes(self.ports, self.settings) | self.given
 
     def _sizes(self, attempt: Attempt) -> dict[str, int]:
@@ -94,7 +94,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
 def fitted(recipe: Recipe, model: "onnx.ModelProto") -> Recipe:
     """Return a recipe whose sizes fit a graph.
 
-    Dimensions without a name have one size in all inputs for each axis, unless the graph needs others.
+    Unnamed dimensions have one size for each axis in all inputs, unless the graph needs others.
     """
     walk = Walk(model)
     together = msgspec.structs.replace(recipe, fit=_fit(recipe, walk))
@@ -128,14 +128,14 @@ def _fit(recipe: Recipe, walk: Walk) -> Fit:
 def _on_trial(port: Port, recipe: Recipe, sizes: Mapping[str, int], number: Numbers | None) -> Known:
     try:
         declared = _shaped(port, recipe.settings.get(port.name), sizes).type
-    except ValueError:  # told when the inputs are made
+    except ValueError:  # reported when the inputs are made
         return NOTHING
     known = declared.kind == "tensor" and declared.shape is not None and None not in declared.shape
     return Known(declared.shape, number) if known else NOTHING  # type: ignore[arg-type]
 
 
 def _number(port: Port, recipe: Recipe) -> Numbers | None:
-    """Return the number that a scalar input has in all attempts, such as a sample rate; None without one."""
+    """Return the number of a scalar input in all attempts, such as a sample rate; None without one."""
     shape = port.type.shape
     if port.type.kind != "tensor" or shape is None or any(size != 1 for size in shape):
         return None
@@ -230,7 +230,7 @@ def _shaped(port: Port, settings: InputSettings | None, sizes: Mapping[str, int]
         raise ValueError(f"only tensors can be described, and this is of kind {declared.kind}")
     shaped = _with_sizes(declared, sizes)
     if settings is not None and settings.shape is not msgspec.UNSET:
-        fixed = declared.shape or ()  # a size that was given for a symbol is in there
+        fixed = declared.shape or ()  # it contains the size that was given for a symbol
         asked = tuple(settings.shape)
         if declared.shape is not None and not (
             len(fixed) == len(asked) and all(a in (b, None) for b, a in zip(asked, fixed, strict=True))

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     import onnx
 
 _FORMAT = 2
-"""Rises when the written model changes although its source does not."""
+"""Increase it when the written model changes although its source does not."""
 
 _LARGEST = 512 << 20
-"""Bytes of a model that is written again: it is held in memory several times."""
+"""Largest size in bytes of a model that is written again: it is held in memory several times."""
 
 
 def hidden(case: Case) -> tuple[str, ...]:
-    """Return the names of computed tensors that positions were chosen by and that are no outputs, sorted."""
+    """Return the names of computed tensors by which positions were chosen and that are no outputs, sorted."""
     origins = case.facts.origins.known.values()
     chosen = {one.data for one in origins if isinstance(one, ChosenFrom) and one.computed}
     return tuple(sorted(chosen - set(case.outputs)))
@@ -41,7 +41,8 @@ def revealed_case(case: Case, names: tuple[str, ...]) -> Case | Inapplicable:
     The model is written to the cache, once.
 
     Returns:
-        ``Inapplicable`` if there are no names, if weights are in other files, or if the model is too large.
+        Return ``Inapplicable`` if there are no names, if weights are in other files, or if the model is too
+        large.
 
     Raises:
         ModelError: The model is broken or missing.

@@ -1,11 +1,11 @@
-"""The row cache: what was read from many small files, in one database. It may fail; that only costs time.
+"""The row cache: the facts read from many small files, in one database. It may fail, which only costs time.
 
-A row is found by its name, and counts only if its check is right: a digest of the name, of the state of the
-files it was made from, of the code that made it, and of its content. So a damaged row, one of an earlier
-release and one whose files have changed all count as missing.
+A row is found by its name. It counts only if its check is right: a digest of the name, of the state of its
+source files, of the code that made it, and of its content. So damaged rows, rows of an earlier release and
+rows whose files have changed all count as missing.
 
-The database has a write-ahead log: readers and writers do not wait for each other, and a process that is
-killed damages nothing. It is never synchronised with the disk: a power loss may damage it.
+The database has a write-ahead log: readers and writers do not wait for each other, and killing a process
+damages nothing. It is never synchronised with the disk: a power loss may damage it.
 """
 
 import contextlib
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 FILE_NAME = "shelf-v1.sqlite"
 
 LARGEST = 2 << 20
-"""Bytes of the largest content that is kept. More takes so long to read that a cache saves little."""
+"""Bytes of the largest content that is kept. Reading a larger one takes so long that a cache saves little."""
 
 MOST = 1 << 30
-"""Bytes of the database at most. Each process may start a full one anew, once."""
+"""Largest size of the database in bytes. Each process may restart a full one, once."""
 
 BUSY_S = 0.05
 """Seconds to wait for another process; a write takes less than a thousandth of that."""
 
 PATIENCE = 3
-"""Failures after which a process stops reading, or writing."""
+"""Number of failures after which a process stops reading, or writing."""
 
 _PAGE = 4096
 _DIGEST = 16
@@ -48,8 +48,7 @@ _REPLACE = "INSERT OR REPLACE INTO shelf VALUES (?, ?, ?)"
 class RowCache:
     """One database of contents by name, for any thread and several processes. No method raises or blocks.
 
-    It is made with its folder at the first use. Contents that other code than ``makers`` has made do not
-    count.
+    It is made with its folder at the first use. Contents made by other code than ``makers`` do not count.
     """
 
     def __init__(self, path: Path, makers: str | None = None) -> None:
@@ -62,7 +61,7 @@ class RowCache:
         self._may_remove = True
 
     def get(self, name: str, state: str) -> bytes | None:
-        """Return the content that was put there under a name and in a state, or None."""
+        """Return the content stored under a name and a state, or None."""
         number = _number(name)
         with self._lock:
             if self._reads <= 0:
@@ -73,12 +72,12 @@ class RowCache:
         if row is None:
             return None
         mark, content = row
-        # A damaged row may hold anything, a number in place of bytes included.
+        # A damaged row may hold anything, including a number instead of bytes.
         intact = isinstance(content, bytes) and mark == self._mark(name, state, content)
         return content if intact else None
 
     def put(self, name: str, state: str, content: bytes) -> None:
-        """Keep a content, instead of the one with the same name, unless it is too large."""
+        """Keep a content in place of the one with the same name, unless it is too large."""
         if len(content) > LARGEST:
             return
         number, mark = _number(name), self._mark(name, state, content)
@@ -123,7 +122,7 @@ class RowCache:
     def _connect(self) -> "sqlite3.Connection":
         import sqlite3
 
-        # Every statement is a transaction of its own, and a lock keeps threads apart.
+        # Every statement is its own transaction, and a lock separates threads.
         connection = sqlite3.connect(
             self._path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
         )

@@ -1,4 +1,4 @@
-"""A case as a scenario needs it: with other data, or with other files."""
+"""A case in the form that a scenario needs: with other data, or with other files."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -24,10 +24,10 @@ class Inapplicable(msgspec.Struct, frozen=True):
 def scenario_case(
     case: Case, scenario: str, refused: Mapping[str, str] | None = None, text: TextSettings | None = None
 ) -> Case | Inapplicable:
-    """Return a case, as it is run plainly, as a scenario needs it.
+    """Return a plain case in the form that a scenario needs.
 
-    Data sets that the CPU provider ``refused``, by name with its messages, are left out. ``text`` is what the
-    scenario ``generate`` plays; its defaults without it.
+    Data sets that the CPU provider ``refused`` (their names, with its messages) are left out. ``text`` is the
+    text that the scenario ``generate`` plays; defaults are used without it.
 
     Raises:
         ModelError: The model cannot be rewritten, because it is broken or missing.

@@ -1,7 +1,7 @@
 """The types of a model's values, from its declarations and ONNX's schemas.
 
-onnx's own type inference is native code, which some models crash; this one only reads schemas. Types are
-texts as schemas spell them: ``tensor(float)``, ``seq(tensor(int64))``; empty if not known.
+onnx's own type inference is native code that some models crash; this one only reads schemas. Types are texts
+in the schemas' spelling: ``tensor(float)``, ``seq(tensor(int64))``; empty if unknown.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -58,7 +58,7 @@ def _type_text(declared: "onnx.TypeProto") -> str:
 def formal_of(
     formals: "Sequence[onnx.defs.OpSchema.FormalParameter]", index: int
 ) -> "onnx.defs.OpSchema.FormalParameter":
-    """Return what a schema says about an input or output; the last one may stand for several.
+    """Return the schema's entry for an input or output; the last one may stand for several.
 
     Raises:
         ValueError: A node has more of them than its operator.
@@ -97,7 +97,7 @@ def result_types(
     types: Mapping[str, str],
     inner: Sequence[Mapping[str, str]],
 ) -> Iterator[tuple[str, str]]:
-    """Yield as ``output_types``; for operators that are not ONNX's, the type of the first float input."""
+    """Yield as ``output_types``; an operator that is not ONNX's has the type of its first float input."""
     schema = schema_of(node, opsets)
     if schema is not None:
         yield from output_types(node, schema, types, inner)

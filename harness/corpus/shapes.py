@@ -1,7 +1,7 @@
-"""Data of other shapes for a model, cut or repeated from the data that it has.
+"""Data of other shapes for a model, cut or repeated from its own data.
 
-The symbolic dimensions of the model's inputs vary. A symbol has one size in all inputs; one that is a sum or
-product of others (``past + sequence``, ``2*batch``) follows them.
+The symbolic dimensions of the model's inputs vary. A symbol has one size in all inputs; a sum or product of
+others (``past + sequence``, ``2*batch``) follows them.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ GIVEN = "given"
 """Name of the data set with the sizes of the model's own data."""
 
 MOST_SYMBOLS = 4
-"""Symbols that vary, each in a run of its own; further ones keep their size."""
+"""Number of symbols that vary, each in its own run; further ones keep their size."""
 
 _FADE = 0.875
 """Factor between a float and its next repetition: exact in every type, within any range around zero."""
@@ -32,14 +32,14 @@ _Sizes = dict[str, int]
 
 
 def other_shapes(case: Case) -> tuple[DataSet, ...]:
-    """Return data of the given shape, of others that differ in one symbol each, and of the given one again.
+    """Return data of the given shape, of others that differ in one symbol each, and of the given shape again.
 
-    The symbols are those that the settings of the model name, else the batch and the first of the others. The
-    batch doubles; any other size is halved, or doubled if it is 1. Repetitions differ from the original:
-    floats fade by 7/8, integers of more than two values rotate. Masks, flags and texts stay as they are.
+    The symbols are those named in the model's settings, else the batch and the first of the others. The batch
+    is doubled; any other size is halved, or doubled if it is 1. Repetitions differ from the original: floats
+    fade by 7/8, integers of more than two values rotate. Masks, flags and texts stay as they are.
 
     Returns:
-        Data sets named by what differs, such as ``batch=2``; none if no dimension can vary.
+        Return data sets named by the difference, such as ``batch=2``; none if no dimension can vary.
     """
     given = case.data_sets[0]
     sizes = _sizes(case.ports, given)
@@ -51,10 +51,10 @@ def other_shapes(case: Case) -> tuple[DataSet, ...]:
 
 
 def empty_batch(case: Case) -> tuple[DataSet, ...]:
-    """Return an empty batch, then the given data, which shows whether the session still works.
+    """Return an empty batch, then the given data, which show whether the session still works.
 
     Returns:
-        No data sets if no input has a batch that can vary.
+        Return no data sets if no input has a batch that can vary.
     """
     given = case.data_sets[0]
     sizes = _sizes(case.ports, given)
@@ -65,7 +65,7 @@ def empty_batch(case: Case) -> tuple[DataSet, ...]:
 
 
 def _sizes(ports: tuple[Port, ...], given: DataSet) -> _Sizes:
-    """Return the size of each symbol in a data set; without those of several sizes, or of size 0."""
+    """Return the size of each symbol in a data set; symbols with several sizes, or size 0, are left out."""
     sizes: _Sizes = {}
     contradicted: set[str] = set()
     values = dict(given.inputs)
@@ -77,7 +77,7 @@ def _sizes(ports: tuple[Port, ...], given: DataSet) -> _Sizes:
 
 
 def _dimensions(port: Port, value: Value) -> dict[int, tuple[str, int]]:
-    """Return symbol and size of each axis of an input; dimensions without a name go by their axis."""
+    """Return symbol and size of each axis of an input; the axis identifies an unnamed dimension."""
     symbols = port.type.symbols
     if not isinstance(value, Tensor) or len(symbols) != value.array.ndim:
         return {}
@@ -137,7 +137,7 @@ def _resize(value: Tensor, axis: int, size: int) -> Tensor:
 
 
 def _repetition(value: Tensor, axis: int, number: int) -> Array:
-    """Return a tensor's elements, as different as possible without leaving their range."""
+    """Return a tensor's elements, changed as much as their range allows."""
     array = value.array
     if value.dtype in _FADING:
         return (array.astype(np.float64) * _FADE**number).astype(array.dtype)

@@ -23,7 +23,7 @@ def read_side_file(model: Path) -> ModelSettings:
 
     Raises:
         SettingsError: It has wrong settings.
-        InputError: It cannot be read, or is no TOML in UTF-8.
+        InputError: It cannot be read, or is not TOML in UTF-8.
     """
     path = side_file(model)
     with blame(path, InputError):

@@ -1,7 +1,7 @@
-"""Sizes of the dimensions that a model leaves open, for generated inputs.
+"""Sizes of a model's open dimensions, for generated inputs.
 
 Dimensions of different names get different sizes. With equal sizes, and above all with 1, an operator along a
-wrong axis still gives the right answer.
+wrong axis would still give the right answer.
 """
 
 import re
@@ -17,13 +17,17 @@ BATCH_NAME = re.compile(r"batch|^(?:n|b|bs)$", re.IGNORECASE)
 _BATCH_SIZE = 2
 
 _PRIMES = (3, 5, 7, 11, 13)
-"""Sizes of the other dimensions: all of them and their products with 2 differ. Five are enough for most;
-further names take them in turn, so that tensors stay small."""
+"""Sizes of the other dimensions: all of them and their products with 2 are different.
+
+Five are enough for most models; further names reuse them in turn, so that tensors stay small.
+"""
 
 Pattern = int | str
 """``"distinct"``: the batch is 2, the others take ``_PRIMES``. ``"single"``: the same with a batch of 1.
-An integer, or ``"image:N"``: every size is that number; with ``"image:N"`` the batch is 1.
-In another draw the primes are the next ones, and a number is twice or three times as much."""
+
+An integer, or ``"image:N"``: every size is that number; with ``"image:N"`` the batch is 1. In another draw
+the primes are the next ones, and a number is doubled or tripled.
+"""
 
 _TOTAL = re.compile(r"total|(?:full|kv|all)_?(?:seq|len)", re.IGNORECASE)
 _PAST = re.compile(r"past|cache", re.IGNORECASE)
@@ -31,7 +35,7 @@ _LENGTH = re.compile(r"seq|len", re.IGNORECASE)
 
 
 def axis_name(axis: int) -> str:
-    """Return the name of a dimension without a name: the same axis of all inputs has one size."""
+    """Return the name of an unnamed dimension: the same axis of all inputs has one size."""
     return f"axis {axis}"
 
 
@@ -48,7 +52,7 @@ def sizes_of(
 ) -> dict[str, int]:
     """Return a size for each dimension of ``open_dimensions``.
 
-    ``given`` sizes override what the graph needs by ``fit``, and that overrides the pattern.
+    ``given`` sizes override the graph's requirements from ``fit``, which override the pattern.
     """
     names = open_dimensions(ports)
     batch = batch_dimensions(names, ports)

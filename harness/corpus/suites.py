@@ -58,13 +58,13 @@ def _source(name: str) -> SuiteSource | None:
 
 
 def open_model(name: str) -> Suite:
-    """Return a suite of one model that is named on a command line.
+    """Return a suite of one model from its name on a command line.
 
     The name is the path of an ``.onnx`` file, whose test data may be beside it; or a built-in suite and one
     of its models, such as ``zoo/mnist-small-op12``.
 
     Raises:
-        UsageError: There is neither such a file nor such a model.
+        UsageError: There is no such file or model.
     """
     path = Path(name)
     suite, slash, model = name.partition("/")
@@ -114,7 +114,10 @@ def _of_folder(name: str, root: Path, make_all: Callable[[Path], None] | None) -
 
 @functools.cache
 def _writer(suite: str) -> Callable[[Path], None]:
-    """Return what writes a suite into an empty folder; the same each time, so that suites can be compared."""
+    """Return the function that writes a suite into an empty folder.
+
+    It writes the same each time, so that suites can be compared.
+    """
     return functools.partial(_write, suite)
 
 
@@ -132,7 +135,7 @@ def _write(suite: str, folder: Path) -> None:
 
 
 def _onnx_test_data(suite: str) -> Path:
-    # For a top-level package this finds the folder without running any of it.
+    # For a top-level package this finds the folder without running its code.
     spec = importlib.util.find_spec("onnx")
     if spec is None or spec.origin is None:
         raise UsageError(NO_ONNX)

@@ -1,6 +1,6 @@
-"""Symbolic dimensions: names in the place of sizes, and sums and products of them.
+"""Symbolic dimensions: names in place of sizes, and sums and products of them.
 
-Exporters write a size that follows from others as an expression: ``past_sequence_length + 1``.
+Exporters write a dependent size as an expression: ``past_sequence_length + 1``.
 """
 
 import math
@@ -14,7 +14,7 @@ def computed(symbol: str, sizes: Mapping[str, int]) -> int | None:
     """Return the size of a symbol that is a sum of products of others, such as ``past + 2*batch``.
 
     Returns:
-        None for a symbol that is no expression, or that contains one without a size.
+        Return None for a symbol that is no expression, or that contains one without a size.
     """
     terms = _terms(symbol)
     if terms is None:
@@ -28,7 +28,7 @@ def computed(symbol: str, sizes: Mapping[str, int]) -> int | None:
 
 
 def free_symbols(symbols: Iterable[str | None]) -> tuple[str, ...]:
-    """Return the symbols that have a size of their own: the names, those in expressions included."""
+    """Return the symbols that have their own size: the names, including those in expressions."""
     found: dict[str, None] = {}
     for symbol in symbols:
         if symbol:

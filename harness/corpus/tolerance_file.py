@@ -35,7 +35,7 @@ def read_tolerance(folder: Path) -> ExpectedTolerance:
 
     Raises:
         msgspec.DecodeError: The file is not JSON, or a tolerance is not a number of at least 0.
-        ValueError: A file is no regular one, or a line of ``config.txt`` has no such number.
+        ValueError: A file is not a regular file, or a line of ``config.txt`` has no such number.
     """
     if (folder / TOLERANCE_FILE).exists():
         return msgspec.json.decode(

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     import onnx
 
 _MOST = 64
-"""Nodes of a model that are examined; their inputs are computed and compared."""
+"""Largest number of a model's nodes that are examined; their inputs are computed and compared."""
 
 _LARGEST = 1 << 24
-"""Elements of a tensor that is examined."""
+"""Largest number of elements of an examined tensor."""
 
 _UNSIGNED_FLOAT = "float8e8m0"
 """The floating type without a sign."""
@@ -32,15 +32,15 @@ _FINITE_FLOAT = "float4e2m1"
 """The floating type without NaN and infinity."""
 
 _DEFINES_WIDE_SHIFTS = 28
-"""Opset from which on BitShift says what a shift by a negative number, or by the width or more, gives."""
+"""Opset from which on BitShift defines a shift by a negative number, or by at least the width."""
 
 _NAN_TO_FINITE = f"Cast of NaN to {_FINITE_FLOAT}, which has none: ONNX's description says 6, its tests -0"
 
 CONTESTED = frozenset({_NAN_TO_FINITE})
-"""Reasons that hold for outputs with expected data as well: ONNX contradicts itself.
+"""Reasons that also apply to outputs with expected data: ONNX contradicts itself.
 
-The description is ``docs/docsgen/source/technical/float4.md``, section *Cast*; the tests of onnx 1.23.2 have
-what ml_dtypes makes of NaN.
+The description is in ``docs/docsgen/source/technical/float4.md``, section *Cast*; the tests of onnx 1.23.2
+have ml_dtypes' results for NaN.
 """
 
 
@@ -48,8 +48,8 @@ class Partial(msgspec.Struct, frozen=True, kw_only=True):
     """A node whose operator has no defined result for some values.
 
     Attributes:
-        inputs: Names of the tensors that it reads; an optional input that is left out is empty.
-        to: The element type of the result of a ``Cast``; empty of a ``CastLike``, which reads it.
+        inputs: Names of the tensors that it reads; empty for an omitted optional input.
+        to: The element type of the result of a ``Cast``; empty for a ``CastLike``, which reads it.
         opset: Version of ONNX's operators that the model imports.
         reaches: Graph outputs that depend on its result.
     """
@@ -97,7 +97,7 @@ def partials_of(model: "onnx.ModelProto") -> tuple[Partial, ...]:
 
 
 def _reaching(graph: "onnx.GraphProto") -> list[int]:
-    """Return the places of the first nodes that may have an undefined result on which an output depends."""
+    """Return the indices of the first nodes that may have an undefined result on which an output depends."""
     if not any(node.op_type in RULES for node in graph.node):
         return []  # most tests of operators
     live = {info.name for info in graph.output}
@@ -117,7 +117,7 @@ def _read(node: "onnx.NodeProto") -> "Iterator[str]":
 
 
 def _places(bits: int) -> Iterator[int]:
-    """Yield the places of the bits that are set."""
+    """Yield the indices of the set bits."""
     while bits:
         lowest = bits & -bits
         yield lowest.bit_length() - 1
@@ -125,7 +125,7 @@ def _places(bits: int) -> Iterator[int]:
 
 
 def hidden_from(partials: Iterable[Partial], known: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of tensors that rules read and that are not known, sorted."""
+    """Return the names of tensors that rules read and that are unknown, sorted."""
     return tuple(sorted({name for one in partials for name in one.inputs if name} - set(known)))
 
 

@@ -1,4 +1,4 @@
-"""Test data that lie beside a model where nothing reads them."""
+"""Test data beside a model where nothing reads them."""
 
 import os
 from pathlib import Path
@@ -6,17 +6,17 @@ from pathlib import Path
 from harness.corpus.errors import InputError
 
 _VALUES = ("inputs.npz", "input_0.pb", "input_0.npy")
-"""Files of a data set, which belong into a folder of their own."""
+"""Files of a data set, which belong in their own folder."""
 
 _SETS = ("test_data_set_0", "test_data_0.npz")
 """Data sets, which belong beside a model that is alone in its folder."""
 
 
 def unused_data(model: Path, home: Path) -> tuple[Path, ...]:
-    """Return what lies beside a model, or in the folder of its data sets, and is not read as its data.
+    """Return files beside a model, or in the folder of its data sets, that are not read as its data.
 
-    A few names are asked for, as a folder may hold thousands of models. ``home`` is the folder of the model's
-    data sets: its own one, or one of its name where models share a folder.
+    A few names are checked, because a folder may hold thousands of models. ``home`` is the folder of the
+    model's data sets: the model's own folder, or one of its name where models share a folder.
     """
     places = [home / name for name in _VALUES]
     if home != model.parent:
@@ -25,10 +25,10 @@ def unused_data(model: Path, home: Path) -> tuple[Path, ...]:
 
 
 def refuse_unused(model: Path, home: Path) -> None:
-    """Refuse to generate inputs for a model whose test data lie where nothing reads them.
+    """Refuse to generate inputs for a model whose test data are where nothing reads them.
 
     Raises:
-        InputError: There are such data; it says where they belong.
+        InputError: There are such data; the text says where they belong.
     """
     unused = unused_data(model, home)
     if not unused:

@@ -1,8 +1,8 @@
-"""A model in float64: as close to the exact answer as can be computed.
+"""A model in float64: as close to the exact answer as possible.
 
-Weights, inputs and everything in between are double. What the model itself rounds stays rounded: a ``Cast``
-to a narrower type. A model with an operator that would keep float32 has no such form; the agent computes it
-node by node, see ``harness.agent.float64``.
+Weights, inputs and everything in between are double. Roundings of the model itself stay: a ``Cast`` to a
+narrower type. A model with an operator that would keep float32 has no such form; the agent computes it node
+by node, see ``harness.agent.float64``.
 """
 
 import contextlib
@@ -27,23 +27,24 @@ if TYPE_CHECKING:
     import onnx
 
 _FORMAT = 2
-"""Rises when models in float64 change although their sources do not."""
+"""Increase it when models in float64 change although their sources do not."""
 
 _NOT_NARROWER = "nothing in the model is of a float type narrower than float64: equality judges it"
 
 _LARGEST = 512 << 20
-"""Bytes that a model may take in float64: it is held in memory several times, and no file may pass 2 GiB."""
+"""Largest size in bytes of a model in float64: it is held in memory several times, and no file may exceed
+2 GiB."""
 
 
 FLOAT64_BYTES = 2 << 30
-"""Most bytes that the values of a model may take at once while it is computed node by node."""
+"""Largest size in bytes of a model's values at any time while it is computed node by node."""
 
 
 def composed_case(case: Case) -> Case | Inapplicable:
-    """Return the case as it is, if it can be computed in float64 node by node.
+    """Return the case unchanged, if it can be computed in float64 node by node.
 
     Returns:
-        ``Inapplicable`` if it has no narrower floats, or its weights alone are beyond the bound.
+        Return ``Inapplicable`` if it has no narrower floats, or if its weights alone exceed the bound.
     """
     if not case.facts.float_types & NARROWER:
         return Inapplicable(_NOT_NARROWER)
@@ -62,7 +63,7 @@ def float64_case(case: Case) -> Case | Inapplicable:
     The model is written to the cache, once.
 
     Returns:
-        ``Inapplicable`` if the model has no such form, or cannot be rewritten for any reason.
+        Return ``Inapplicable`` if the model has no such form, or cannot be rewritten for any reason.
 
     Raises:
         ModelError: The model in the cache is broken or missing.

@@ -41,13 +41,13 @@ _WIDTHS = {tensor_text(number): number for number in map(NUMBERS.__getitem__, NA
 FLOAT32_INSIDE = operators_with(lambda row: row.float32_inside)
 
 _PARAMETERS = {"Resize": range(1, 3), "Upsample": range(1, 2)}
-"""Operator -> inputs that may stay float32, since weights are exact there: regions and scales."""
+"""Operator -> inputs that may stay float32, because weights are exact there: regions and scales."""
 
 _NARROW_TENSOR = re.compile(r"tensor\((?:float|float16|bfloat16)\)")
 
 
 def upcast_graph(model: onnx.ModelProto, folder: Path) -> None:
-    """Rewrite a model in place; its external data, until then in files of a folder, becomes a part of it.
+    """Rewrite a model in place; its external data, until then in files of a folder, becomes part of it.
 
     Raises:
         NotInFloat64Error: It has operators that are not ONNX's, or values of unknown type.
@@ -66,7 +66,7 @@ class _Upcast:
     def graph(self, graph: onnx.GraphProto, outer: MutableMapping[str, str]) -> MutableMapping[str, str]:
         """Rewrite one scope. Return the types of everything in it by name, before the rewriting.
 
-        ``outer`` are those of what it sees from outside.
+        ``outer`` has the types of the visible names from outside.
         """
         if graph.sparse_initializer:
             raise NotInFloat64Error("it has sparse weights")
@@ -80,7 +80,7 @@ class _Upcast:
         return types
 
     def weight(self, weight: onnx.TensorProto) -> onnx.TensorProto:
-        """Return a tensor, in float64 if it is of a narrower type, with its data in the model."""
+        """Return a tensor with its data in the model, in float64 if its type is narrower."""
         if weight.data_type not in _WIDTHS.values() and weight.data_location != weight.EXTERNAL:
             return weight
         value = tensor_value(weight, self.folder)
@@ -89,7 +89,7 @@ class _Upcast:
         return tensor_proto(value, weight.name)
 
     def node(self, node: onnx.NodeProto, types: MutableMapping[str, str]) -> list[onnx.NodeProto]:
-        """Return what replaces a node, and add the types of its outputs."""
+        """Return the nodes that replace a node, and add the types of its outputs."""
         domain, schema = domain_of(node), schema_of(node, self.opsets)
         if schema is None:
             raise NotInFloat64Error(f"{node.op_type} of {domain or 'ai.onnx'} is not ONNX's")
@@ -135,7 +135,7 @@ class _Upcast:
                 raise NotInFloat64Error("it has sparse constants")
 
     def cast(self, node: onnx.NodeProto, types: Mapping[str, str]) -> list[onnx.NodeProto]:
-        """Return a cast; one to a narrower float still rounds, unless it changes nothing."""
+        """Return a cast; a cast to a narrower float still rounds, unless it changes nothing."""
         source, wanted = types.get(node.input[0], ""), types[node.output[0]]
         if not wanted:
             raise NotInFloat64Error(f"the type that {node.op_type} casts to is unknown")
@@ -151,7 +151,7 @@ class _Upcast:
     def with_parameters(
         self, node: onnx.NodeProto, schema: onnx.defs.OpSchema, types: Mapping[str, str]
     ) -> list[onnx.NodeProto]:
-        """Return a node behind casts of its parameters, if its schema allows no doubles for them."""
+        """Return a node with casts of its parameters, if its schema allows no doubles for them."""
         before = []
         for index, name in enumerate(node.input):
             formal = formal_of(schema.inputs, index)
@@ -169,7 +169,8 @@ class _Upcast:
     def stays(self, node: onnx.NodeProto, text: str, allowed: AbstractSet[str]) -> int:
         """Return the narrower type that a value keeps; 0 if it becomes double, or is no float.
 
-        ``text`` is its type so far, empty if it is unknown; the schema allows some types in its place.
+        ``text`` is its present type, empty if unknown; ``allowed`` are the types that the schema allows in
+        its place.
         """
         if not text and any(map(_is_narrow, allowed)):
             raise NotInFloat64Error(f"the type of a value of {node.op_type} is unknown")

@@ -23,9 +23,9 @@ A domain other than ONNX's own comes before the name: ``com.microsoft.FastGelu``
 def used_operators(model: "onnx.ModelProto") -> Operators:
     """Return the operators of a model.
 
-    Nodes of branches and bodies count, and so do the nodes of a local function in place of each call of it. A
-    function that nothing calls does not count. Several versions of one operator occur if a function imports
-    another opset than the model.
+    Nodes of branches and bodies count. For each call of a local function, its nodes count instead. A function
+    that nothing calls does not count. Several versions of one operator occur if a function imports another
+    opset than the model.
     """
     versions: dict[str, set[int]] = {}
     functions = {(domain_of(one), one.name, one.overload): one for one in model.functions}

@@ -1,6 +1,6 @@
 """Values as files of ONNX's test data; large tensors are in a file beside them, as ONNX's external data.
 
-A protobuf is limited to 2 GiB, outputs of models are not.
+A protobuf is limited to 2 GiB; outputs of models are not.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import onnx
 
 LARGE = 1 << 30
-"""Bytes of a value from which on its large tensors are in a file of their own."""
+"""Bytes of a value from which on its large tensors are in their own file."""
 
 OUTSIDE_FROM = 1 << 20
 """Bytes from which on a tensor is large."""
@@ -37,12 +37,12 @@ def write_value(path: Path, value: Value, declared: ValueType, name: str = "") -
     ``read_value`` with the same declared type returns it.
 
     Returns:
-        SHA-256 in hex over the written files.
+        Return the SHA-256 in hex over the written files.
 
     Raises:
         OSError: It cannot be written.
-        TypeError: The value has another structure than was declared.
-        TooLargeError: What has to stay inside, such as texts, takes 2 GiB or more.
+        TypeError: The value's structure differs from the declared one.
+        TooLargeError: The part that has to stay inside, such as texts, takes 2 GiB or more.
     """
     if value_bytes(value) < LARGE:
         content = encode(value, declared, name)
@@ -78,7 +78,7 @@ def read_value(path: Path, declared: ValueType, digest: str) -> Value:
 def write_model(folder: Path, model: "onnx.ModelProto", inputs: Mapping[str, Array]) -> None:
     """Write ``model.onnx`` and ``test_data_set_0/input_N.pb`` into an empty folder.
 
-    There is no expected data: goldens are computed, as for a user's own model.
+    There are no expected data: goldens are computed, as for a user's own model.
     """
     (folder / "model.onnx").write_bytes(model.SerializeToString(deterministic=True))
     data_set = folder / "test_data_set_0"
@@ -89,7 +89,7 @@ def write_model(folder: Path, model: "onnx.ModelProto", inputs: Mapping[str, Arr
 
 
 class _Outside:
-    """Puts tensors into a file with a name beside the value."""
+    """Writes tensors to a file with a name beside the value."""
 
     def __init__(self, file: IO[bytes], name: str) -> None:
         self.digest = hashlib.sha256()
@@ -97,11 +97,11 @@ class _Outside:
         self._name = name
 
     def put(self, value: Tensor) -> "onnx.TensorProto":
-        """Return the message of a tensor, whose elements are in the file if there are many."""
+        """Return the message of a tensor; if it has many elements, they are in the file."""
         if value.dtype == STRING or value.array.nbytes < OUTSIDE_FROM:
             return tensor_proto(value)
         start = self._file.tell()
-        # Viewed in place: a copy would take the same memory once more.
+        # Viewed in place: a copy would double the memory.
         whole = np.ascontiguousarray(value.array).reshape(-1)
         data: Any = pack(value) if value.dtype in BITS else whole.view(np.uint8)
         for at in range(0, len(data), BLOCK):

@@ -10,32 +10,33 @@ from harness.core.errors import Problem, UsageError, one_line
 from harness.corpus.archive import ARCHIVE_SUFFIX
 
 MODEL_SUFFIXES = _MODEL_SUFFIX, _ORT_SUFFIX = ".onnx", ".ort"
-"""Of models in ONNX's format, and in onnxruntime's own."""
+"""Suffixes of models in ONNX's format, and in onnxruntime's own."""
 
 _NOT_MODELS = (frozenset({"run.json", "records.jsonl"}), frozenset({"pyvenv.cfg"}))
-"""Files of folders that a search passes by: a run folder, with its bundles, and a virtual environment."""
+"""Marker files of folders that a search skips: a run folder, with its bundles, and a virtual environment."""
 
 _MOST_LEVELS = 3
-"""How far below a folder ``model_folders`` looks."""
+"""Number of levels below a folder that ``model_folders`` searches."""
 
 
 def is_text(name: str) -> bool:
-    """Return whether a file name is Unicode; one that is not has surrogates, which no record could hold."""
+    """Return whether a file name is valid Unicode; other names have surrogates, which records cannot hold."""
     return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def find_models(root: Path) -> tuple[str, ...]:
     """Return the relative paths of all ``.onnx`` files below a folder, with forward slashes, sorted.
 
-    So are ``.ort`` files; see ``models_among``.
+    ``.ort`` files are included; see ``models_among``.
 
-    Links to folders are followed after all real folders, and each folder is entered once: a loop ends, and a
-    model that can be reached both ways has its real name. A link to a file is a model too. Names with ``._``
-    at the start are not: macOS keeps a file's attributes there, on disks without a place for them. Run
+    Links to folders are followed after all real folders, and each folder is entered once. So a loop ends, and
+    a model that can be reached both ways has its real name. A link to a file is a model too. Names that start
+    with ``._`` are not models: macOS keeps a file's attributes there, on disks without a place for them. Run
     folders and virtual environments below the folder hold no models of its owner.
 
     Raises:
-        UsageError: No such folder, a part of it cannot be read, its name is not text, or no model at all.
+        UsageError: There is no such folder, a part of it cannot be read, its name is not text, or it has no
+            model.
     """
     if not _is_folder(root):
         raise UsageError(_not_a_folder(root))
@@ -59,7 +60,7 @@ def find_models(root: Path) -> tuple[str, ...]:
 def models_among(files: Iterable[str]) -> list[str]:
     """Return the models among relative paths: ``.onnx`` files, and ``.ort`` files.
 
-    Beside the ``.onnx`` file of its name, an ``.ort`` file is a copy of that and no model.
+    An ``.ort`` file beside an ``.onnx`` file of the same name is a copy of it and no model.
     """
     plain = [path for path in files if not _is_of_macos(path)]
     found = [path for path in plain if path.lower().endswith(_MODEL_SUFFIX)]
@@ -73,10 +74,10 @@ def _is_of_macos(path: str) -> bool:
 
 
 def model_folders(root: Path) -> tuple[str, ...]:
-    """Return what to name in a matrix for the models of a working folder: ``.``, or folders directly below.
+    """Return the names in a matrix for the models of a working folder: ``.``, or folders directly below.
 
-    ``.`` if models are in the folder itself. Else its folders with models at most two levels further down,
-    without hidden ones. Nothing is opened, and what cannot be read is passed by.
+    It is ``.`` if models are in the folder itself. Otherwise these are its folders with models at most two
+    levels further down, without hidden ones. Nothing is opened, and unreadable parts are skipped.
     """
     entries = list(_entries(root))
     if any(_is_model(entry) for entry in entries):

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     import onnx
 
 FORMAT = 1
-"""Rises when the written model changes although its source does not."""
+"""Increase it when the written model changes although its source does not."""
 
 _SELECTOR = "ep_harness.zeroed"
 """The further input: the number of the node whose result is zeros."""
 
 _MOST_NODES = 64
-"""Nodes of a model at most: each of them costs a run."""
+"""Largest number of nodes of a model: each of them costs a run."""
 
 _OLDEST_OPSET = 9
 """Opset from which on there is Where."""
@@ -35,7 +35,10 @@ _NODES = "nodes.json"
 
 
 def may_be_zeroed(case: Case) -> bool:
-    """Return whether a model has several nodes, and not too many. One node needs no further outputs."""
+    """Return whether a model has several nodes, and not too many.
+
+    A single node does not need further outputs.
+    """
     return 1 < case.facts.nodes <= _MOST_NODES and not case.external
 
 
@@ -71,7 +74,7 @@ def zeroed_case(case: Case) -> Case | Inapplicable:
 
 
 def discard_zeroed(zeroed: Case) -> None:
-    """Remove a model from ``zeroed_case`` that is no longer needed."""
+    """Remove a model of ``zeroed_case`` that is no longer needed."""
     shutil.rmtree(zeroed.model_path.parent, ignore_errors=True)
 
 
@@ -81,7 +84,7 @@ def operators_of(zeroed: Case) -> tuple[str, ...]:
 
 
 def _insert(model: "onnx.ModelProto") -> dict[str, bytes]:
-    """Make the results of nodes zeros on demand. Return the model and the operators of these nodes."""
+    """Replace the results of nodes by zeros on demand. Return the model and the operators of these nodes."""
     from onnx import TensorProto, helper
 
     opsets = opsets_of(model)

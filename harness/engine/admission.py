@@ -1,4 +1,4 @@
-"""Admission: whether another process may start, by processors, devices, and cells that run alone."""
+"""Admission: decides whether another process may start, by processors, devices, and cells that run alone."""
 
 import contextlib
 import math
@@ -15,15 +15,15 @@ from harness.engine.worker import Worker
 from harness.places.state import PlaceState
 
 RETRY_S = 0.2
-"""Seconds between two looks at a device that another run uses."""
+"""Seconds between two checks of a device that another run uses."""
 
 
 class Admission:
-    """Decides about one process after the other."""
+    """Decides about one process after another."""
 
     def __init__(self, processes: int, warn: Callable[[str], None]) -> None:
         self.retry_at: float | None = None
-        """When a device that another run uses is looked at again."""
+        """When to check again a device that another run uses."""
         self._processes = processes
         self._warn = warn
         self._warned: set[str] = set()
@@ -36,10 +36,10 @@ class Admission:
         leaving: Sequence[Worker],
         place: PlaceState | None = None,
     ) -> Slot | None:
-        """Return the slot of another worker of a queue; None if it may not start now.
+        """Return a slot for another worker of a queue; None if it may not start now.
 
-        If there is no room, a worker without tasks is stopped. ``leaving`` are those whose process is ending;
-        ``place`` is where it would be.
+        If there is no room, a worker without tasks is stopped. ``leaving`` are the workers whose process is
+        ending; ``place`` is where the new worker would run.
         """
         if queue.is_reference:
             return NO_SLOT
@@ -57,7 +57,7 @@ class Admission:
         return NO_SLOT if _make_room(computing, self._processes - 1) else None
 
     def expire(self, now: float) -> bool:
-        """Return whether it is time to look at a device again."""
+        """Return whether it is time to check a device again."""
         if self.retry_at is None or self.retry_at > now:
             return False
         self.retry_at = None
@@ -110,14 +110,14 @@ admin-guide/cgroup-v2.rst, where no quota is ``max``, and scheduler/sched-bwc.rs
 def processors() -> int:
     """Return how many processors this process may use, or fewer if its control group grants less time.
 
-    A container with the time of two processors (``docker run --cpus=2``) sees and uses all of the machine's:
-    as many processes would take the memory, and wait for one another.
+    A container with the time of two processors (``docker run --cpus=2``) sees and uses all processors of the
+    machine. That many processes would fill the memory and wait for one another.
     """
     return max(1, math.ceil(min((usable_processors(), *_quotas()))))
 
 
 def _quotas() -> Iterator[float]:
-    """Yield the processors whose time this process's control group, and those around it, grant."""
+    """Yield the processors granted by this process's control group, and by each group above it."""
     for group in _groups():
         for names in LIMITS:
             with contextlib.suppress(OSError, ValueError):
@@ -128,9 +128,9 @@ def _quotas() -> Iterator[float]:
 
 
 def _groups() -> Iterator[Path]:
-    """Yield folders of control groups, from the root (a container has only that) to this process's own."""
+    """Yield folders of control groups, from the root (the only one in a container) to this process's own."""
     lines: list[str] = []
-    with contextlib.suppress(OSError):  # no Linux
+    with contextlib.suppress(OSError):  # not Linux
         lines = OWN_GROUPS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     for line in lines:
         _, controllers, path = line.split(":", 2)

@@ -1,7 +1,7 @@
 """Call the function of a matrix that compares answers: a script for a process of its own.
 
 It gets a folder with the request and the values, and leaves ``result.json`` there. It imports nothing of the
-harness, whose modules must not stand in the way of the function's own.
+harness: modules of the harness must not shadow those of the function.
 """
 
 import importlib
@@ -17,9 +17,9 @@ RESULT = "result.json"
 
 
 def main(folder: Path) -> None:
-    """Call the function with each data set, and write what it returns, or its error."""
+    """Call the function with each data set, and write its results or its error."""
     request = json.loads((folder / REQUEST).read_text(encoding="utf-8"))
-    sys.path[0] = request["path"]  # in place of the folder of this script
+    sys.path[0] = request["path"]  # replaces the folder of this script
     module, _, name = request["function"].partition(":")
     try:
         function = getattr(importlib.import_module(module), name)
@@ -42,7 +42,7 @@ def values(file: Path, names: list[str]) -> dict[str, Any]:
 
 
 def plain(returned: Any) -> Any:
-    """Return what a function returned as JSON can hold it; numpy's numbers become Python's."""
+    """Return the result of a function in a form that JSON can hold; numpy's numbers become Python's."""
     if isinstance(returned, (tuple, list)):
         return [plain(one) for one in returned]
     if isinstance(returned, np.generic):

@@ -1,4 +1,4 @@
-"""Measure whether the answers of a model's task are the golden's. Pure; no verdict depends on it."""
+"""Measure whether the answers to a model's task equal the golden's. Pure; no verdict depends on it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -21,11 +21,11 @@ from harness.engine.evidence import Evidence, Rule
 from harness.engine.outcome import Outcome, Ran
 
 Task = tuple[str, str]
-"""An output, and its task."""
+"""An output and its task."""
 
 
 def with_agreement(facts: Facts, case: Case, outcome: Outcome, evidence: Evidence, rule: Rule) -> Facts:
-    """Return facts with how many answers are the golden's; generated text has figures of its own.
+    """Return facts with the number of answers that equal the golden's; generated text has its own figures.
 
     Functions of a matrix are not called here; see ``harness.engine.own_agreement``.
     """
@@ -47,7 +47,7 @@ def with_agreement(facts: Facts, case: Case, outcome: Outcome, evidence: Evidenc
 
 
 def goldens_of(case: Case, evidence: Evidence) -> Sequence[NamedValues]:
-    """Return the right outputs of each data set: of the model before its conversion, if the cell has one."""
+    """Return the right outputs of each data set: those of the unconverted model, if the cell converts it."""
     golden = evidence.golden if evidence.full is None else evidence.full
     if golden is not None and golden.status == "ok":
         return golden.outputs
@@ -82,7 +82,7 @@ def _asked(case: Case, answer: NamedValues) -> list[Task]:
 
 
 def _by_default(case: Case, answer: NamedValues) -> list[Task]:
-    """Return the tasks of the outputs of a network for which nobody names one."""
+    """Return the default tasks of a network's outputs that have none."""
     named = {output or (case.outputs[0] if case.outputs else "") for output in case.tasks}
     if not case.facts.heads or any(is_function(task) for task in case.tasks.values()):
         return []
@@ -123,10 +123,10 @@ def _tensors(values: NamedValues) -> dict[str, Tensor]:
 
 
 def _slacks(case: Case, evidence: Evidence, rule: Rule) -> dict[str, Floats]:
-    """Return how far rounding may move the golden, by output of all data sets; empty if that is not known.
+    """Return how far rounding may move the golden, by output of all data sets; empty if unknown.
 
-    The noise may be that of a coarser precision, which the EP computes in. The golden's own is finer by the
-    ratio of the unit roundoffs.
+    The noise may be that of a coarser precision in which the EP computes. The golden's own noise is smaller
+    by the ratio of the unit roundoffs.
     """
     noise = evidence.noise
     if not isinstance(noise, Spread) or noise.precision not in PRECISIONS:

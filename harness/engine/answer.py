@@ -1,4 +1,4 @@
-"""Answers: what an outcome of the CPU provider proves, what speaks against it, and where it is kept."""
+"""Answers: what an outcome of the CPU provider proves, what contradicts it, and where it is kept."""
 
 import functools
 
@@ -38,7 +38,7 @@ NOT_REQUESTED = "received a model that was not requested"
 
 OF_PROGRAM = frozenset(
     {
-        *("SIGSEGV", "SIGABRT", "SIGFPE", "SIGILL"),  # SIGBUS is a full disk, too
+        *("SIGSEGV", "SIGABRT", "SIGFPE", "SIGILL"),  # a full disk raises SIGBUS, too
         *("0xC0000005", "0xC000001D", "0xC0000094", "0xC00000FD", "0xC0000374", "0xC0000409"),
     }
 )
@@ -54,13 +54,13 @@ def golden_of(outcome: Outcome, case: Case) -> Golden:
 def keep_answer(
     question: Question, case: Found, outcome: Ending | NoCase, cases: Cases, references: References
 ) -> None:
-    """Keep an answer where the cells that wait for it will look.
+    """Keep an answer where the waiting cells look for it.
 
     Raises:
         UsageError: The cache cannot be written.
     """
     if not isinstance(case, Case):
-        return  # its file is gone, and the cells that wait will find the same
+        return  # its file is gone, as the waiting cells will find
     if question.kind is Kind.MADE:
         _keep_made(question, case, outcome, cases, references)
         return
@@ -84,7 +84,7 @@ def keep_answer(
 
 
 def forgiving(case: Case, ours: ToleranceFor) -> ToleranceFor:
-    """Return the suite's own tolerance or ours, whichever is wider: a dispute must be beyond doubt."""
+    """Return the wider of the suite's own tolerance and ours: a dispute must be beyond doubt."""
 
     def wider(dtype: str) -> Tolerance:
         default = ours(dtype)
@@ -98,7 +98,7 @@ def forgiving(case: Case, ours: ToleranceFor) -> ToleranceFor:
 def _keep_made(
     question: Question, case: Case, outcome: Ending | NoCase, cases: Cases, references: References
 ) -> None:
-    """Keep a converted model; if that fails, whatever the reason, it is not asked for again."""
+    """Keep a converted model; if that fails, for whatever reason, do not ask for it again."""
     precision = question.precision
     cases.forget(question)
     try:
@@ -136,7 +136,7 @@ def _keep_noise(
 def _keep_zeroed(
     question: Question, zeroed: Case, answer: Golden, cases: Cases, references: References
 ) -> None:
-    """Keep which nodes could compute zeros; the outputs that show it are large.
+    """Keep the operators of nodes that could compute zeros; the outputs that show it are large.
 
     A model that does not run with zeros in it shows nothing about its golden.
     """
@@ -177,7 +177,7 @@ def _answer(outcome: Outcome, case: Case) -> Golden:
 
 
 def _fate(outcome: Outcome) -> str:
-    """Return what became of a process that gave no answer, to stand behind its name."""
+    """Return how a process without an answer ended, in words that follow its name."""
     match outcome:
         case Ran():
             return "answered something else"
@@ -195,9 +195,10 @@ def _fate(outcome: Outcome) -> str:
 
 
 def _is_of_program(outcome: Outcome) -> bool:
-    """Return whether an outcome may be the fault of the program that ran, and not of the machine.
+    """Return whether an outcome may be the fault of the program, not of the machine.
 
-    A process that is killed from outside, or finds no memory or no room on a disk, shows nothing about it.
+    A process that was killed from outside, or that found no memory or disk space, shows nothing about its
+    program.
     """
     if isinstance(outcome, Died):
         how = ended(outcome).ended
@@ -206,7 +207,10 @@ def _is_of_program(outcome: Outcome) -> bool:
 
 
 def _dispute(outcome: Outcome, case: Case) -> str:
-    """Return why an answer cannot judge; it depends on the references alone, not on a matrix's tolerances."""
+    """Return why an answer cannot judge.
+
+    This depends only on the references, not on a matrix's tolerances.
+    """
     if case.facts.origins.by_chance:
         return f"{', '.join(case.facts.origins.by_chance)} draws numbers; no two runtimes agree"
     if not isinstance(outcome, Ran):
@@ -229,9 +233,9 @@ def _dispute(outcome: Outcome, case: Case) -> str:
 
 
 def _repeated(golden: Golden, again: Golden, case: Case) -> Golden:
-    """Return what another process gave, as far as it shows whether a golden can be repeated.
+    """Return the outputs of another process, as far as they show whether a golden can be repeated.
 
-    A process that gives nothing, because it is too slow or has no memory, is no evidence against the golden.
+    A process without outputs, because it is too slow or has no memory, is no evidence against the golden.
     """
     if golden.status != "ok" or again.status != "ok":
         return Golden(status="refused", message=again.message)
@@ -243,7 +247,7 @@ def _repeated(golden: Golden, again: Golden, case: Case) -> Golden:
 def _unnoticed(golden: Golden, zeroed: Golden, zeroed_case: Case, case: Case) -> tuple[str, ...]:
     """Return the operators of nodes whose results could be zeros without a difference in the outputs.
 
-    ``zeroed`` has the outputs with zeros in place of what each node computes; see ``harness.corpus.zeroed``.
+    ``zeroed`` has the outputs with zeros in place of each node's results; see ``harness.corpus.zeroed``.
     """
     kinds = output_kinds_of(case, golden.outputs)[:1]
     first = golden.outputs[:1]
@@ -256,6 +260,6 @@ def _unnoticed(golden: Golden, zeroed: Golden, zeroed_case: Case, case: Case) ->
 
 
 def _table(case: Case) -> ToleranceFor:
-    """Return the default tolerances for what the CPU provider computes in."""
+    """Return the default tolerances for the CPU provider's computing precision."""
     precision = computing_precision(case.facts.float_types, "float32")
     return functools.partial(default_tolerance, precision=precision)

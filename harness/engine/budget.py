@@ -1,8 +1,8 @@
-"""The budget of a job: how many messages about it an agent may send.
+"""The budget of a job: how many messages about the job an agent may send.
 
-Each ``phase`` starts a time limit anew, and each ``need`` has a piece of a file read. So both are counted
-against what the job asks for. ``docs/reference/agent-protocol.md`` has the formulas: an agent that runs the
-model as often as it is asked, in whatever order, never comes near the end.
+Each ``phase`` restarts a time limit, and each ``need`` makes the harness read a piece of a file. So both are
+limited by what the job asks for. ``docs/reference/agent-protocol.md`` has the formulas. An agent that runs
+the model as often as requested, in whatever order, never comes near the limit.
 """
 
 from collections.abc import Mapping
@@ -13,17 +13,17 @@ import msgspec
 from harness.engine.messages import ProtocolError
 
 MEASURED_TEXTS = 32
-"""Times that a stopwatch runs in the scenario ``generate``: lengths of prompts, and sizes of batches."""
+"""Largest number of timed texts in the scenario ``generate``: lengths of prompts, and sizes of batches."""
 
 _PHASES = {"create": 8, "run": 32, "teardown": 8}
-"""What any job may enter besides: a session for a profile, another one in a fresh process."""
+"""Further phases that any job may enter: a session for a profile, another one in a fresh process."""
 
 _TWICE = 2
-"""For an agent that reports before and after, or runs everything in a fresh process once more."""
+"""Factor for an agent that reports before and after, or that runs everything again in a fresh process."""
 
 
 class Budget(msgspec.Struct):
-    """What is left of the messages about one job.
+    """The remaining messages about one job.
 
     Attributes:
         phases: Phase -> how often it may still be entered.
@@ -37,7 +37,7 @@ class Budget(msgspec.Struct):
         """Count a ``phase``.
 
         Raises:
-            ProtocolError: There have been too many.
+            ProtocolError: The phase was entered too often.
         """
         self.phases[phase] -= 1
         if self.phases[phase] < 0:
@@ -47,7 +47,7 @@ class Budget(msgspec.Struct):
         """Count a ``need``.
 
         Raises:
-            ProtocolError: There have been too many.
+            ProtocolError: The phase was entered too often.
         """
         self.pieces -= 1
         if self.pieces < 0:
@@ -55,7 +55,10 @@ class Budget(msgspec.Struct):
 
 
 def budget_of(job: Mapping[str, Any], piece_bytes: int) -> Budget:
-    """Return what an agent may send about a job, whose model travels in pieces of so many bytes."""
+    """Return how many messages an agent may send about a job.
+
+    Its model travels in pieces of so many bytes.
+    """
     sessions, runs = _asked(job)
     phases = {
         "create": _PHASES["create"] + _TWICE * sessions,
@@ -68,19 +71,20 @@ def budget_of(job: Mapping[str, Any], piece_bytes: int) -> Budget:
 def _asked(job: Mapping[str, Any]) -> tuple[int, int]:
     """Return how many sessions and runs a job asks for."""
     data_sets = len(job["data_sets"])
-    sessions, runs = 1, 2 * data_sets  # dynamic_shapes runs each twice
+    sessions, runs = 1, 2 * data_sets  # dynamic_shapes runs each data set twice
     if repeat := job.get("repeat"):
         sessions += repeat["sessions"]
         runs += repeat["sessions"] * repeat["runs"]
     settings = job.get("scenario_settings", {})
     if count := settings.get("count"):
         sessions += count
-        runs += count * (data_sets + 1)  # the last session runs as often once more
+        runs += count * (data_sets + 1)  # the last session runs the same number once more
     if threads := settings.get("threads"):
         runs += 2 * threads * settings["runs"]  # of the given inputs and of others
     texts = 1
     if generate := job.get("generate"):
-        # A step may be one row's; the first play comes twice, and the text that the EP chooses is one more.
+        # A step may belong to one row; the first play comes twice, and the text that the EP chooses is
+        # another one.
         steps = [_TWICE * (len(play["ends"]) + 1) for play in generate["plays"]]
         runs += sum(steps) + steps[0] + generate["new_tokens"]
         texts = MEASURED_TEXTS
@@ -92,7 +96,7 @@ def _asked(job: Mapping[str, Any]) -> tuple[int, int]:
 def _pieces(model: Any, piece_bytes: int) -> int:
     """Return how many pieces the files of a model have, each with one more that may be empty.
 
-    Twice: what has arrived may be lost before its turn.
+    Twice: pieces that have arrived may be lost before they are used.
     """
     if isinstance(model, str):
         return 0

@@ -1,6 +1,6 @@
-"""The digests of what processes consist of: kept, so that each file is read once for each of its states.
+"""The digests of the files that processes load: kept, so that each state of a file is read only once.
 
-Those of this machine are kept in the cache, one entry for each environment. Those of a machine elsewhere are
+Digests of this machine are kept in the cache, one entry for each environment. Digests of another machine are
 kept as long as the run.
 """
 
@@ -21,17 +21,17 @@ ENTRY = "libraries"
 
 _MOST_BYTES = 4 << 20
 _MOST_KEPT = 5000
-"""Files of one environment; libraries of former releases are never asked for again."""
+"""Largest number of files of one environment; libraries of former releases are never asked for again."""
 
 _SHOWN = 12
 """Digits of a digest that a message shows."""
 
 Files = dict[str, tuple[str, str]]
-"""Path -> state of the file, and its digest then."""
+"""Path -> state of the file, and its digest in that state."""
 
 
 class BuildsSeen:
-    """The digests that processes told; for the engine's thread alone."""
+    """The digests that processes reported; for the engine's thread alone."""
 
     def __init__(self, home: Path | None = None) -> None:
         self._home = home
@@ -46,11 +46,11 @@ class BuildsSeen:
         return self._known[key]
 
     def learn(self, target: str, config: Configuration, place: str, files: Files) -> None:
-        """Keep the digests that a process told.
+        """Keep the digests that a process reported.
 
         Raises:
-            UsageError: A file is another one than in an earlier process of this run: cells of one target must
-                not be of two builds.
+            UsageError: A file differs from that of an earlier process of this run: cells of one target must
+                not use two builds.
         """
         where = "" if is_local(config.runtime) else f"{config.runtime}{place}"
         for path, (_, digest) in files.items():
@@ -77,7 +77,7 @@ class BuildsSeen:
         try:
             content = read_regular(self._path(key), _MOST_BYTES)
             return msgspec.json.decode(content, type=Files)
-        except (OSError, ValueError):  # no JSON, or a text that is not UTF-8
+        except (OSError, ValueError):  # not JSON, or not UTF-8
             return {}
 
     def _write(self, key: str, files: Files) -> None:
@@ -91,6 +91,6 @@ class BuildsSeen:
 
 
 def _key(config: Configuration, place: str) -> str:
-    """Return what names an environment; options may load other libraries, which are added to its entry."""
+    """Return the key of an environment; options may load other libraries, which are added to its entry."""
     named = [config.runtime, config.providers, config.plugin, place]
     return hashlib.sha256(msgspec.json.encode(named)).hexdigest()[:32]

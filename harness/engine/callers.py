@@ -1,4 +1,4 @@
-"""Callers of a listener on loopback: the first that proves to be the agent is taken, all others are closed.
+"""Callers of a listener on loopback: accepts the first that proves to be the agent, and closes all others.
 
 Every program of the machine can connect. So callers are heard side by side, and each has little time and
 memory. There are few at once; where more come, those of the address with the most make way, the oldest first.
@@ -15,22 +15,22 @@ from typing import Generic, NamedTuple, TypeVar
 from harness.agent.frame import LONGEST_LINE
 
 LOOK_S = 0.2
-"""Seconds between two looks whether the process that should call has ended."""
+"""Seconds between two checks whether the process that should call has ended."""
 
 PROOF_S = 10.0
 """Seconds in which a caller must greet."""
 
 MOST_CALLERS = 64
-"""Callers that are heard at once. On macOS a process has 256 descriptors."""
+"""Largest number of callers at once. On macOS a process has 256 descriptors."""
 
 YOUNG_S = 1.0
-"""Seconds for which a caller does not make way for the next one: an agent greets when it connects."""
+"""Seconds for which a caller is not closed in favour of the next one: an agent greets when it connects."""
 
 _Greeting = TypeVar("_Greeting")
 
 
 class Proved(NamedTuple, Generic[_Greeting]):
-    """The caller that is the agent: its connection, its greeting, and what came behind that."""
+    """The caller that is the agent: its connection, its greeting, and the bytes that followed."""
 
     connection: socket.socket
     greeting: _Greeting
@@ -42,12 +42,12 @@ def first_with_proof(
     greeting_in: Callable[[bytes], _Greeting | None],
     is_over: Callable[[], bool],
 ) -> Proved[_Greeting] | None:
-    """Return the first caller in whose lines there is a greeting, and close the listener and all others.
+    """Return the first caller whose lines contain a greeting; close the listener and all others.
 
     Args:
-        listener: Takes connections.
+        listener: Accepts connections.
         greeting_in: Returns the greeting in a line; None for another line; an exception closes the caller.
-        is_over: Whether nobody will call any more; then the result is None.
+        is_over: Whether no further caller can come; then the result is None.
     """
     callers = _Callers(listener)
     try:
@@ -77,7 +77,7 @@ class _Caller:
         self.address = address
         self.came = time.monotonic()
         self.said = b""
-        """What has been read, without the lines that hold no greeting."""
+        """The bytes read so far, without lines that hold no greeting."""
         self.nbytes = 0
 
     @property
@@ -86,7 +86,7 @@ class _Caller:
 
 
 class _Callers:
-    """Those that are heard now."""
+    """The open connections."""
 
     def __init__(self, listener: socket.socket) -> None:
         self._listener = listener
@@ -96,7 +96,7 @@ class _Callers:
         self._takes_more = False
 
     def ready(self, limit_s: float) -> list[_Caller]:
-        """Return those that say something, or are gone; take the next one, and drop those that are late."""
+        """Return callers that sent something or are gone; accept the next one, and drop late ones."""
         self._open_or_shut()
         ready = {key.fileobj for key, _ in self._selector.select(max(0.0, limit_s))}
         for caller in [each for each in self._all.values() if each.age_s > PROOF_S]:
@@ -106,7 +106,7 @@ class _Callers:
         return [caller for connection, caller in self._all.items() if connection in ready]
 
     def _open_or_shut(self) -> None:
-        """Watch the listener if there is room; else who comes now waits in the system's queue."""
+        """Watch the listener if there is room; else new callers wait in the system's queue."""
         has_room = len(self._all) < MOST_CALLERS or self._next_to_go().age_s > YOUNG_S
         if has_room and not self._takes_more:
             self._selector.register(self._listener, selectors.EVENT_READ)
@@ -124,7 +124,7 @@ class _Callers:
             self._selector.register(connection, selectors.EVENT_READ)
 
     def _next_to_go(self) -> _Caller:
-        """Return the oldest of the address that has the most."""
+        """Return the oldest caller of the address that has the most."""
         counts = collections.Counter(each.address for each in self._all.values())
         address, _ = counts.most_common(1)[0]
         return min(
@@ -132,12 +132,12 @@ class _Callers:
         )
 
     def leave_out(self, caller: _Caller) -> None:
-        """Hear a caller no longer."""
+        """Stop watching a caller."""
         self._selector.unregister(caller.connection)
         del self._all[caller.connection]
 
     def drop(self, caller: _Caller) -> None:
-        """Hear a caller no longer, and close its connection."""
+        """Stop watching a caller, and close its connection."""
         self.leave_out(caller)
         caller.connection.close()
 
@@ -150,10 +150,10 @@ class _Callers:
 
 
 def _heard(caller: _Caller, greeting_in: Callable[[bytes], _Greeting | None]) -> Proved[_Greeting] | None:
-    """Read what a caller says; return it if that proves that it is the agent.
+    """Read what a caller sent; return the caller if it proves to be the agent.
 
     Raises:
-        EOFError, OSError, ValueError: It will not.
+        EOFError, OSError, ValueError: It cannot be the agent.
     """
     data = caller.connection.recv(LONGEST_LINE)
     if not data:

@@ -30,14 +30,14 @@ from harness.golden.trials import try_inputs
 from harness.plan.plan import Plan
 
 NOT_MADE = Inapplicable("it has not been converted yet")
-"""A model in a precision before it is converted."""
+"""A model in a precision to which it has not been converted yet."""
 
 FIRST = "first"
 """The form of a model with the first attempt at its inputs."""
 
 
 class NoInput(msgspec.Struct, frozen=True):
-    """A model that loads, but runs with no generated input: the first attempt, and the CPU EP's error."""
+    """A model that loads but runs with no generated input: the first attempt, and the CPU EP's error."""
 
     case: Case
     reason: str
@@ -51,7 +51,7 @@ NoCase = ModelError | Inapplicable | NoInput
 
 
 class _Form(NamedTuple):
-    """One form of a model: as it comes, or made of a simpler form."""
+    """One form of a model: as the suite has it, or derived from a simpler form."""
 
     suite: str
     model: str
@@ -72,11 +72,13 @@ OTHER_FORMS: dict[str, Callable[[Case, _Form], Found]] = {
     Kind.UNDEFINED: lambda case, _: revealed_case(case, read_by_partials(case)),
     Kind.ZEROED: lambda case, _: zeroed_case(case),
 }
-"""Kinds of questions about another form of the model -> what makes it of the given one."""
+"""Kinds of questions about another form of the model -> the function that derives it."""
 
 
 class Cases:
-    """Loads models, and keeps those used last: targets reach the same model at about the same time.
+    """Loads models, and keeps the most recently used ones.
+
+    Targets need the same model at about the same time.
 
     ``warn`` is called with problems of the caller's settings.
     """
@@ -98,10 +100,10 @@ class Cases:
         self._generations: LruCache[str, Generation] = LruCache(room.count, room.nbytes)
         self._refused: dict[tuple[str, str, str], dict[str, str]] = {}
         self._open: dict[tuple[str, str], Case] = {}
-        """Suite and model -> the inputs that the CPU provider has to try next."""
+        """Suite and model -> the inputs that the CPU provider tries next."""
 
     def of(self, question: Question) -> Found:
-        """Return the model that a question is about; for a cell, that of its question ``ANSWER``."""
+        """Return the model of a question; for a cell, that of its question ``ANSWER``."""
         return self._find(_form(question))
 
     def is_gone(self, question: Question) -> bool:
@@ -113,14 +115,14 @@ class Cases:
         return True
 
     def has_inputs(self, question: Question) -> bool:
-        """Return whether it is known which inputs a model runs with; always true of a model with test data.
+        """Return whether it is known which inputs a model runs with; always true for a model with test data.
 
-        Otherwise the question for the golden of the plain model is about the inputs to be tried next. Call
-        this only while that question is not being asked, because it may change the inputs.
+        Otherwise the question for the golden of the plain model uses the inputs to try next. Call this only
+        while that question is not being asked, because the inputs may change.
         """
         key = (question.suite, question.model)
         if self.files.changed(*key) is not None:
-            self._open.pop(key, None)  # nothing is tried any more
+            self._open.pop(key, None)  # all attempts are finished
         plain = Question(suite=question.suite, model=question.model)
         self.of(plain)
         tried = self._open.get(key)
@@ -142,7 +144,7 @@ class Cases:
                     self._kept.drop(plain._replace(form=form, others=others, draw=draw))
 
     def is_made(self, question: Question) -> bool:
-        """Return whether a model has been converted to the precision of a question, or never can be."""
+        """Return whether a model has been converted to the precision of a question, or can never be."""
         made = _Form(question.suite, question.model, question.precision, draw=question.draw)
         if question.precision == AS_IS or self._find(made) is not NOT_MADE:
             return True
@@ -159,10 +161,10 @@ class Cases:
         return isinstance(case, Case) and self._refused_shape(case, question.scenario) is not None
 
     def generation(self, case: Case) -> Generation:
-        """Return what a case of the scenario ``generate`` plays, by which it was made.
+        """Return what a case of the scenario ``generate`` plays, as it was made from it.
 
         Raises:
-            ModelError: The model, or what lies beside it, has changed meanwhile.
+            ModelError: The model, or a file beside it, has changed meanwhile.
         """
         found = self._generations.get(case.digest)
         if found is None:
@@ -174,11 +176,11 @@ class Cases:
         return found
 
     def look(self, question: Question, *, fails: bool) -> ChangedError | None:
-        """Look at the files of a question's model again; see ``FilesInUse.look``."""
+        """Check the files of a question's model again; see ``FilesInUse.look``."""
         return self.files.look(question.suite, question.model, fails=fails)
 
     def _from_files(self, suite: str, model: str) -> Case:
-        """Read a model; what the cache has damaged or lost is made again, and told."""
+        """Read a model; make again what the cache has damaged or lost, and warn."""
         opened, dimensions = self._suites[suite], self._plan.matrix.models.dimensions
         settings = self._plan.model_settings(suite, model)
         try:
@@ -198,13 +200,13 @@ class Cases:
                 case = error
                 if isinstance(error, SettingsError):  # the model itself may be good
                     self._warn(error.shown)
-            # While inputs are tried, nothing that is made of them is final.
+            # While inputs are being tried, no form with these inputs is final.
             if (wanted.suite, wanted.model) not in self._open or wanted.form == FIRST:
                 self._kept.put(wanted, case, case.nbytes if isinstance(case, Case) else 0)
         return case
 
     def _load(self, wanted: _Form) -> Found:
-        """Make one form of a simpler one."""
+        """Derive one form from a simpler one."""
         suite, model, precision, scenario, form, *_ = wanted
         if form == FIRST:
             return self.files.load(suite, model)
@@ -223,7 +225,7 @@ class Cases:
         return self._with_draw(wanted)
 
     def _with_draw(self, wanted: _Form) -> Found:
-        """Return a model with inputs that it runs with, or with another draw of these."""
+        """Return a model with inputs that it runs with, or with another draw of them."""
         if wanted.draw:
             case = self._find(wanted._replace(draw=0))
             return at_draw(case, wanted.draw) if isinstance(case, Case) else case
@@ -231,7 +233,7 @@ class Cases:
         return self._with_inputs(wanted.suite, wanted.model, case) if isinstance(case, Case) else case
 
     def _in_form(self, case: Case, wanted: _Form) -> Found:
-        """Return a case as a question needs it; a full cache costs the question, not the run."""
+        """Return a case in the form that a question needs; a full cache fails the question, not the run."""
         try:
             return OTHER_FORMS[wanted.form](case, wanted)
         except UsageError as error:
@@ -239,7 +241,7 @@ class Cases:
             return Inapplicable(one_line(error))
 
     def _with_inputs(self, suite: str, model: str, first: Case) -> Case | NoInput:
-        """Return a model with inputs that it runs with, or with those to be tried next."""
+        """Return a model with inputs that it runs with, or with the inputs to try next."""
         if first.recipe is None:
             return first
         if (tried := self._open.get((suite, model))) is not None:
@@ -279,7 +281,7 @@ class Cases:
     def _refused_shape(self, case: Case | Inapplicable, scenario: str) -> dict[str, str] | None:
         """Return name and error of a shape that the CPU provider is known to refuse.
 
-        A model may call a dimension symbolic that its weights fix; only a run shows that.
+        A model may declare a dimension as symbolic although its weights fix it; only a run shows that.
         """
         if not SCENARIOS[scenario].tries_shapes or isinstance(case, Inapplicable):
             return None

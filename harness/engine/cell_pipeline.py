@@ -1,7 +1,7 @@
 """The cell pipeline: from outcomes to records.
 
-An outcome waits here for the answers of the CPU provider that its verdict needs, and for the outputs without
-the options whose effect is in question.
+An outcome waits here for the CPU provider's answers that its verdict needs, and for the outputs without the
+options whose effect is in question.
 """
 
 from collections import Counter
@@ -42,7 +42,7 @@ from harness.engine.recorded import Attempt, record_of
 from harness.engine.task import BaselineTask, CellTask, FixedTask, Kind, Question, QuestionTask, Task
 
 _MOST_REPEATS = 3
-"""Times that a cell or a question is repeated because the cache has lost its files."""
+"""Largest number of repeats of a cell or question because the cache lost its files."""
 
 _RIGHT = frozenset({Family.PASSED, Family.UNTESTED})
 """Families of cells with a right answer."""
@@ -70,12 +70,13 @@ class CellPipeline:
         self.announce = announce
         self.gives_outputs = gives_outputs
         self.open = 0
-        """Tasks that have not been concluded."""
+        """Tasks that are not concluded yet."""
         self.repeated = Counter[str]()
-        """How often cells and questions were repeated with files of the cache that were made again."""
+        """How often cells and questions were repeated with files that the cache lost and that were made
+        again."""
         self.environments = Environments(next_step.plan, announce)
         self.questions = OpenQuestions(next_step.cases, next_step.references, self._put_question)
-        """What is asked of the CPU provider."""
+        """Questions to the CPU provider."""
         self.functions = FunctionStep(next_step, post, announce)
         self.fixed = FixedStep(next_step.plan, next_step.cases, self._put_fixed, self._decide, self.lose)
         self.effects = EffectStep(
@@ -87,7 +88,7 @@ class CellPipeline:
         return self.next_step.cases.of(task.about)
 
     def generation(self, task: Task, case: Case) -> Generation | None:
-        """Return what a task's process plays of a case; None unless its scenario is ``generate``.
+        """Return the part of a case that a task's process plays; None unless its scenario is ``generate``.
 
         Raises:
             ModelError: The model has changed meanwhile.
@@ -96,7 +97,7 @@ class CellPipeline:
         return self.next_step.cases.generation(case) if plays and task.about.scenario == GENERATE else None
 
     def declare(self, cell: Cell, reason: str) -> None:
-        """Record a cell that its target declares not to have; nothing is tried."""
+        """Record a cell that its target declares to lack; nothing is tried."""
         self.open += 1
         task = CellTask(cell=cell, attempt=0)
         try:
@@ -106,10 +107,10 @@ class CellPipeline:
             self.lose(task, error)
 
     def conclude(self, task: Task, outcome: Ending | NoCase) -> None:
-        """Take the outcome of a task: the answer to a question, or a cell to be judged.
+        """Process the outcome of a task: the answer to a question, or a cell to be judged.
 
         Raises:
-            UsageError: The user has to mend something, such as a full disk.
+            UsageError: The user has to fix something, such as a full disk.
         """
         try:
             self._conclude(task, outcome)
@@ -119,7 +120,7 @@ class CellPipeline:
             self.lose(task, error)
 
     def abandon(self, task: Task, reason: str) -> None:
-        """Take a task back that no place can run: a cell without a first result gets no record."""
+        """Take back a task that no place can run: a cell without a first result gets no record."""
         match task:
             case CellTask(first=Finished() as first):
                 self.open -= 1
@@ -136,12 +137,12 @@ class CellPipeline:
                 self.conclude(task, Unavailable(cause=Cause.NO_DEVICE, reason=reason))
 
     def lose(self, task: Task, error: Exception) -> None:
-        """Take an exception of our own in place of a task's outcome.
+        """Process an exception of our own in place of a task's outcome.
 
-        Of the cells that wait for an answer only one is lost; the others ask again.
+        Only one of the cells that wait for an answer is lost; the others ask again.
 
         Raises:
-            UncontainedError: A further exception: the run might never end.
+            UncontainedError: Another exception followed: the run might never end.
         """
         try:
             self._lose(task, error)
@@ -204,8 +205,8 @@ class CellPipeline:
         self.put(QuestionTask(about=question))
 
     def _answer(self, task: QuestionTask, outcome: Ending | NoCase) -> None:
-        """Keep an answer, and conclude the cells that have waited for it."""
-        # Before it is kept: an answer about other files must not outlive them.
+        """Keep an answer, and conclude the cells that waited for it."""
+        # Before the answer is kept: an answer about other files must not outlive them.
         changed = self.next_step.cases.look(task.about, fails=not isinstance(outcome, Ran | Made))
         is_mended = isinstance(changed, MendedError) or self._is_gone(task, outcome)
         is_mended = is_mended and self._may_repeat(repr(task.about))
@@ -213,14 +214,14 @@ class CellPipeline:
             self._keep(task, outcome)
         self.open -= 1
         for cell_task, its_outcome in self.questions.close(task.about):
-            # With what is whole again, a cell asks again.
+            # Once the files are restored, a cell asks again.
             self.conclude(cell_task, its_outcome if is_mended else changed or its_outcome)
 
     def _is_gone(self, task: QuestionTask, outcome: Ending | NoCase) -> bool:
         return not isinstance(outcome, Ran | Made) and self.next_step.cases.is_gone(task.about)
 
     def _may_repeat(self, what: str) -> bool:
-        """Return whether a cell or a question may be tried once more, as the cache was cleaned meanwhile."""
+        """Return whether a cell or a question may be tried again because the cache was cleaned meanwhile."""
         self.repeated[what] += 1
         return self.repeated[what] <= _MOST_REPEATS
 
@@ -231,7 +232,7 @@ class CellPipeline:
             self.announce(Warned(message=str(error)))
 
     def _answer_caller(self, task: QuestionTask, outcome: Outcome | NoCase) -> None:
-        """Announce an answer that the caller of the engine asked for."""
+        """Announce an answer that the engine's caller asked for."""
         changed = self.next_step.cases.look(task.about, fails=not isinstance(outcome, Ran))
         case = changed or self.case(task)
         if isinstance(outcome, NoCase):
@@ -328,7 +329,7 @@ class CellPipeline:
             self.put(again)
             return
         self.open -= 1
-        if task.draw:  # of the inputs that the record is about
+        if task.draw:  # the inputs that the record is about
             finished = msgspec.structs.replace(finished, case=self._shown(CellTask(cell=task.cell)))
         self.announce(told(finished))
 
@@ -349,7 +350,10 @@ class CellPipeline:
         return "" if recipe is None else one_line("; ".join(recipe.fit.beyond), 150)
 
     def _shown(self, task: Task) -> Case | None:
-        """Return the model for the record and the artifacts; a cell that was not tried need not read it."""
+        """Return the model for the record and the artifacts.
+
+        The model of a cell that was not tried need not be read.
+        """
         case = self.case(task)
         if isinstance(case, NoInput):
             return case.case

@@ -14,7 +14,10 @@ T = TypeVar("T")
 
 
 def numbered(data_set: int, name: str) -> str:
-    """Return the name of an output among those of all data sets; in the first it stays as it is."""
+    """Return the name of an output among those of all data sets.
+
+    The first data set's names stay unchanged.
+    """
     return f"{data_set}/{name}" if data_set else name
 
 
@@ -24,7 +27,7 @@ def flat(sets: Sequence[NamedValues]) -> list[tuple[str, Value]]:
 
 
 def by_name(sets: Sequence[Mapping[str, T]]) -> dict[str, T]:
-    """Return mappings by name of all data sets as one."""
+    """Return the mappings of all data sets, merged by name."""
     return {numbered(index, name): known for index, one in enumerate(sets) for name, known in one.items()}
 
 
@@ -43,8 +46,8 @@ def compare_sets(
         answers: For each data set the right outputs by name.
         results: For each data set the outputs to judge.
         tolerance_for: Element type of an output -> tolerance.
-        kinds: For each data set the kinds of its outputs by name; empty if all outputs are just numbers.
-        noise: The noise of the model, as ``noise_rule`` makes it; None if it is not known.
+        kinds: For each data set the kinds of its outputs by name; empty if all outputs are plain numbers.
+        noise: The noise of the model, as ``noise_rule`` makes it; None if unknown.
         only_known: Whether to leave out results without an answer.
     """
     found = results

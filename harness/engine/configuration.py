@@ -20,7 +20,7 @@ HERE: Interpreter = (HOME, ())
 
 
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):
-    """What one process serves. Tables are sorted pairs.
+    """The configuration that one process serves. Tables are sorted pairs.
 
     Attributes:
         providers: The chain, preferred first.
@@ -40,11 +40,11 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def interpreter(self) -> Interpreter:
-        """What configurations that can share spare processes have in common."""
+        """The part of a configuration that must be equal to share spare processes."""
         return self.runtime, self.env
 
     def message(self, tensor_folders: list[str]) -> dict[str, Any]:
-        """Return the configuration as the agent takes it, with the folders for its tensors."""
+        """Return the configuration in the agent's format, with the folders for its tensors."""
         return {
             "tensor_folders": tensor_folders,
             "providers": list(self.providers),

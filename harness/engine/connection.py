@@ -1,7 +1,7 @@
 """The stream to an agent: its standard input and output, or a socket to which it connects.
 
-The agent's greeting opens it. What comes before, such as the words of a login script, is kept for the case
-that no greeting comes.
+The agent's greeting opens it. Bytes before it, such as the words of a login script, are kept for an error
+message if no greeting comes.
 """
 
 import contextlib
@@ -24,31 +24,31 @@ MOST_NOISE = 1 << 20
 """Bytes that may come before the greeting."""
 
 KEPT_NOISE = 16384
-"""Bytes of them, the last, that are kept."""
+"""Number of the last of these bytes that are kept."""
 
 HERE_MS = 500
-"""Milliseconds without a byte after which it is looked whether the process has ended."""
+"""Milliseconds without a byte after which the process is checked for its end."""
 
 FAR_MS = 5000
-"""The same of a command that leads elsewhere: its last bytes may be on their way."""
+"""The same for a command on another machine: its last bytes may still arrive."""
 
 MOST_DECLINES = 1000
-"""Things that an agent may decline; there are some dozens to decline."""
+"""Largest number of things that an agent may decline; there are a few dozen."""
 
 _BEGIN = f"{GREETING} {{".encode()
 
 
 class GreetingError(Exception):
-    """An agent has greeted in a way that allows no conversation; the text describes it."""
+    """An agent's greeting does not allow a conversation; the text describes it."""
 
 
 class Greeting(NamedTuple):
-    """How an agent introduces itself.
+    """The agent's description of itself.
 
     Attributes:
-        agent: What it is, for people.
-        mode: How it sends, and how messages are sent to it.
-        declines: What it does not do -> why.
+        agent: Its name, for people.
+        mode: The encoding of messages in both directions.
+        declines: What it does not support -> why.
     """
 
     agent: str
@@ -63,7 +63,7 @@ class Connection:
         self.greeting: Greeting | None = None
         """The agent's greeting; None until it comes."""
         self._passes_all_bytes = False
-        """Whether a probe has arrived unchanged, here and there."""
+        """Whether a probe has arrived unchanged in both directions."""
         self._started = started
         self._popen = started.popen
         self._noise = b""
@@ -76,21 +76,21 @@ class Connection:
 
     @property
     def noise(self) -> str:
-        """The end of what came in place of a greeting; empty after one."""
+        """The end of the bytes that came in place of a greeting; empty after a greeting."""
         return "" if self.greeting is not None else self._noise.decode("utf-8", "replace")
 
     @property
     def mode(self) -> str:
-        """How messages are sent to the agent; it answers a binary one in the same way."""
+        """The encoding of messages to the agent; it answers a binary one in the same way."""
         if self._passes_all_bytes:
             return BINARY
         return "" if self.greeting is None else self.greeting.mode
 
     def begin(self) -> None:
-        """Send what makes the process an agent.
+        """Send the bytes that make the process an agent.
 
         Raises:
-            OSError: It has ended.
+            OSError: The process has ended.
         """
         self._write_pipe(self._started.preamble)
 
@@ -98,8 +98,8 @@ class Connection:
         """Wait for the agent's greeting.
 
         Raises:
-            EOFError, OSError: The process ended before.
-            GreetingError: Too much else came, or the greeting is not the one that was asked for.
+            EOFError, OSError: The process ended before it greeted.
+            GreetingError: Too many other bytes came, or the greeting does not match the hello.
         """
         listener = self._started.listener
         self.greeting = self._accepted(listener) if listener is not None else self._found(MOST_NOISE)
@@ -119,7 +119,7 @@ class Connection:
         """Send bytes to the agent.
 
         Raises:
-            OSError: It has ended.
+            OSError: The process has ended.
         """
         if self._socket is None:
             self._write_pipe(data)
@@ -127,7 +127,7 @@ class Connection:
             self._socket.sendall(data)
 
     def hang_up(self) -> None:
-        """Send nothing more, which ends an agent."""
+        """Send nothing more; this ends an agent."""
         with contextlib.suppress(OSError):
             if self._popen.stdin is not None:
                 self._popen.stdin.close()
@@ -189,7 +189,7 @@ class Connection:
     def _goes_on(self, stream: int) -> bool:
         """Wait until there is something to read; return False if the process has ended and nothing comes.
 
-        A process that it has left behind may hold the stream open. Windows cannot wait in this way.
+        A process that it left behind may hold the stream open. Windows cannot wait like this.
         """
         if not hasattr(select, "poll"):
             return True
@@ -212,10 +212,10 @@ class Connection:
 def find_greeting(line: bytes, token: str, modes: tuple[str, ...] = MODES) -> Greeting | None:
     """Return the greeting in a line of a channel; None if there is none.
 
-    Something else may stand before it in the line, such as a prompt. Token and modes are those of the hello.
+    Other text may precede it in the line, such as a prompt. Token and modes are those of the hello.
 
     Raises:
-        GreetingError: It is none that was asked for.
+        GreetingError: It does not match the hello.
     """
     at = line.find(_BEGIN)
     if at < 0:
@@ -252,7 +252,7 @@ def _checked(values: dict[str, Any], token: str, modes: tuple[str, ...]) -> Gree
 
 
 def has_exited(popen: "subprocess.Popen[bytes]") -> bool:
-    """Return whether a process has ended, without reaping it: the number of its group must stay taken."""
+    """Return whether a process has ended, without reaping it: its group's number must stay reserved."""
     if hasattr(os, "waitid"):
         with contextlib.suppress(ChildProcessError):
             return os.waitid(os.P_PID, popen.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

@@ -1,4 +1,4 @@
-"""Devices and their slots: no device gets more processes than it can take, whichever run starts them."""
+"""Devices and their slots: no device gets more processes than it can hold, whichever run starts them."""
 
 import contextlib
 import hashlib
@@ -21,13 +21,15 @@ SHARED = frozenset({"cpu", "cloud"})
 """Hardware that any number of processes may use at once."""
 
 DEVICE_OPTIONS = ("device_id", "device_type")
-"""Options by which providers choose among devices of a kind."""
+"""Options by which providers choose among several devices of one kind."""
 
 
 def devices_at(target: Target, cell: Cell, states: Sequence[PlaceState]) -> dict[str, str | None]:
-    """Return place -> the name for what a cell's session occupies there; None if processes may share it.
+    """Return place -> the name of the device that a cell's session occupies there.
 
-    A place elsewhere is used by one run at a time, whatever its device, unless a scheduler hands it out.
+    None if processes may share it.
+
+    Only one run at a time uses a place elsewhere, whatever its device, unless a scheduler assigns it.
     """
     return {state.name: _device_at(target, cell, state) for state in states}
 
@@ -50,14 +52,14 @@ def _device_at(target: Target, cell: Cell, state: PlaceState) -> str | None:
 def device_of(target: Target, cell: Cell) -> str | None:
     """Return a name for the device that a cell's session occupies; None if processes may share it freely.
 
-    Two targets with one name never hold more sessions at once than the device takes. The name is made of
-    what the matrix says, because asking the device means using it. Where the guess is wrong, the target's
-    ``device_lock`` sets it.
+    Two targets with the same name never hold more sessions at once than the device supports. The name comes
+    from the matrix alone, because asking the device means using it. Where the guess is wrong, the target's
+    ``device_lock`` sets the name.
     """
     if target.device_lock is not None:
         return target.device_lock or None
     if allocates(target.runtime):
-        return None  # its scheduler hands devices out
+        return None  # its scheduler assigns devices
     known = find_provider(target.provider[0])
     hardware = known.hardware if known else target.provider[0]
     options = target.options_at(cell)
@@ -72,13 +74,13 @@ def device_of(target: Target, cell: Cell) -> str | None:
 
 
 def here(environment: Mapping[str, str]) -> str:
-    """Return a name for this machine's devices, or for those that a Slurm job of ours has of them."""
+    """Return a name for this machine's devices, or for those that our Slurm job has."""
     job = environment.get(JOB)
     return "here" if job is None else f"here, of Slurm job {one_line(job, 20)}"
 
 
 class Slot(msgspec.Struct, frozen=True, kw_only=True):
-    """One process's place on a device, or all of the device."""
+    """One process's place on a device, or the whole device."""
 
     device: str
     locks: tuple[filelock.BaseFileLock, ...]
@@ -115,7 +117,7 @@ class Slots:
         return None
 
     def take_all(self, device: str, count: int) -> Slot | None:
-        """Return all slots of a device that has ``count`` of them, as one; None if one is taken.
+        """Return all slots of a device that has ``count`` of them, as one; None if any is taken.
 
         Raises:
             OSError: The folder cannot be written.
@@ -133,7 +135,7 @@ class Slots:
 
     def _lock(self, device: str, number: int) -> filelock.BaseFileLock | None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        # The folder may be one of several machines: a home folder that all nodes of a cluster mount.
+        # Several machines may share the folder: a home folder that all nodes of a cluster mount.
         name = hashlib.sha256(f"{device}\n{platform.node()}".encode()).hexdigest()[:16]
         lock = filelock.FileLock(self._folder / f"{name}.{number}.lock", timeout=0, thread_local=False)
         try:

@@ -1,4 +1,4 @@
-"""The dispatcher: tasks from their queues to workers."""
+"""The dispatcher: moves tasks from their queues to workers."""
 
 import contextlib
 import datetime as dt
@@ -26,10 +26,10 @@ from harness.plan.plan import Plan
 from harness.runtimes.installer import InstallError
 
 OnUnusable = Callable[[TaskQueue, Unavailable | Rejected, dict[str, Any]], None]
-"""Called if a queue can get no process; the last argument is its environment, as far as it is known."""
+"""Called if a queue can get no process; the last argument is its environment, as far as known."""
 
 AHEAD = 16
-"""Tasks of a queue whose data are asked for together."""
+"""Number of tasks of a queue whose data are requested together."""
 
 
 class Dispatcher(msgspec.Struct, frozen=True, eq=False):
@@ -43,15 +43,15 @@ class Dispatcher(msgspec.Struct, frozen=True, eq=False):
     on_no_place: Callable[[TaskQueue], None]
 
     def assign(self) -> bool:
-        """Give every worker what it can hold; start and stop workers as the queues need them.
+        """Give every worker the tasks that it can hold; start and stop workers as the queues need them.
 
         Returns:
-            Whether to call it again: a task was settled here, which may have queued questions, or a question
-            opened a queue. No message will come to say so.
+            Return whether to call it again: a task was settled here and may have queued questions, or a
+            question opened a queue. No message announces that.
         """
         settled = False
-        # Reading a model for one queue may queue a question to another, so references come last. They are few
-        # and do not count against the limit of processes. A question may add a queue.
+        # Reading a model for one queue may queue a question to another one, so references come last. They are
+        # few and do not count against the limit of processes. A question may add a queue.
         queues = tuple(self.queues.all)
         is_behind = self.pipeline.questions.is_behind or self.pipeline.functions.is_behind
         for queue in queues:
@@ -71,7 +71,7 @@ class Dispatcher(msgspec.Struct, frozen=True, eq=False):
         return settled or len(self.queues.all) > len(queues)
 
     def _fill(self, queue: TaskQueue, worker: Worker) -> bool:
-        """Give a worker what it can hold; return whether a task was settled here."""
+        """Give a worker the tasks that it can hold; return whether a task was settled here."""
         settled = False
         place = "" if worker.place is None else worker.place.name
         while worker.has_room and (queue.bring_forward(place) if place else queue.tasks):
@@ -102,12 +102,12 @@ class Dispatcher(msgspec.Struct, frozen=True, eq=False):
         """Return whether the first task cannot start: its data are unknown, or it has to run alone."""
         if not queue.alone:
             if not self.pipeline.questions.awaits(queue.tasks[0]):
-                # One more in advance for each that is given, so that the answers come in time.
+                # For each task that is given, ask for one more in advance, so that the answers come in time.
                 self._ask_early(itertools.islice(queue.tasks, AHEAD, AHEAD + 1))
                 return False
             self._ask_early(itertools.islice(queue.tasks, 1, AHEAD))
             return True
-        # In this order: a question must neither be asked during the task before, nor be overlooked.
+        # The order matters: a question must neither be asked during the previous task, nor be overlooked.
         return (
             bool(worker.in_flight)
             or self.pipeline.questions.foresee(queue.tasks[0])
@@ -117,9 +117,9 @@ class Dispatcher(msgspec.Struct, frozen=True, eq=False):
         )
 
     def _ask_early(self, tasks: Iterable[Task]) -> None:
-        """Ask what tasks wait for; one that cannot be read is no fault of the task that is given now."""
+        """Ask early what tasks wait for; an unreadable one is not the fault of the task that is given now."""
         for task in tasks:
-            with contextlib.suppress(Exception):  # raised again when it is the first one
+            with contextlib.suppress(Exception):  # raised again when it is the first task
                 self.pipeline.questions.awaits(task)
 
     def _settle(self, queue: TaskQueue) -> bool:
@@ -134,7 +134,7 @@ class Dispatcher(msgspec.Struct, frozen=True, eq=False):
         return True
 
     def _settle_places(self, queue: TaskQueue) -> bool:
-        """Conclude what no place can run any more; return whether there was any."""
+        """Conclude tasks that no place can run any more; return whether there were any."""
         if queue.places is None:
             return False
         if queue.places.is_lost(queue.refused):
@@ -149,7 +149,10 @@ class Dispatcher(msgspec.Struct, frozen=True, eq=False):
         return bool(idle)
 
     def _give(self, worker: Worker, task: Task) -> bool:
-        """Give a worker a task; return False if its model cannot be read or sent, which is its outcome."""
+        """Give a worker a task.
+
+        Return False if its model cannot be read or sent, which is then its outcome.
+        """
         case = self.pipeline.case(task)
         if not isinstance(case, Case):
             self.pipeline.conclude(task, case)
@@ -215,7 +218,7 @@ class Dispatcher(msgspec.Struct, frozen=True, eq=False):
 
 
 def _drop(queue: TaskQueue, worker: Worker, task: Task) -> None:
-    """Take a task out of a queue, or away from a worker whose process has not got it yet."""
+    """Take a task out of a queue, or away from a worker whose process has not received it yet."""
     if queue.tasks and queue.tasks[0] is task:
         queue.tasks.popleft()
     if worker.in_flight and worker.in_flight[-1] is task:

@@ -1,7 +1,7 @@
 """Whether a failure depends on the generated inputs: a failed cell runs again with up to two others.
 
 The first verdict stands. The others show whether the provider computes wrongly, or whether these sizes or
-these numbers are at fault.
+numbers are the reason.
 """
 
 import msgspec
@@ -17,17 +17,17 @@ from harness.engine.task import CellTask
 
 _SAYS_NOTHING = frozenset({Family.SKIPPED, Family.EXCLUDED, Family.MISSING})
 _COSTLY = frozenset({Verdict.CRASH, Verdict.HANG})
-"""Each further one costs a process, or its time limit, and no size excuses it."""
+"""Verdicts that cost a process or its time limit with each further try; no size excuses them."""
 
 _BY_DATA = frozenset({Phase.RUN, Phase.COMPARE})
 
 
 def next_draw(task: CellTask, record: Record, case: Case | None) -> int:
-    """Return which generated inputs a cell runs with next; 0 if it has been tried with enough of them.
+    """Return the number of the generated inputs that a cell runs with next; 0 if it was tried with enough.
 
     Args:
         task: The cell as it was tried last.
-        record: Its first one.
+        record: Its first record.
         case: Its model as it was tried last.
     """
     if record.family is not Family.FAILED or record.expected or record.verdict in _COSTLY:
@@ -35,14 +35,14 @@ def next_draw(task: CellTask, record: Record, case: Case | None) -> int:
     if case is None or case.recipe is None or not case.ports or record.phase not in _BY_DATA:
         return 0
     if any(one.verdict.family is Family.FAILED for one in record.other_draws):
-        return 0  # it does not depend on them
+        return 0  # the verdict does not depend on the inputs
     if SCENARIOS[task.about.scenario].other_data or record.flaky or record.fails_here_alone:
         return 0
     return (task.draw + 1) % DRAWS
 
 
 def with_draw(first: Record, record: Record) -> Record:
-    """Return the first record of a cell, with what other inputs gave; nothing if they say nothing."""
+    """Return the first record of a cell with the verdicts of other inputs; unchanged if these say nothing."""
     if record.family in _SAYS_NOTHING:
         return first
     generated = record.content.generated if record.content is not None else None
@@ -51,7 +51,7 @@ def with_draw(first: Record, record: Record) -> Record:
 
 
 def told(finished: Finished) -> Finished:
-    """Return a result whose reason begins with what other inputs say about its failure."""
+    """Return a result whose reason begins with what other inputs show about its failure."""
     record = finished.record
     if not record.fails_with_these_alone:
         return finished

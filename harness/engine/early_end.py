@@ -34,28 +34,29 @@ LIMIT = 8192
 """Characters of a message that are read: twice what an agent sends; 300 of the result are shown."""
 
 _PRINTED_CHARS = 200
-"""Characters that are shown of what was printed."""
+"""Characters of the printed text that are shown."""
 
 LONG = 1.1
-"""Times its limit that a phase took, from which on a reason has both."""
+"""Multiple of its limit from which on a reason states the time that a phase took as well as its limit."""
 
 MORE = 10
-"""Times a limit that is proposed in its place."""
+"""Factor of the limit that is proposed instead."""
 
 DEVICE_LOST = "DeviceLost"
-"""The kind of an error by which an agent reports that the device of its EP is lost."""
+"""Error kind by which an agent reports that the device of its EP is lost."""
 
 _WORD = re.compile(r"\S+")
 _FILE_AND_LINE = re.compile(r"\S*\.(?:cc|cpp|cxx|c|cu|cuh|h|hpp|inl|mm|rs):\d+:?")
 _FUNCTION = re.compile(r"-(?=\s)|(?:\w+::)*(?:operator\(\)|[A-Z][a-z0-9]*(?:[A-Z][a-z0-9]*)+)(?=\s)")
-"""After a file and a line: ``ov_compute.h:311 - ...``, ``shader_helper.cc:416 GenerateSourceCode ...``."""
+"""The text after a file and a line: ``ov_compute.h:311 - ...``, ``shader_helper.cc:416 GenerateSourceCode
+...``."""
 
 _ERROR_LINE = re.compile(
     r"\[[EF]:onnxruntime:[^\]\n]{0,500}\] (?P<words>[^\n]{1,2000})"
     r"|^\[?(?:ERROR|FATAL)\b\]?:? (?P<other>[^\n]{1,2000})",
     re.MULTILINE,
 )
-"""A line that onnxruntime's logger, or an EP by itself, prints as an error."""
+"""A line that onnxruntime's logger, or an EP itself, prints as an error."""
 
 _SOURCES = re.compile(r"/(?:onnxruntime_src|onnxruntime/(?:core|python))/")
 _LINE = re.compile(r":\d+")
@@ -67,7 +68,7 @@ _STATUS = re.compile(
 _AFTER_PARAMETERS = re.compile(r"::<lambda\([^)]*\)>|\s*\bconst\b|\s*\[with [^]]*\]")
 _NO_LOCALE = re.compile(r"Failed to construct locale|locale name not valid")
 _FUSED = re.compile(r"\b(?:\w*ExecutionProvider_)?(\w*ExecutionProvider)_\d{6,20}_(\d{1,9})(?:_\d{1,9})?\b")
-"""The name of a node that an EP has compiled, with a hash of where the model lies."""
+"""The name of a node that an EP has compiled, with a hash of the model's path."""
 
 _INLINED = re.compile(r"_inlfunc_.*No opset import for domain '\w*ExecutionProvider'", re.DOTALL)
 _NOT_THE_EP = (
@@ -117,7 +118,7 @@ def ended(outcome: Outcome, case: Case | None = None) -> Facts:
 
 
 def _too_long(outcome: Hung) -> str:
-    """Return how a phase exceeded its limit, and which limit to raise if its process still worked."""
+    """Return how a phase exceeded its limit, and which limit to raise if its process was still at work."""
     phase, limit_s, told = outcome.phase, outcome.limit_s, outcome.told
     if outcome.at_work:
         higher = f"timeouts_s = {{ {phase} = {MORE * limit_s:g} }}"
@@ -160,7 +161,7 @@ def _raised(outcome: Raised, case: Case | None) -> Facts:
     note = ""
     if outcome.sick:
         sick = clean_error(outcome.sick)
-        alike = plain_cause(sick) == plain_cause(message)  # to say it twice would leave less room for it
+        alike = plain_cause(sick) == plain_cause(message)  # repeating it would take its room
         sick = "another model fails alike" if alike else one_line(sick, 100)
         note = f"; the process was replaced: {sick}"
         message = one_line(message, 300 - len(note))
@@ -181,7 +182,7 @@ def _raised(outcome: Raised, case: Case | None) -> Facts:
 
 
 def _printed_cause(printed: str, message: str) -> str:
-    """Return the first error that was printed; empty if the exception repeats it."""
+    """Return the first printed error; empty if the exception repeats it."""
     line = _ERROR_LINE.search(visible(without_stacks(printed)))
     if line is None:
         return ""
@@ -230,9 +231,9 @@ def _without_places(text: str) -> str:
 
 
 def _places(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where ``path/of/onnxruntime/file:line`` and a blank begin and end.
+    """Yield the begin and end of each ``path/of/onnxruntime/file:line`` and a blank.
 
-    Word by word: one pattern would try every part of a hostile path as its beginning.
+    Word by word: a single pattern would try every part of a hostile path as its beginning.
     """
     for word in _WORD.finditer(text):
         sources = _SOURCES.search(word[0])
@@ -248,7 +249,7 @@ def _places(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _path_to(word: str, start: int) -> int:
-    """Return where the folders begin that lead to a place in a word."""
+    """Return the start of the folders of a place in a word."""
     while True:
         slash = word.rfind("/", 0, start)
         folder = word[slash + 1 : start]
@@ -268,7 +269,7 @@ def _after_signature(text: str, start: int) -> int:
         if not depth:
             break
     else:
-        return start  # cut off in the middle
+        return start  # truncated
     end = position + 1
     while suffix := _AFTER_PARAMETERS.match(text, end):
         end = suffix.end()

@@ -1,4 +1,4 @@
-"""The step of a cell after its facts: its outputs are compared with those without options in question."""
+"""The step of a cell after its facts: compares its outputs with those without the options in question."""
 
 from collections.abc import Callable
 
@@ -67,29 +67,29 @@ class EffectStep:
             return
         if baseline not in self._waiting and not self.effects.is_coming(baseline):
             self._put(cell)
-        if not self._gives_outputs:  # the baseline may be a cell of another target, and far behind
+        if not self._gives_outputs:  # the baseline may be a cell of another target, and run much later
             outcome = msgspec.structs.replace(outcome, outputs=())
         self._waiting.setdefault(baseline, []).append(Compared(task, measured, outcome, doubt, own))
 
     def take(self, cell: Cell, outcome: Outcome | NoCase | None) -> None:
-        """Take the outcome of the baseline that was put for a cell."""
+        """Process the outcome of the baseline that was queued for a cell."""
         doubt = self.effects.doubt(cell)
         if doubt is not None:
             self._settle(baseline_of(doubt.without, cell), outcome)
 
     def serve(self, cell: Cell, outcome: Outcome | NoCase | None) -> None:
-        """Take the outcome of a cell that may be the baseline of others."""
+        """Process the outcome of a cell that may be the baseline of others."""
         if (baseline := self.effects.serves(cell)) is not None:
             self._settle(baseline, outcome)
 
     def lose(self, cell: Cell) -> None:
-        """Take it that a cell ended without an outcome, unless it had one before."""
+        """Note that a cell ended without an outcome, unless it had one before."""
         baseline = self.effects.serves(cell)
         if baseline is not None and self.effects.is_coming(baseline):
             self._settle(baseline, None)
 
     def _settle(self, baseline: Baseline, outcome: Outcome | NoCase | None) -> None:
-        """Keep a baseline, and go on with the cells that have waited for it."""
+        """Keep a baseline, and continue the cells that waited for it."""
         digest = self.effects.keep(baseline, outcome)
         for waiting in self._waiting.pop(baseline, ()):
             try:

@@ -1,7 +1,7 @@
 """Effects of options: outputs compared with those of the same target without these options.
 
-A provider can accept an option and ignore it, or compute so anyway. Only the result shows that: bit-identical
-outputs although the option should change the arithmetic.
+A provider can accept an option and ignore it, or compute that way anyway. Only the result shows this:
+bit-identical outputs although the option should change the arithmetic.
 """
 
 from typing import NamedTuple
@@ -25,13 +25,13 @@ from harness.plan.plan import Plan
 from harness.plan.target import Target, fixed_axes
 
 UNCHANGED = frozenset({"float32", "as_model"})
-"""What precision modes that follow the model compute in."""
+"""Computing precisions of modes that follow the model."""
 
 NO_ANSWER = ""
-"""In place of a digest: without the options the model does not run, or two runs differ."""
+"""Replaces a digest if the model does not run without the options, or if two runs differ."""
 
 DIGESTS = 1 << 16
-"""Baselines whose digest is kept; an older one is computed once more for a cell that needs it."""
+"""Number of baselines whose digest is kept; an older one is computed again for a cell that needs it."""
 
 _TRUTH = {"1": "true", "0": "false", "true": "true", "false": "false"}
 _EXACT_TYPES = ("int", "uint", "bool", "string")
@@ -39,14 +39,17 @@ _Axes = tuple[tuple[str, str], ...]
 
 
 class Doubt(msgspec.Struct, frozen=True, kw_only=True):
-    """Options of a configuration that should change what is computed, and the configuration without them."""
+    """Options of a configuration that should change the computation, and the configuration without them."""
 
     options: tuple[str, ...]
     without: Configuration
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):
-    """Names outputs without the options: ``session`` has the axes that are no part of a configuration."""
+    """Identifies outputs without the options.
+
+    ``session`` has the axes that are no part of a configuration.
+    """
 
     configuration: Configuration
     session: _Axes
@@ -65,19 +68,19 @@ class Compared(NamedTuple):
 
 
 class Effects:
-    """The outputs without options, for the cells of a plan.
+    """The outputs without the options, for the cells of a plan.
 
-    If two targets differ only in such options, the cells of the one are the baselines of the other, and run
-    only once.
+    If two targets differ only in such options, the cells of one are the baselines of the other, and run only
+    once.
     """
 
     def __init__(self, plan: Plan, baselines: int = DIGESTS) -> None:
-        """Begin with none; digests of so many ``baselines`` are kept."""
+        """Begin without baselines; digests of so many ``baselines`` are kept."""
         self._plan = plan
         self._doubts: dict[tuple[str, _Axes], Doubt | None] = {}
         self._digests: LruCache[Baseline, str] = LruCache(baselines)
         self._coming: set[Baseline] = set()
-        # All cells of a configuration share few tuples of axes, so this is far smaller than the plan.
+        # All cells of a configuration share a few tuples of axes, so this is far smaller than the plan.
         points = {(cell.target, cell.axes): cell for cell in plan.cells}.values()
         doubts = [doubt for cell in points if (doubt := self.doubt(cell)) is not None]
         wanted = {doubt.without for doubt in doubts}
@@ -88,27 +91,27 @@ class Effects:
         }
 
     def doubt(self, cell: Cell) -> Doubt | None:
-        """Return the options of a cell that should change what is computed; None without any."""
+        """Return the options of a cell that should change the computation; None without any."""
         key = cell.target, cell.axes
         if key not in self._doubts:
             self._doubts[key] = _doubt(self._plan.target(cell.target), cell)
         return self._doubts[key]
 
     def digest(self, baseline: Baseline) -> str | None:
-        """Return the digest of a baseline's outputs; ``NO_ANSWER`` without any, None if not known."""
+        """Return the digest of a baseline's outputs; ``NO_ANSWER`` if it has none, None if unknown."""
         return self._digests.get(baseline)
 
     def is_coming(self, baseline: Baseline) -> bool:
-        """Return whether a submitted cell is this baseline and has not ended."""
+        """Return whether a submitted cell that has not ended is this baseline."""
         return baseline in self._coming
 
     def expect(self, cell: Cell) -> None:
-        """Note that a cell has been submitted; it may be a baseline of others."""
+        """Note that a cell was submitted; it may be a baseline of others."""
         if own := self._serving.get((cell.target, cell.axes)):
             self._coming.add(baseline_of(own, cell))
 
     def serves(self, cell: Cell) -> Baseline | None:
-        """Return the baseline that a cell is for others; None if it is none."""
+        """Return the baseline that a cell provides for others; None if it provides none."""
         own = self._serving.get((cell.target, cell.axes))
         return baseline_of(own, cell) if own else None
 
@@ -122,14 +125,14 @@ class Effects:
 
 
 def baseline_of(own: Configuration, cell: Cell) -> Baseline:
-    """Return the name of what a cell gives in a configuration."""
+    """Return the baseline that a cell provides in a configuration."""
     fixed = fixed_axes(cell)
     session = tuple(pair for pair in cell.axes if pair not in fixed)
     return Baseline(configuration=own, session=session, suite=cell.suite, model=cell.model)
 
 
 def can_tell(facts: Facts, verdict: Verdict, outcome: Outcome) -> bool:
-    """Return whether a cell's outputs can show an effect, or that there is none.
+    """Return whether a cell's outputs can show an effect, or the lack of one.
 
     The provider has computed, two runs agree, and there is rounding: a floating output differs from the
     golden, or comes from an operator that sums products. Exact results (integers, Relu, Identity) are the
@@ -181,14 +184,14 @@ def _in_model_precision(cell: Cell) -> Cell:
 
 
 def _asks(provider: Provider, mode: PrecisionMode, *, plugin: bool) -> bool:
-    """Return whether a mode should change the arithmetic: neither the model's nor the default mode does."""
+    """Return whether a mode should change the arithmetic: the model's own mode and the default do not."""
     options = ((provider.option(key, plugin=plugin), value) for key, value in mode.options.items())
     chosen = mode.session or mode.env or any(not _is_default(option, value) for option, value in options)
     return mode.computes not in UNCHANGED and bool(chosen)
 
 
 def _should_matter(provider: Provider, key: str, value: str, *, plugin: bool) -> bool:
-    """Return whether an option should change what is computed, or has an unknown purpose."""
+    """Return whether an option should change the computation, or has an unknown purpose."""
     option = provider.option(key, plugin=plugin)
     if option is None:
         return provider.unknown_options == "ignored"

@@ -1,7 +1,7 @@
-"""Whether a failure depends on the place: a failed cell runs once more elsewhere, and then where it failed.
+"""Whether a failure depends on the place: a failed cell runs again elsewhere, and then where it failed.
 
 The first verdict stands, whatever the further tries give. They show whether the machine or the provider is
-the cause: equal failures at two places are the provider's; one that only one place repeats is the machine's;
+the cause. Equal failures at two places are the provider's; one that only one place repeats is the machine's;
 one that no place repeats is a flake.
 """
 
@@ -15,7 +15,7 @@ from harness.engine.task import CellTask
 
 
 def send_on(task: CellTask, record: Record) -> bool:
-    """Choose where a cell runs next, in its task; return False if it has run where it had to.
+    """Set in a task where its cell runs next; return False if the cell has run everywhere that it must.
 
     ``record`` is its first one, with the tries so far.
     """
@@ -34,7 +34,7 @@ def send_on(task: CellTask, record: Record) -> bool:
 
 
 def with_try(task: CellTask, first: Record, record: Record) -> Record:
-    """Return the first record of a cell, with a further try of it."""
+    """Return the first record of a cell, with a further try added."""
     if record.family in (Family.SKIPPED, Family.MISSING):
         return first
     tried = (*first.elsewhere, Elsewhere(place=record.place, verdict=record.verdict))
@@ -45,7 +45,7 @@ def with_try(task: CellTask, first: Record, record: Record) -> Record:
 
 
 def told(finished: Finished) -> Finished:
-    """Return a result whose reason begins with what the places say about its failure."""
+    """Return a result whose reason begins with what the places show about its failure."""
     record = finished.record
     passing = ", ".join(one.place for one in record.elsewhere if one.verdict.family is not Family.FAILED)
     if record.fails_here_alone:

@@ -1,7 +1,7 @@
-"""The engine: cells in, a stream of events out.
+"""The engine: takes cells, yields a stream of events.
 
-One thread owns all state and reacts to messages. Whatever blocks (an interpreter that starts, an environment
-that is built, a process that ends) does so in threads of its own.
+One thread owns all state and reacts to messages. Blocking work (starting an interpreter, building an
+environment, waiting for the end of a process) runs in other threads.
 """
 
 import contextlib
@@ -38,26 +38,29 @@ from harness.plan.plan import Plan
 from harness.runtimes.builds import Builds
 
 BATCH = 256
-"""Events handed out together, at most."""
+"""Largest number of events handed out together."""
 
 MOST_UNTAKEN = 8 * BATCH
-"""Events from which on no worker gets tasks until some are taken. The engine can be faster than pytest, and
-waiting events take memory: without this 100,000 cells through pytest took up to 703 MB."""
+"""Number of waiting events from which on workers get no tasks until some events are taken.
+
+The engine can be faster than pytest, and waiting events take memory: without this limit 100,000 cells through
+pytest took up to 703 MB.
+"""
 
 MOST_UNTAKEN_BYTES = 256 << 20
-"""The same in bytes of outputs and inputs, and how many of them are handed out together."""
+"""The same limit in bytes of outputs and inputs, also for events that are handed out together."""
 
 _Call = tuple[Callable[..., bool | None], tuple[Any, ...]]
 
 
 class Study(msgspec.Struct, frozen=True, kw_only=True):
-    """What a study sets in another way than a run.
+    """Settings in which a study differs from a run.
 
     Attributes:
-        needs: What may be asked about a cell before it is decided.
+        needs: The questions that may be asked about a cell before it is decided.
         stores: Where answers are kept; None for the cache.
-        room: How many forms of models, and answers of each kind, are kept in memory at most.
-        is_small: Whether all models are small, so that one still at work at its limit hangs.
+        room: Largest number of forms of models, and of answers of each kind, kept in memory.
+        is_small: Whether all models are small, so that a process still at work at its limit counts as hung.
     """
 
     needs: frozenset[Need] = frozenset(Need)
@@ -70,16 +73,17 @@ class Engine:
     """Runs the cells of a plan.
 
     Args:
-        plan: What may be submitted.
+        plan: The cells that may be submitted.
         suites: Suite name -> suite.
-        processes: Target processes at once that compute on this machine; by default one for each processor
-            that this process may use. Those that ask the CPU provider for goldens come on top.
-        durations_ms: Id of a cell -> what it took in an earlier run; decides what starts first.
+        processes: Largest number of target processes that compute on this machine at once; by default one for
+            each processor that this process may use. Processes that ask the CPU provider for goldens are
+            additional.
+        durations_ms: Id of a cell -> its duration in an earlier run; decides the order of starting.
         measures: Whether latency is measured where the matrix asks for it; false if other engines work on
             the same run.
-        gives_outputs: Whether ``Finished`` events have the EP's outputs, which take memory as long as one of
-            them waits for anything.
-        study: What a study sets in another way than a run.
+        gives_outputs: Whether ``Finished`` events have the EP's outputs, which take memory while any of these
+            events waits.
+        study: Settings in which a study differs from a run.
 
     Raises:
         UsageError: The places of a target cannot be listed.
@@ -98,11 +102,11 @@ class Engine:
     ) -> None:
         self._plan = plan
         self._inbox: queue.SimpleQueue[_Call] = queue.SimpleQueue()
-        """Calls for the engine's thread; each returns False if it has made no work for the dispatcher."""
+        """Calls for the engine's thread; each returns False if it made no work for the dispatcher."""
         self._outbox: queue.SimpleQueue[tuple[Event | _End, int]] = queue.SimpleQueue()
-        """Each with the bytes that its values take."""
+        """Each event with the bytes of its values."""
         self._announced_bytes = 0
-        """Written by the engine's thread alone, as the next one is by the consumer's."""
+        """Written by the engine's thread alone, as the next one is by the consumer's thread."""
         self._taken_bytes = 0
         self._fleet = self._make_fleet()
         self._pool = self._make_pool(processes or processors())
@@ -135,9 +139,9 @@ class Engine:
             self._listener.at_places.on_no_place,
         )
         self._gathered: list[Event] = []
-        """Events that have left the outbox, and have not been handed out yet."""
+        """Events that have left the outbox and have not been handed out yet."""
         self._is_ahead = False
-        """Whether it waits for events to be taken."""
+        """Whether the engine waits for events to be taken."""
         self._end: _End | None = None
         self._draining = False
         self._closing = False
@@ -169,7 +173,7 @@ class Engine:
     # --- the consumer's side, any thread ---
 
     def warm_up(self) -> None:
-        """Start processes for cells that will be submitted; which ones is not known yet."""
+        """Start processes for cells that will be submitted; it is not known yet which ones."""
         self._post(self._on_warm_up)
 
     def submit(self, cells: Iterable[Cell]) -> None:
@@ -177,28 +181,28 @@ class Engine:
         self._post(self._on_submit, tuple(cells))
 
     def ask(self, target: str, models: Iterable[tuple[str, str]], kind: Kind = Kind.ANSWER) -> None:
-        """Have the CPU provider of a target's runtime compute models, even if the answers are stored.
+        """Let the CPU provider of a target's runtime compute models, even if their answers are stored.
 
         Each pair of a suite and a model comes back as one ``Answered`` event, and is not stored. The target's
-        own provider does not matter; nothing else may be asked or submitted of it.
+        own provider does not matter; nothing else may be asked of, or submitted to, this target.
         """
         self._post(self._on_ask, target, tuple(models), kind)
 
     def drain(self) -> None:
-        """End ``events`` once everything queued has its record; nothing more may be submitted."""
+        """End ``events`` once every queued cell has its record; nothing more may be submitted."""
         self._post(self._on_drain)
 
     def events(self) -> Iterator[Event]:
         """Yield events as they happen, for one consumer. Ends after ``drain`` or ``close``.
 
         Raises:
-            BaseException: Whatever broke the engine itself.
+            BaseException: The error that broke the engine itself.
         """
         for batch in self.batches():
             yield from batch
 
     def batches(self) -> Iterator[list[Event]]:
-        """Yield the same events, all that wait at a time, so that they are written in one piece."""
+        """Yield the same events, all waiting ones at a time, so that they can be written together."""
         while self._end is None or self._gathered:
             if self._end is None:
                 self._gather()
@@ -210,11 +214,14 @@ class Engine:
 
     @property
     def failure(self) -> BaseException | None:
-        """What broke the engine itself, once ``batches`` has raised it."""
+        """The error that broke the engine itself, once ``batches`` has raised it."""
         return self._end.error if self._end else None
 
     def _gather(self) -> None:
-        """Wait for the next event, and take what waits. Events that Ctrl-C interrupts come the next time."""
+        """Wait for the next event, and take all waiting ones.
+
+        Events that Ctrl-C interrupts come with the next call.
+        """
         most_bytes = self._taken_bytes + MOST_UNTAKEN_BYTES
         with contextlib.suppress(queue.Empty):
             # With a limit, because on Windows Ctrl-C does not interrupt a wait without one.
@@ -232,14 +239,14 @@ class Engine:
             self._gathered.append(event)
 
     def stop(self) -> None:
-        """Have every process killed, and ``events`` end, whatever is still queued.
+        """Kill every process and end ``events``, whatever is still queued.
 
-        Takes no lock, so that a signal's handler may call it. Harmless after the end.
+        Takes no lock, so that a signal handler may call it. Harmless after the end.
         """
         self._post(self._on_close)
 
     def close(self) -> None:
-        """As ``stop``, and wait until it is done."""
+        """Do what ``stop`` does, and wait until it is done."""
         self.stop()
         if self._thread is not threading.current_thread():  # in which an owner may be collected
             self._thread.join()
@@ -247,7 +254,7 @@ class Engine:
     # --- other threads ---
 
     def _post(self, call: Callable[..., bool | None], *arguments: Any) -> None:
-        """Have the engine's thread make a call."""
+        """Queue a call for the engine's thread."""
         self._inbox.put((call, arguments))
 
     # --- the engine's thread ---
@@ -260,7 +267,7 @@ class Engine:
         self._outbox.put((event, nbytes))
 
     def _on_ended(self, worker: Worker, cause: str) -> None:
-        """Tell how a process ended that was asked to; called from the thread that has waited for it."""
+        """Report how a process ended that was asked to; called from the thread that waited for it."""
         if ended := planned_end(worker, cause, self._pipeline.environments):
             self._announce(ended)
 
@@ -286,13 +293,13 @@ class Engine:
             self._outbox.put((_End(error), 0))
 
     def _must_wait(self) -> bool:
-        self._is_ahead = True  # before looking: the consumer posts a call only if this is set
+        self._is_ahead = True  # set before the check: the consumer posts a call only if this is set
         self._is_ahead = self._has_enough
         return self._is_ahead
 
     @property
     def _has_enough(self) -> bool:
-        """Whether so many events wait that there should be no more."""
+        """Return whether so many events wait that no further ones should be produced."""
         untaken_bytes = self._announced_bytes - self._taken_bytes
         return self._outbox.qsize() >= MOST_UNTAKEN or untaken_bytes >= MOST_UNTAKEN_BYTES
 
@@ -304,7 +311,7 @@ class Engine:
                 has_work |= call(*arguments) is not False
                 if self._closing:
                     return
-            # Not before: a message that waits may report that the next phase has begun already.
+            # Not earlier: a waiting message may report that the next phase has already begun.
             has_work |= self._pool.expire()
 
     def _calls(self) -> Iterator[_Call]:
@@ -354,10 +361,10 @@ class _End(msgspec.Struct, frozen=True):
 
 
 def those_waiting(inbox: "queue.SimpleQueue[_Call]", timeout_s: float | None) -> Iterator[_Call]:
-    """Yield what waits in a queue, after waiting for the first for at most so many seconds.
+    """Yield the waiting items of a queue, after waiting for the first one for at most so many seconds.
 
-    What comes meanwhile waits for the next time: one agent that never stops must not keep others from their
-    limits.
+    Items that arrive meanwhile wait for the next call: one agent that never stops must not delay the limits
+    of others.
     """
     with contextlib.suppress(queue.Empty):
         first = inbox.get(timeout=timeout_s)

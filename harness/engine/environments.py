@@ -1,4 +1,4 @@
-"""The environments of targets, as the agents of a run describe them, and what a matrix expects in them."""
+"""The environments of targets, as the agents of a run report them, and the matrix's expectations for them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from harness.plan.plan import Plan
 
 
 class Environments:
-    """Keeps the first environment of each target, and of each place of it."""
+    """Keeps the first environment of each target, and of each of its places."""
 
     def __init__(self, plan: Plan, announce: Callable[[Event], None]) -> None:
         self._plan = plan
@@ -26,7 +26,7 @@ class Environments:
         self._of.setdefault((target, place), fingerprint)
 
     def exit_verdicts(self, target: str, place: str) -> tuple[Verdict, ...]:
-        """Return the verdicts that the matrix expects of the ends of a target's processes, if any."""
+        """Return the verdicts that the matrix expects for the ends of a target's processes."""
         return self._plan.exit_verdicts(target, self._of.get((target, place), {}))
 
     def expectation(
@@ -34,7 +34,9 @@ class Environments:
     ) -> Expectation | None:
         """Return what applies to a cell where it ran; ``outputs`` and ``placement`` are its record's.
 
-        A condition that asks for something unknown there does not hold; each is told once for a target.
+        ``outputs`` are its record's rows.
+
+        A condition about something that is unknown there does not hold; each is reported once for a target.
         """
         environment = self._of.get((cell.target, place))
         found, conditions = self._plan.expectation_at(cell, environment or {}, outputs, placement)

@@ -13,11 +13,11 @@ from harness.places.state import PlaceState
 
 
 class TargetReady(msgspec.Struct, frozen=True, kw_only=True):
-    """A target's first process is up, or the target turned out to be unavailable.
+    """A target's first process is ready, or the target turned out to be unavailable.
 
     Attributes:
         fingerprint: The environment as the agent found it: versions, devices, options, settings.
-        problem: Why it cannot be used; empty if it can.
+        problem: Why the target cannot be used; empty if it can.
     """
 
     target: str
@@ -31,9 +31,10 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         printed: What the process printed for this cell, at most some 16 KiB.
         case: The model with its inputs; None if it could not be read.
-        outputs: The EP's outputs of the first data set; empty without any, or if they were not asked for.
-        graph: The optimized model without its weights, if that was asked for.
-        traceback: Of an exception of the harness that has cost the cell its verdict; else empty.
+        outputs: The EP's outputs of the first data set; empty if there are none, or if they were not
+            requested.
+        graph: The optimized model without its weights, if it was requested.
+        traceback: The traceback of the harness's own exception that cost the cell its verdict; else empty.
     """
 
     record: Record
@@ -45,12 +46,12 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that its values take: models are in files."""
+        """Bytes of memory that its values take; models are in files."""
         return sum(value_bytes(value) for _, value in self.outputs) + (self.case.nbytes if self.case else 0)
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
-    """A CPU provider has answered what ``Engine.ask`` asked.
+    """A CPU provider has answered a request of ``Engine.ask``.
 
     Attributes:
         case: The model with its inputs; None if it could not be read.
@@ -71,7 +72,7 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Warned(msgspec.Struct, frozen=True, kw_only=True):
-    """Something went wrong that costs no verdict, such as a cache that cannot be written."""
+    """Something failed that costs no verdict, such as writing to the cache."""
 
     message: str
 
@@ -83,11 +84,11 @@ class Noted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlaceChanged(msgspec.Struct, frozen=True, kw_only=True):
-    """A place of a target has shown what it is, or was set aside.
+    """A place of a target is known now, or was set aside.
 
     Attributes:
-        state: ``ready``; ``differs``: it can be used, and is not equal to the first one; ``set aside``.
-        reason: What differs, or why it is set aside.
+        state: ``ready``; ``differs``: usable but not equal to the first place; ``set aside``.
+        reason: How it differs, or why it is set aside.
         fingerprint: Its environment, if it can be used.
     """
 
@@ -107,7 +108,7 @@ def place_changed(state: PlaceState, what: str, reason: str) -> PlaceChanged:
 
 
 class NotRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell, by its id, gets no record: no place is left that could run it. The reason is one line."""
+    """A cell, by its id, gets no record: no remaining place can run it. The reason is one line."""
 
     cell: str
     reason: str
@@ -118,10 +119,11 @@ class ProcessEnded(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         place: Its place; empty if the target has no places.
-        phase: In which it died, or did not go on; None if it ended cleanly.
+        phase: The phase in which it died, or got stuck; None if it ended cleanly.
         cause: Its signal or exit code, or ``hang``; empty if it ended cleanly.
         printed: What it printed meanwhile, at most some 16 KiB.
-        expected: The verdicts that the matrix expects of the ends of the target's processes; none if nothing.
+        expected: The verdicts that the matrix expects for the ends of the target's processes; empty if it
+            expects none.
     """
 
     target: str

@@ -1,4 +1,4 @@
-"""What a cell is measured with: the answers of others, and the rule of the matrix."""
+"""The input of a cell's measurement: the answers of others, and the rule of the matrix."""
 
 from collections.abc import Iterator, Mapping
 
@@ -29,33 +29,33 @@ _WRITTEN_BY_CPU = "ort_format"
 
 _PRODUCT = "MatMul"
 _FUSED = frozenset({"DequantizeLinear", _PRODUCT})
-"""What onnxruntime fuses into its product by weights of a few bits."""
+"""The operator that onnxruntime fuses into its product with weights of a few bits."""
 
 _FUSES = {"session.qdq_matmulnbits_accuracy_level": "4", "session.disable_quant_qdq": "0"}
-"""Session configuration by which it does so, and rounds the other factor to int8: the defaults."""
+"""Session configuration that makes it do so, and round the other factor to int8: the defaults."""
 
 _FUSES_NOTHING = frozenset({"disabled", "basic"})
-"""Levels of graph optimization at which it does not."""
+"""Levels of graph optimization at which it does not fuse."""
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """Answers of the CPU provider and of references; None for what has not been asked.
+    """Answers of the CPU provider and of references; None for what was not asked.
 
     Attributes:
-        golden: Of a cell that ran: the answer of the CPU provider of the harness's own runtime.
+        golden: For a cell that ran: the answer of the CPU provider of the harness's own runtime.
         full: The golden of the given model, if the cell runs a converted one.
         own_cpu: The answer of the CPU provider of the *target's* runtime.
-        broken: What onnx's checker finds against a model that this one refuses; None if it was not asked.
+        broken: What onnx's checker finds in a model that this provider refuses; None if it was not asked.
         noise: The rounding noise of the model, or why it has none.
-        wider: What else may explain an error -> its noise, or why it has none; those asked so far.
-        played: The golden's text in the ways of the scenario ``generate``, by the same CPU provider.
-        revealed: The golden with the values that its positions were chosen by.
+        wider: Other explanation of an error -> its noise, or why it has none; those asked so far.
+        played: The golden's text in the ways of the scenario ``generate``, from the same CPU provider.
+        revealed: The golden with the values by which its positions were chosen.
         undefined: Output -> why ONNX leaves its values undefined for this input.
         zeroed: Operators of nodes that could compute zeros unnoticed.
-        repeated: Why the golden cannot be repeated; empty if another process gives it, too.
+        repeated: Why the golden cannot be repeated; empty if another process computes the same.
         references: Kind of question -> answer of a reference.
         doubts: Kind of question -> why its answer does not count alone.
-        answered: What has been asked: values of ``harness.core.missing.Need``.
+        answered: The questions that were asked: values of ``harness.core.missing.Need``.
     """
 
     golden: Golden | None = None
@@ -75,13 +75,13 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Wider(msgspec.Struct, frozen=True, kw_only=True):
-    """What may explain an error beside the noise of a cell: see ``harness.core.output_metrics.Noise``.
+    """An explanation of an error beside the noise of a cell: see ``harness.core.output_metrics.Noise``.
 
     Attributes:
-        noise_at: What the noise is of: see ``harness.corpus.noisy.with_allowed``.
+        noise_at: The source of the noise: see ``harness.corpus.noisy.with_allowed``.
         delivers: The precision, in the provider's terms, that it may compute in by its own default.
         document: The document that allows larger errors.
-        on_cpu: An operator that has to run on the CPU EP for this; empty if it may run anywhere.
+        on_cpu: An operator that has to run on the CPU EP for this explanation; empty if it may run anywhere.
     """
 
     noise_at: str
@@ -91,16 +91,16 @@ class Wider(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """What a cell is measured and judged by.
+    """The rule that measures and judges a cell.
 
     Attributes:
         policy: Tolerances, limits of noise, steps.
         delivers: Coarser precisions that the provider may compute in by its own default.
-        wider: What may explain an error that the noise does not, the nearest first.
+        wider: Explanations of an error beyond the noise, the nearest first.
         exact_inputs: Whether the provider must not round the inputs.
-        rounds_freely: As ``Accuracy.of`` says of ``rounding``: operators.
-        repeat: How the matrix says that the cell is repeated; None if it does not say it.
-        further: How much was done with the session.
+        rounds_freely: Operators, as ``Accuracy.of`` has them for ``rounding``.
+        repeat: How the matrix repeats the cell; None if it does not set it.
+        further: What else is done with the session.
         generation: What a cell of the scenario ``generate`` plays; None in any other scenario.
     """
 
@@ -115,9 +115,9 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rule_of(plan: Plan, cell: Cell, case: Case) -> Rule:
-    """Return the rule of one cell: the matrix's entry, else the default of what computes.
+    """Return the rule of one cell: the matrix's entry, else the default of the computing precision.
 
-    That of a frozen case is frozen with it: neither the matrix nor what a provider documents changes it.
+    The rule of a frozen case is frozen with it: neither the matrix nor a provider's documents change it.
     """
     further = further_of_cell(plan, cell, case)
     if case.frozen is not None:
@@ -154,7 +154,7 @@ def rule_of(plan: Plan, cell: Cell, case: Case) -> Rule:
 
 
 def with_placement(rule: Rule, placement: Placement) -> Rule:
-    """Return the rule of a cell without what its placement rules out.
+    """Return the rule of a cell without the explanations that its placement rules out.
 
     An EP that computes no node delivers no precision of its own.
     """
@@ -168,29 +168,29 @@ def with_placement(rule: Rule, placement: Placement) -> Rule:
 
 
 def _own(case: Case, converted_to: str) -> str:
-    """Return the precision of a model itself: the finest of its types, of a converted one the coarsest."""
+    """Return a model's own precision: the finest of its types, or the coarsest for a converted model."""
     types = case.facts.float_types
     return computing_precision(types, converted_to) if converted_to else finest_precision(types, "float32")
 
 
 def _finest(case: Case, computes: str) -> str:
-    """Return the precision whose rounding makes the noise of a model that is not converted."""
+    """Return the precision whose rounding makes the noise of an unconverted model."""
     finest = finest_precision(case.facts.float_types, computes)
-    # TF32 rounds like float16, and reaches further.
+    # TF32 rounds like float16, and has a wider range.
     return computes if computes == "tf32" and _own(case, "") == "float32" else finest
 
 
 def _coarser(policy: Policy, delivers: tuple[str, ...]) -> Iterator[Wider]:
     """Yield the precisions that may explain an error beside the one that the policy asks for."""
     if policy.is_coarser(policy.noise_at):
-        # That the model's own precision leaves nothing shows that the coarser one is not to blame.
+        # If the model's own precision already destroys the output, the coarser one is not to blame.
         yield Wider(noise_at=policy.own_precision)
     for one in delivers:
         yield Wider(noise_at=one if one in PRECISIONS else FLOORS[one], delivers=one)
 
 
 def _documented(policy: Policy, target: Target, cell: Cell, case: Case) -> Iterator[Wider]:
-    """Yield the errors that documents allow the provider for operators of the model, and the CPU EP's too."""
+    """Yield the errors that documents allow for operators of the model: those of provider and CPU EP."""
     if policy.converted or policy.noise_at not in PRECISIONS:
         return
     used = [one for one in target.accuracy if not case.facts.op_types.keys().isdisjoint(one.operators)]
@@ -215,9 +215,10 @@ def _documented(policy: Policy, target: Target, cell: Cell, case: Case) -> Itera
 
 
 def _made_by_onnxruntime(target: Target, cell: Cell, case: Case) -> Iterator[Accuracy]:
-    """Yield the errors of operators that onnxruntime puts into a model for the CPU EP.
+    """Yield the errors of operators that onnxruntime adds to a model for the CPU EP.
 
-    Every session has this EP, for what no other one takes. A file in ORT format has such operators for all.
+    Every session has this EP, for nodes that no other EP takes. A file in ORT format has such operators for
+    all EPs.
     """
     runtime = find_provider(CPU_PROVIDER)
     mode = target.mode_at(cell)

@@ -1,4 +1,4 @@
-"""Files that a run has read: whether they are still the ones that its results are about."""
+"""Files that a run has read: whether the results still belong to these files."""
 
 import os
 from collections.abc import Callable
@@ -10,16 +10,16 @@ from harness.corpus.case import Case, state_of
 from harness.corpus.errors import ChangedError, MendedError, ModelError
 
 _MOST = 1 << 17
-"""Models that are remembered: more than a run usually has. Fuzzing has no end."""
+"""Largest number of remembered models: more than a run usually has. Fuzzing has no end."""
 
 _Model = tuple[str, str]
 """Suite and model."""
 
 
 class FilesInUse:
-    """Remembers what was read of each model, and looks again before its results count.
+    """Remembers the files of each model, and checks them again before its results count.
 
-    A model whose files have changed is not used any more: ``load`` raises, and so does whatever asks for it.
+    A model whose files have changed is not used any more: ``load`` raises, and so does every later request.
     ``load`` reads a model from its files; if its suite ``is_cached``, it also makes them again.
     """
 
@@ -33,7 +33,7 @@ class FilesInUse:
         """Return a model from its files.
 
         Raises:
-            ChangedError: They are not those of the first time.
+            ChangedError: They differ from those of the first time.
             ModelError: They cannot be used, and could not be the first time.
         """
         if (before := self.changed(suite, model)) is not None:
@@ -44,7 +44,7 @@ class FilesInUse:
         except ChangedError as error:
             raise self._note(suite, model, error) from error
         except ModelError as error:
-            # It was there when the run was planned.
+            # It existed when the run was planned.
             if known is None and os.path.lexists(error.path):
                 raise
             raise self._note(suite, model, ChangedError(error.path)) from error
@@ -59,11 +59,11 @@ class FilesInUse:
         return self._changed.get((suite, model)) if self._changed else None
 
     def look(self, suite: str, model: str, *, fails: bool) -> ChangedError | None:
-        """Look at the files of a model again; return an error if they have changed since they were read.
+        """Check the files of a model again; return an error if they changed since they were read.
 
-        Files that were written anew with the same content explain no right answer, but may explain one that
-        ``fails``: it may have been read in between. A model of the cache is made again, so that the error
-        says only that its results are to be repeated.
+        Files that were rewritten with the same content do not explain a right answer, but may explain one
+        that ``fails``: the model may have been read in between. A model of the cache is made again; the error
+        then only means that its results have to be repeated.
         """
         known = self._known.get((suite, model))
         if known is None or (error := self.changed(suite, model)) is not None:

@@ -1,7 +1,7 @@
 """Fixed sizes: whether a symbolic dimension keeps nodes off the EP.
 
-One session more is made, and nothing is run. It is left out where a run of the model is too much work to be
-repeated: a simulator compiles a large model for minutes.
+One more session is created, and nothing is run. The check is left out if a run of the model is too much work
+to repeat: a simulator compiles a large model for minutes.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ from harness.engine.task import CellTask, FixedTask
 from harness.plan.plan import Plan
 
 FIXED_SIZES = "fixed sizes"
-"""Name of the check, where it is left out."""
+"""Name of the check in the record, where it is left out."""
 
 
 Decide = Callable[[CellTask, Measurement, Outcome | None], None]
@@ -69,7 +69,7 @@ class FixedStep:
 
 
 def may_be_fixed(facts: Facts) -> bool:
-    """Return whether the EP left compute nodes to the CPU, or refused the model when it was loaded."""
+    """Return whether the EP left compute nodes to the CPU, or refused the model while loading it."""
     if facts.is_cpu:
         return False
     if facts.ended is not None:
@@ -84,7 +84,7 @@ def sizes_to_fix(case: Case) -> dict[str, int]:
 
 
 def with_fixed(facts: Facts, outcome: object, sizes: Mapping[str, int]) -> Facts:
-    """Return facts with the placement at fixed sizes, if the EP takes more nodes then."""
+    """Return facts with the placement at fixed sizes, if the EP then takes more nodes."""
     if not isinstance(outcome, Ran):
         return facts
     placed, before = outcome.placement, facts.placement
@@ -95,6 +95,6 @@ def with_fixed(facts: Facts, outcome: object, sizes: Mapping[str, int]) -> Facts
 
 
 def without_fixed(facts: Facts, case: Case, limit: float) -> Facts:
-    """Return facts that tell that fixed sizes were not tried, as that is too much work."""
+    """Return facts with a note that fixed sizes were not tried because that is too much work."""
     left = Unchecked(check=FIXED_SIZES, because=too_much(case.work, limit))
     return msgspec.structs.replace(facts, unchecked=(*facts.unchecked, left))

@@ -23,7 +23,7 @@ Lose = Callable[[CellTask, Exception], None]
 
 
 class FunctionStep:
-    """Holds cells until the functions that the matrix names for their models have been called."""
+    """Holds cells until the functions that the matrix names for their models have returned."""
 
     def __init__(
         self, next_step: NextStep, post: Callable[..., None], announce: Callable[[Event], None]
@@ -34,16 +34,16 @@ class FunctionStep:
 
     @property
     def waiting(self) -> int:
-        """How many cells wait for a function."""
+        """Number of cells that wait for a function."""
         return self._functions.waiting
 
     @property
     def is_behind(self) -> bool:
-        """Whether so many cells wait that there should be no more: they hold their outputs."""
+        """Return whether so many cells wait that no further ones should start: they hold their outputs."""
         return self.waiting >= MOST_WAITING
 
     def close(self) -> None:
-        """Kill what runs."""
+        """Kill the running function."""
         self._functions.close()
 
     def then(

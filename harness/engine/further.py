@@ -1,4 +1,4 @@
-"""Further runs: how often a cell or a question is run, and what is left out because of its work."""
+"""Further runs: how often a cell or a question is run, and what is left out because it is too much work."""
 
 import functools
 from collections.abc import Mapping
@@ -15,21 +15,22 @@ from harness.plan.plan import Plan
 from harness.plan.runs_entry import RepeatSettings
 
 TWICE = 2
-"""Runs that show whether a session gives the same again."""
+"""Number of runs that show whether a session gives the same result again."""
 
 _LEAST = {"sessions": ("count", 2), "concurrent": ("runs", 1)}
-"""Scenario of many runs -> the setting that says how many, and the fewest."""
+"""Scenario of many runs -> the setting that has their number, and the smallest number."""
 
 _ASKED_ONCE = frozenset({Kind.NOISE, Kind.ZEROED, Kind.REVEALED, Kind.UNDEFINED, Kind.REPEATED})
-"""Questions whose answer is not judged by a further run."""
+"""Kinds of questions that need one run only: no further run judges their answer."""
 
 
 class Further(msgspec.Struct, frozen=True, kw_only=True):
-    """How much is done with a session.
+    """What is done with a session.
 
     Attributes:
-        repeat: How often the first data set is run; None for once, or as the scenario's settings say.
-        other: Whether other inputs are run between two runs, where a model can have some.
+        repeat: How often the first data set is run; None for once, or for the number in the scenario's
+            settings.
+        other: Whether other inputs run between two runs, where a model can have some.
         scenario: Settings of the scenario.
         unchecked: What is left out, and why.
     """
@@ -43,8 +44,8 @@ class Further(msgspec.Struct, frozen=True, kw_only=True):
 def further_of_cell(plan: Plan, cell: Cell, case: Case) -> Further:
     """Return how much is done in a cell.
 
-    The matrix decides with ``[[repeat]]``. Else the work of one run does, against the target's limit. No time
-    is measured: a slow target and a busy machine check as much as a quick one.
+    The matrix decides with ``[[repeat]]``. Otherwise the work of one run decides, against the target's limit.
+    No time is measured: a slow target and a busy machine make the same checks as a fast one.
     """
     scenario = cell.axis("scenario")
     settings = plan.matrix.scenarios.settings(scenario, cell.axes)
@@ -68,8 +69,8 @@ def further_of_cell(plan: Plan, cell: Cell, case: Case) -> Further:
 def further_of_question(plan: Plan, question: Question, case: Case) -> Further:
     """Return how much is done for a question.
 
-    A golden is computed once and kept: it is always run again, and with other inputs, so that no cell lacks
-    them. Of other answers one run is enough where it takes long, or where a second would not count.
+    A golden is computed once and kept. It is always run again, and with other inputs, so that every cell has
+    them. For other answers one run is enough if it takes long, or if a second one would not count.
     """
     settings = plan.matrix.scenarios.settings(question.scenario, ())
     runs = 1 if question.kind in _ASKED_ONCE else TWICE
@@ -83,7 +84,7 @@ def further_of_question(plan: Plan, question: Question, case: Case) -> Further:
 def has_other_inputs(case: Case, scenario: str) -> bool:
     """Return whether a session can run other inputs between two runs of its only data set.
 
-    Only plain sessions do; a scenario decides about its inputs itself.
+    Only plain sessions can; a scenario chooses its inputs itself.
     """
     return SCENARIOS[scenario].swaps_inputs and len(case.data_sets) == 1
 
@@ -100,7 +101,7 @@ def _of_many(scenario: str, settings: dict[str, Any], why: str) -> Further:
 
 
 def _runs(scenario: str, case: Case, limit: float) -> int:
-    """Return how often the first data set is run; where each shape is run again, twice is enough."""
+    """Return how often the first data set is run; twice is enough where each shape is run again."""
     if scenario == GENERATE:
         return TWICE  # one way of many, played again
     runs = runs_of(case.work, limit)

@@ -14,7 +14,10 @@ UNTRIED = frozenset({Family.SKIPPED, Family.MISSING})
 
 
 def with_try(task: CellTask, first: Record, record: Record) -> Record:
-    """Return the first record of a cell with what a further try gave, which never turns it into a pass."""
+    """Return the first record of a cell with the result of a further try.
+
+    The result never turns it into a pass.
+    """
     if task.draw:
         return draws.with_draw(first, record)
     if _is_elsewhere(task):
@@ -26,16 +29,16 @@ def with_try(task: CellTask, first: Record, record: Record) -> Record:
 def next_try(
     task: CellTask, finished: Finished, record: Record, case: Case | None, retries: int
 ) -> CellTask | None:
-    """Return the task of a further try of a cell; None where its result is final.
+    """Return the task of a further try of a cell; None if its result is final.
 
     Args:
         task: The cell as it was tried last.
         finished: Its result so far.
-        record: That of the last try.
+        record: The record of the last try.
         case: Its model as it was tried last.
         retries: How often the target retries an unexpected failure.
     """
-    # Without model and inputs: many such cells may wait for long.
+    # Without model and inputs: many such cells may wait for a long time.
     first = msgspec.structs.replace(finished, case=None)
     if record.family not in UNTRIED and not task.draw:
         needs_retry = not _is_elsewhere(task) and _needs_retry(first.record, retries)
@@ -54,11 +57,11 @@ def told(finished: Finished) -> Finished:
 
 
 def _is_elsewhere(task: CellTask) -> bool:
-    """Return whether a task asks about the place at which a cell failed."""
+    """Return whether a task checks the place at which a cell failed."""
     return bool(task.only or task.avoid)
 
 
 def _needs_retry(record: Record, retries: int) -> bool:
-    """Return whether an unexpected failure is tried again; one difference shows a flake."""
+    """Return whether an unexpected failure is tried again; a single difference shows a flake."""
     unexpected = record.family is Family.FAILED and not record.expected
     return unexpected and not record.flaky and len(record.retries) < retries

@@ -44,8 +44,8 @@ class Playing(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A cell of the scenario that ran. ``dict`` is for cached properties.
 
     Attributes:
-        outcome: What the EP computed, without outputs of data sets that are left out.
-        evidence: The answers, likewise, with the outputs alone that are compared.
+        outcome: The EP's outputs, without those of data sets that are left out.
+        evidence: The answers, likewise, with only the outputs that are compared.
         left_out: Number of a data set -> why it shows nothing.
     """
 
@@ -64,11 +64,11 @@ class Playing(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def parts(self) -> dict[str, Positions]:
-        """The outputs by the names of their rows, by position; without those of another shape."""
+        """The outputs by the names of their rows, by position; without outputs of another shape."""
         return self.compared(self.outcome.outputs)
 
     def compared(self, results: Sequence[NamedValues]) -> dict[str, Positions]:
-        """Return results beside the golden by the names of their rows, by position."""
+        """Return results beside the golden, by the names of their rows and by position."""
         found = {}
         for index, outputs in enumerate(self.golden):
             given = dict(results[index])
@@ -82,17 +82,17 @@ class Playing(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return found
 
     def noise_of(self, index: int, name: str) -> Floats | None:
-        """Return the noise of an output; None if it is not known."""
+        """Return the noise of an output; None if unknown."""
         noise = self.evidence.noise
         return noise.outputs[index].get(name) if isinstance(noise, Spread) else None
 
 
 def playing_of(case: Case, outcome: Ran, evidence: Evidence, rule: Rule, *, is_cpu: bool) -> Playing:
-    """Return a cell of the scenario, without what it does not show.
+    """Return a cell of the scenario, without the ways that show nothing.
 
     These are ways that the target cannot play, and ways in which the CPU EP itself departs from its run over
-    the whole text: an EP that does the same is not to blame. The CPU EP is blamed for it, too, except with
-    padding, which a model need not be made for.
+    the whole text: an EP that departs in the same way is not to blame. The CPU EP itself is blamed for this,
+    except with padding, which a model need not support.
     """
     assert rule.generation is not None  # noqa: S101 - only cells of this scenario come here
     whole = Playing(
@@ -133,7 +133,7 @@ def playing_of(case: Case, outcome: Ran, evidence: Evidence, rule: Rule, *, is_c
 
 
 def _departing(playing: Playing) -> dict[int, str]:
-    """Return the data sets that the CPU EP plays otherwise than it runs them at once, and since where."""
+    """Return the data sets in which the CPU EP departs from its run over the whole text, and the position."""
     played = playing.evidence.played
     if played is None or played.status != "ok":
         return {}
@@ -152,7 +152,7 @@ def _departing(playing: Playing) -> dict[int, str]:
 
 
 def with_worst_positions(facts: Facts, playing: Playing) -> Facts:
-    """Return facts in whose rows each position counts by itself; without a golden if no way is left."""
+    """Return facts whose rows judge each position by itself; without a golden if no way is left."""
     if len(playing.left_out) == len(playing.generation.plays):
         why = "; ".join(dict.fromkeys(playing.left_out.values()))
         return msgspec.structs.replace(facts, golden="", no_golden=f"no way shows anything: {why}")
@@ -161,7 +161,7 @@ def with_worst_positions(facts: Facts, playing: Playing) -> Facts:
 
 
 def _with_worst(row: OutputMetrics, compared: Positions | None, policy: Policy) -> OutputMetrics:
-    """Return the row with the noise of its worst position, where that exceeds that of all."""
+    """Return the row with the noise of its worst position, where it exceeds the noise of all."""
     if row.noise is None or compared is None or compared.spread is None:
         return row
     worst = rms_of_worst(compared, policy)
@@ -171,7 +171,7 @@ def _with_worst(row: OutputMetrics, compared: Positions | None, policy: Policy) 
 
 
 def told(rows: Sequence[OutputMetrics], playing: Playing) -> Told:
-    """Return what the record of a cell tells about its ways; ``rows`` are those of its outputs."""
+    """Return what the record of a cell says about its ways; ``rows`` are those of its outputs."""
     generation, generated = playing.generation, playing.outcome.generated
     by_name = {row.name: row for row in rows}
     names = enumerate(play.name for play in generation.plays)
@@ -221,7 +221,7 @@ def _way(playing: Playing, index: int, rows: Mapping[str, OutputMetrics]) -> Gen
 
 
 def _first_bad(row: OutputMetrics, compared: Positions, policy: Policy) -> int | None:
-    """Return the first position of an output that fails; of one that fails only as a whole, the worst."""
+    """Return the first position of an output that fails; the worst one if it fails only as a whole."""
     if judge_row(row, policy).fault is None:
         return None
     bad = bad_positions(compared, policy)
@@ -229,7 +229,7 @@ def _first_bad(row: OutputMetrics, compared: Positions, policy: Policy) -> int |
 
 
 def _first_cache(playing: Playing, index: int, rows: Mapping[str, OutputMetrics]) -> tuple[str, int | None]:
-    """Return the first tensor of the cache, in the order of the layers, that fails first; and since where."""
+    """Return the cache tensor that fails first (in the order of the layers), and from which position on."""
     found: list[tuple[int, int, str]] = []
     for order, pair in enumerate(playing.generation.decoder.cache):
         name = numbered(index, pair.present)

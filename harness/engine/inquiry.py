@@ -1,4 +1,4 @@
-"""The answers to what a judgement lacks, or the questions that have to be asked before."""
+"""Answers that a judgement lacks, or the questions that have to be asked first."""
 
 import contextlib
 from collections.abc import Mapping, Sequence
@@ -31,14 +31,14 @@ from harness.golden.trust import doubt_about
 from harness.plan.plan import Plan
 
 QUANTIZED = "DequantizeLinear"
-"""The operator that every model has of which the CPU EP fuses quantized operators."""
+"""The operator in every model whose quantized operators the CPU EP fuses."""
 
 Answer = Golden | Spread | str | tuple[str, ...] | Mapping[Kind, Golden] | Mapping[str, str]
-"""What meets a need."""
+"""The answer to a need."""
 
 
 class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
-    """Finds the answer to a need: what is known, else the question that an agent has to answer."""
+    """Finds the answer to a need: a known one, else the question that an agent has to answer."""
 
     plan: Plan
     cases: Cases
@@ -63,7 +63,10 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(evidence, **fields)
 
     def ask(self, need: Need, about: Question, cell: Cell, case: Case, rule: Rule) -> "Answer | Question":
-        """Return what meets a need; ``about`` is the model in the form that the cell runs."""
+        """Return the answer to a need, or its question.
+
+        ``about`` is the model in the form that the cell runs.
+        """
         own = about.for_golden()
         match need:
             case Need.OWN_CPU:
@@ -81,10 +84,10 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
                 return self.answered(msgspec.structs.replace(own, kind=Kind(need.value)))
 
     def _own_cpu_as_used(self, about: Question, cell: Cell, case: Case) -> Golden | Question:
-        """Return the answer of that CPU EP, or its refusal of a session as the target makes it.
+        """Return the answer of that CPU EP, or its refusal of a session with the target's settings.
 
-        A golden's session fuses no quantized operators. Another EP's session has these on the CPU EP, fused,
-        and fails where that fails.
+        A session for goldens fuses no quantized operators. Another EP's session has them on the CPU EP,
+        fused, and fails where the CPU EP fails.
         """
         answer = self._own_cpu(about, cell, case)
         target = self.plan.target(cell.target)
@@ -116,7 +119,10 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
         return plain
 
     def _noise(self, own: Question, case: Case, rule: Rule) -> Spread | str | Question:
-        """Return the noise of the golden; for a converted model that of the given model, for information."""
+        """Return the noise of the golden.
+
+        For a converted model that of the unconverted model, for information.
+        """
         if not rule.policy.converted:
             return self._spread(own, case, rule.policy.noise_at)
         given = own.for_golden(AS_IS)
@@ -204,14 +210,14 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
         return {Kind.EVALUATED: own} if own else {}
 
     def answered(self, question: Question) -> Golden | Question:
-        """Return the answer, or the question if it is still to be asked."""
+        """Return the answer, or the question if it was not asked yet."""
         case = self.cases.of(question)
         if not isinstance(case, Case):
             return Golden(status="lost", message=why_not(case))
         return self.find(question, case) or question
 
     def find(self, question: Question, case: Case) -> Golden | None:
-        """Return an answer; the golden for other inputs comes with that for the first ones."""
+        """Return an answer; the golden for other inputs comes with the one for the first inputs."""
         found = self.references.find(question, case)
         if found is not None or not question.others or question.kind is not Kind.ANSWER:
             return found
@@ -221,13 +227,14 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
         if golden is None or not golden.other:
             return None
         other = Golden(status="ok", outputs=(golden.other,), disputed=golden.disputed)
-        with contextlib.suppress(UsageError):  # it is known nevertheless, and the first golden has warned
+        # the answer is known nevertheless, and the first golden has warned
+        with contextlib.suppress(UsageError):
             self.references.keep(question, case, other)
         return other
 
 
 def broken_of(refused: Golden, case: Case) -> str | None:
-    """Return what onnx's checker finds against a model; None if the refusal of a CPU provider says enough."""
+    """Return what onnx's checker finds in a model; None if the CPU provider's refusal is clear enough."""
     if refused.status != "refused" or lacks(own_cpu_of(refused)):
         return None
     return broken_rule(case.model_path, case.digest)

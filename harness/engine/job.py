@@ -1,6 +1,6 @@
-"""A job: one model as an agent takes it, its files piece by piece, and what an agent declines of it.
+"""A job: one model in the agent's format, its files piece by piece, and the parts that an agent declines.
 
-An agent on another machine keeps models by their content, and asks for what it lacks; see
+An agent on another machine keeps models by their content, and requests what it lacks; see
 ``harness.agent.agent``.
 """
 
@@ -26,34 +26,37 @@ from harness.golden.trust import trusted_in_float64
 from harness.plan.runs_entry import LatencySettings, RepeatSettings
 
 FORM = "form"
-"""An axis that no matrix has: in which form the graph is wanted; see ``harness.agent.levels``."""
+"""An axis that no matrix has: the requested form of the graph; see ``harness.agent.levels``."""
 
 THREADS = "intra_op_threads"
 """An axis that no matrix has: threads within an operator, 0 for onnxruntime's choice; 1 by default."""
 
 SESSION_ENTRY = "session."
-"""Prefix of axes that no matrix has: what follows is the key of a session configuration entry."""
+"""Prefix of axes that no matrix has: the key of a session configuration entry follows it."""
 
 CHUNK_BYTES = 8 << 20
-"""Bytes of a file in one message, so that neither the connection nor memory is taken for long."""
+"""Bytes of a file in one message, so that it does not occupy connection and memory for long."""
 
 PATHS, TENSOR_FOLDERS = "paths", "tensor_folders"
-"""Declined ways of sending models and tensors; both have another one."""
+"""Ways of sending models and tensors that an agent may decline; there is another way for both."""
 
 OTHER, REPEAT = "other", "repeat"
-"""Declined fields of a job that the harness leaves out; the record tells that the check was not made."""
+"""Fields of a job that the harness leaves out if they are declined.
+
+The record says that the check was not made.
+"""
 
 
 class Demands(msgspec.Struct, frozen=True, kw_only=True):
-    """What a matrix asks of a job beyond one run.
+    """What a matrix demands of a job beyond one run.
 
     Attributes:
         scenario: Settings of the scenario among its axes.
-        latency: How the time of its runs is measured; None for not at all.
+        latency: How the time of its runs is measured; None if it is not.
         repeat: How often it is run; None for once.
-        other: Whether it is run with other inputs, too, where it can have some.
-        generation: What the scenario ``generate`` plays; None in any other.
-        fixed: Symbolic dimension -> the size by which the session fixes it.
+        other: Whether it also runs with other inputs, where it can have some.
+        generation: What the scenario ``generate`` plays; None in any other scenario.
+        fixed: Symbolic dimension -> the size that the session fixes it to.
     """
 
     scenario: Mapping[str, Any] = {}
@@ -75,18 +78,18 @@ def job(
     *,
     local: bool,
 ) -> dict[str, Any]:
-    """Return one model as the agent takes it.
+    """Return one model in the agent's format.
 
     Args:
         case: The model and its inputs.
         asked: A question, or the axes of a cell that do not have their default values.
-        tensors: What carries the inputs.
-        demands: What the matrix asks for.
-        local: Whether the agent can read the model's path; elsewhere it asks for what it does not have.
+        tensors: Carries the inputs.
+        demands: What the matrix demands.
+        local: Whether the agent can read the model's path; an agent elsewhere requests what it lacks.
 
     Raises:
         NoRoomError: There is no room for the inputs.
-        OSError: The model's file cannot be read any more.
+        OSError: The model's file can no longer be read.
     """
     question = asked if isinstance(asked, Question) else None
     axes = asked.axes() if isinstance(asked, Question) else asked
@@ -126,9 +129,10 @@ def job(
 
 
 def _in_float64(case: Case) -> dict[str, Any]:
-    """Return the field of a job that asks for float64, node by node."""
+    """Return the field of a job that requests float64, node by node."""
     asked = {"trusted": trusted_in_float64(case.facts.operators), "bytes": FLOAT64_BYTES}
-    # Only the harness's own interpreter is asked: it reads its modules here, and no other agent carries them.
+    # Only the harness's own interpreter gets this: it reads its modules here, and no other agent carries
+    # them.
     return {"evaluate": {**asked, "agent": str(Path(agent.__file__).parent)}}
 
 
@@ -140,7 +144,7 @@ def piece(case: Case, name: str, offset: int) -> bytes | None:
     """Return the bytes of one of a model's files from ``offset`` on, at most ``CHUNK_BYTES``.
 
     Returns:
-        None if the file cannot be read any more, or is not one of the model's.
+        None if the file can no longer be read, or is not one of the model's.
     """
     path = _files(case).get(name)
     if path is None:
@@ -154,14 +158,14 @@ def piece(case: Case, name: str, offset: int) -> bytes | None:
 
 
 def budget(message: Mapping[str, Any]) -> Budget:
-    """Return how many messages about a job, as the agent takes it, may come."""
+    """Return how many messages about a job may come; ``message`` is the job in the agent's format."""
     return budget_of(message, CHUNK_BYTES)
 
 
 def declined(declines: Mapping[str, str], job: Mapping[str, Any]) -> str:
     """Return why an agent does not do a job; empty if it does.
 
-    ``declines`` is what it declines -> why; see ``docs/reference/agent-protocol.md``.
+    ``declines`` maps what it declines to the reason; see ``docs/reference/agent-protocol.md``.
     """
     if not declines:  # nearly always
         return ""
@@ -199,7 +203,7 @@ def _content(path: Path, nbytes: int, _mtime_ns: int) -> tuple[int, str]:
 
 
 def _asked(job: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a job asks for, as it is called if it is declined."""
+    """Yield what a job asks for, in the words in which an agent declines it."""
     yield from job
     yield from (f"{key}:{value}" for key, value in job.items() if isinstance(value, str))
     for data_set in job["data_sets"]:

@@ -33,24 +33,24 @@ OUTPUT = "output.txt"
 """File in the folder of a process that takes what it prints."""
 
 PYTHON = "python3"
-"""Interpreter on another machine where the matrix names none."""
+"""Interpreter on another machine if the matrix names none."""
 
 SSH = (
     "ssh",
     *("-o", "BatchMode=yes"),  # never ask for a password: no terminal would show it
     *("-o", "ConnectTimeout=30"),
-    *("-o", "ServerAliveInterval=15"),  # a dead connection must not pass for a model that hangs
-    *("-o", "ControlMaster=no"),  # the end of one process must not be that of others
+    *("-o", "ServerAliveInterval=15"),  # a dead connection must not look like a model that hangs
+    *("-o", "ControlMaster=no"),  # the end of one process must not end the others
     "-T",
     "--",
 )
 """Everything else about the connection is in ~/.ssh/config."""
 
-# Unbuffered: the rest of its input is the agent's.
+# Unbuffered: the rest of its input is for the agent.
 _RUN_FIRST_LINE = 'exec(eval(open(0,"rb",0,closefd=False).readline()))'
 
 _ARGUMENTS = ("-u", "-c", _RUN_FIRST_LINE)
-"""Makes a Python run what comes on its standard input."""
+"""Makes a Python run the source on its standard input."""
 
 # Isolated from variables, packages and whatever lies in the folder where the other shell begins.
 _LAUNCHER_ARGUMENTS = ("-I", "-S", "-c", _RUN_FIRST_LINE)
@@ -78,27 +78,27 @@ SOCKET = "socket"
 """The channel of an agent that connects back."""
 
 BEAT_S = 10.0
-"""Seconds between two signs of life from another machine: without them, one that is silent would pass for a
+"""Seconds between two signs of life from another machine: without them, a silent machine would look like a
 model that hangs."""
 
 _QUIET = {"OPENBLAS_NUM_THREADS": "1"}
-"""numpy's threads spin when it is imported, some 0.1 s of a processor in all, and nothing here needs them."""
+"""numpy's threads spin after its import, some 0.1 s of a processor in all, and nothing here needs them."""
 
 
 class Started(NamedTuple):
-    """A process that waits for what makes it an agent.
+    """A process that waits for the bytes that make it an agent.
 
     Attributes:
         popen: The process, with pipes for stdin and stdout.
         folder: Its folder on this machine, with ``OUTPUT`` in it. It is deleted with the process.
-        token: That of its hello, with which its greeting must answer.
+        token: The token of its hello, which its greeting must repeat.
         modes: How it may send.
-        preamble: What it reads first: its source, if it is a Python, and the hello.
-        listener: Where it connects to; None if it answers on stdout.
+        preamble: The first bytes that it reads: its source, if it is a Python, and the hello.
+        listener: The listener that it connects to; None if it answers on stdout.
         marker: First word of the report of ``harness.agent.launcher``; empty on this machine.
-        by_ssh: Whether ssh reaches it.
-        owner: Value of the variable ``harness.agent.orphans.OWNER`` of all that it starts; empty for one
-            elsewhere, where the launcher looks after that.
+        by_ssh: Whether it runs behind ssh.
+        owner: Value of the variable ``harness.agent.orphans.OWNER`` of all processes that it starts; empty
+            for one elsewhere, where the launcher takes care of them.
         has_helpers: Whether it starts processes of its own that end after it, as a browser does.
     """
 
@@ -123,14 +123,15 @@ def launch(runtime: "Runtime", env: Mapping[str, str], folder: Path) -> Started:
         folder: An existing empty folder on this machine: a thousand crashes can leave a thousand core dumps.
 
     Raises:
-        InstallError: A wheel that the environment is built from does not exist.
+        InstallError: A wheel for the environment does not exist.
         OSError, ValueError: The command cannot be started.
     """
     if runtime.is_javascript:
         from harness.runtimes import environments, javascript
 
         environments.note_use(runtime)
-        # Below its folder, what a killed browser leaves in temporary folders ends with the process.
+        # A killed browser leaves files in temporary folders; below the process's folder they are deleted with
+        # it.
         there = {"TMPDIR": str(folder), **env}
         program = javascript.command(runtime, environments.modules(runtime))
         started = _started_here(program, there, folder, lambda opening: opening.encode() + b"\n")
@@ -145,7 +146,8 @@ def launch(runtime: "Runtime", env: Mapping[str, str], folder: Path) -> Started:
     # ssh hands its arguments to a shell; a command takes them as they are.
     arguments = map(shlex.quote, _LAUNCHER_ARGUMENTS) if runtime.ssh else _LAUNCHER_ARGUMENTS
     command = (*_remote_command(runtime, port), *arguments)
-    # ssh passes all bytes. A command begins in lines, and goes on in bytes if the probe shows that they pass.
+    # ssh passes all bytes. A command starts in lines, and switches to bytes if the probe shows that they
+    # pass.
     unknown = _is_unknown(runtime)
     token, modes = secrets.token_hex(16), _modes(runtime)
     opening = hello(token, modes, f"tcp://127.0.0.1:{port}" if listener else "")
@@ -190,8 +192,8 @@ def start_process(
     Args:
         command: The program and its arguments.
         env: Environment variables, besides those of the harness.
-        folder: Its folder; ``OUTPUT`` in it takes stderr, and stdout of a silent process.
-        silent: Whether messages go another way than stdout.
+        folder: Its folder; the file ``OUTPUT`` in it takes stderr, and stdout of a silent process.
+        silent: Whether messages do not go through stdout.
 
     Raises:
         OSError, ValueError: It cannot be started.
@@ -222,7 +224,7 @@ def interpreter(runtime: "Runtime") -> tuple[str, ...]:
     """Return the command of a local runtime's Python; an environment has to be built before.
 
     Raises:
-        InstallError: A wheel that it is built from does not exist.
+        InstallError: A wheel for the environment does not exist.
     """
     if runtime.python:
         return (runtime.python,)
@@ -249,7 +251,7 @@ def _launcher_source() -> str:
 
 
 def _is_unknown(runtime: "Runtime") -> bool:
-    """Return whether nothing is known about the bytes that the channel of a remote runtime passes on."""
+    """Return whether it is unknown which bytes the channel of a remote runtime passes on."""
     return runtime.command is not None and runtime.channel is None
 
 
@@ -261,7 +263,7 @@ def _modes(runtime: "Runtime") -> tuple[str, ...]:
 
 
 def _python_agent(opening: str, probe: bytes = b"") -> bytes:
-    """Return what makes a Python an agent: a loader, the source, perhaps a probe, and the hello."""
+    """Return the bytes that make a Python an agent: a loader, the source, perhaps a probe, and the hello."""
     source = agent_source().encode()
     loader = repr(_LOADER.format(size=len(source))).encode()
     return b"".join((loader, b"\n", source, probe, opening.encode(), b"\n"))
@@ -273,13 +275,13 @@ def _remote_command(runtime: "Runtime", port: int) -> tuple[str, ...]:
         return tuple(shlex.split(runtime.command))
     python = runtime.python or PYTHON
     if python.startswith("~/"):  # a shell does not expand a quoted ~
-        python = "." + python[1:]  # ssh begins in the home folder
+        python = "." + python[1:]  # ssh starts in the home folder
     back = ("-o", "ExitOnForwardFailure=yes", "-R", f"127.0.0.1:{port}:127.0.0.1:{port}") if port else ()
     return (*SSH[:-1], *back, SSH[-1], str(runtime.ssh), shlex.quote(python))
 
 
 def _environment(env: Mapping[str, str]) -> dict[str, str]:
-    """Return all variables of an agent; a hello of another process is none of them."""
+    """Return all variables of an agent, without the hello of another process."""
     inherited = {name: value for name, value in os.environ.items() if name != VARIABLE}
     return {**_QUIET, **inherited, **env, PARENT: str(os.getpid())}
 
@@ -287,8 +289,8 @@ def _environment(env: Mapping[str, str]) -> dict[str, str]:
 def _in_lasting_thread(start: "Callable[[], subprocess.Popen[bytes]]") -> "subprocess.Popen[bytes]":
     """Start a process in a thread that lives as long as the harness.
 
-    On Linux an agent asks to be killed when the *thread* that started it ends: the system has no other way
-    to end it with the harness.
+    On Linux an agent is killed when the *thread* that started it ends: the system has no other way to end it
+    with the harness.
     """
     future: Future[subprocess.Popen[bytes]] = Future()
     _lasting_thread(os.getpid()).put((start, future))
@@ -297,7 +299,7 @@ def _in_lasting_thread(start: "Callable[[], subprocess.Popen[bytes]]") -> "subpr
 
 @functools.cache
 def _lasting_thread(pid: int) -> "queue.SimpleQueue[Any]":
-    """Return the queue of a thread of process ``pid`` that takes calls and their futures.
+    """Return the queue of process ``pid``'s thread, which takes calls and their futures.
 
     A fork inherits no thread, hence one for each process.
     """
@@ -310,7 +312,7 @@ def _lasting_thread(pid: int) -> "queue.SimpleQueue[Any]":
                 future.set_result(call())
             except Exception as error:  # noqa: BLE001 - raised again by future.result()
                 future.set_exception(error)
-            del call, future  # they hold on to a process
+            del call, future  # they keep a process alive
 
     threading.Thread(target=work, name=f"ep-harness-starter-{pid}", daemon=True).start()
     return calls

@@ -1,4 +1,4 @@
-"""The listener: messages and ends of processes, turned into outcomes of tasks and fates of queues."""
+"""The listener: turns messages and ends of processes into outcomes of tasks and states of queues."""
 
 from collections.abc import Callable
 from typing import Any
@@ -73,13 +73,13 @@ class Listener:
         self.on_gone = on_gone
         self.announced: set[str] = set()
         self.at_places = PlaceListener(pool.fleet, pipeline, announce, self._announce_target)
-        """Reacts to what processes at places do."""
+        """Reacts to events of processes at places."""
 
     def on_message(self, worker: Worker, message: tuple[Any, ...], at: float) -> bool:
         """React to a message of a worker's process.
 
         Returns:
-            Whether it may have made work for the dispatcher.
+            Return whether it may have made work for the dispatcher.
         """
         try:
             return self._react(worker, message, at)
@@ -90,7 +90,7 @@ class Listener:
             return True
 
     def _lose(self, worker: Worker, error: Exception) -> None:
-        """Contain an exception of our own: the present task is lost, the rest goes back."""
+        """Contain an exception of our own: the present task is lost, the others go back."""
         task = worker.in_flight.popleft() if worker.in_flight else None
         reason = own_error(error).reason
         if task is not None:
@@ -110,7 +110,7 @@ class Listener:
             self._on_end(worker)
             return True
         if worker.stopping or worker.broken:
-            return False  # it was sent before the process got the order to end
+            return False  # it was sent before the process was told to end
         if isinstance(message, Queued):
             self._on_queued(worker, message.waits, at)
             return False
@@ -134,7 +134,7 @@ class Listener:
                 self.pool.builds_seen.learn(worker.queue.name, worker.configuration, place, files)
             return False
         if worker.queue is None:
-            worker.discard()  # a spare one that cannot be used, whatever its reasons
+            worker.discard()  # a spare that cannot be used, for whatever reason
         elif isinstance(message, Ready):
             worker.queue.failed_starts = 0
             # The CPU provider's environment is another one.
@@ -210,11 +210,11 @@ class Listener:
     def on_unusable(
         self, queue: TaskQueue, verdict: Unavailable | Rejected, fingerprint: dict[str, Any]
     ) -> None:
-        """Start no further process for a queue; without any that works, its tasks get the verdict."""
+        """Start no further process for a queue; if none works, its tasks get the verdict."""
         problem = problem_of(verdict)
         serving = sum(worker.ready and not worker.stopping for worker in self.pool.serving(queue))
         if serving:
-            # A device may hold fewer sessions than the matrix asks for; that is no fault of the target.
+            # A device may hold fewer sessions than the matrix asks for; the target is not to blame.
             queue.width = serving
             how_many = f"{serving} process{'es' if serving > 1 else ''} at once, not more"
             self.announce(Warned(message=f"target {queue.name} runs with {how_many}: {problem}"))
@@ -223,7 +223,7 @@ class Listener:
         self._announce_target(queue, fingerprint, problem=problem)
 
     def _announce_target(self, queue: TaskQueue, fingerprint: dict[str, Any], problem: str = "") -> None:
-        # One option's value may be refused while another works: a target is unavailable if none works.
+        # One value of an option may be refused while another works: a target is unavailable if none works.
         has_others = problem and any(
             other.name == queue.name and not other.is_reference and other.verdict is None
             for other in self.queues.all
@@ -235,12 +235,12 @@ class Listener:
             files = one_line(", ".join(map(str, altered)))
             text = f"target {queue.name}: its onnxruntime is not that of its wheel; changed since: {files}"
             self.announce(Warned(message=text))
-        # Axes vary the options: those of the first queue are no part of the environment.
+        # Axes vary the options: those of the first queue are not part of the environment.
         options = {"options": self.plan.target(queue.name).options} if "options" in fingerprint else {}
         self.announce(TargetReady(target=queue.name, fingerprint={**fingerprint, **options}, problem=problem))
 
     def _on_end(self, worker: Worker) -> None:
-        """React to the end of a process: its present task gets the outcome, the rest goes back."""
+        """React to the end of a process: its present task gets the outcome, the others go back."""
         queue = worker.queue
         self.pool.remove(worker)
         if worker.place is not None and not worker.ready and not worker.stopping:
@@ -294,7 +294,7 @@ def parse(worker: Worker, message: Any) -> StartMessage | JobMessage:
     """Return a message of a worker's process, checked.
 
     Raises:
-        ProtocolError: It has no known form, or may not come at this time.
+        ProtocolError: Its form is unknown, or it may not come at this time.
     """
     try:
         parsed = msgspec.convert((message,), Envelope).message

@@ -1,4 +1,4 @@
-"""Measure a cell: from its outcome and the answers of the CPU provider to facts. Pure.
+"""Measure a cell: turns its outcome and the answers of the CPU provider into facts. Pure.
 
 ``harness.core.decide`` derives the verdict from the facts.
 """
@@ -92,7 +92,7 @@ def with_answer(
 
 
 def with_generation(facts: Facts, case: Case, outcome: Outcome, evidence: Evidence, rule: Rule) -> Facts:
-    """Return the final facts of a cell with what is known of its ways; unchanged in another scenario."""
+    """Return the final facts of a cell, with what is known about its ways; unchanged in another scenario."""
     if rule.generation is None or not isinstance(outcome, Ran):
         return facts
     playing = playing_of(case, outcome, evidence, rule, is_cpu=facts.is_cpu)
@@ -100,7 +100,7 @@ def with_generation(facts: Facts, case: Case, outcome: Outcome, evidence: Eviden
 
 
 def with_shapes(facts: Facts, case: Case, refused: Mapping[str, str]) -> Facts:
-    """Return facts with the shapes that were run, and the errors of those that the CPU provider refuses."""
+    """Return facts with the shapes that ran, and the errors of shapes that the CPU provider refuses."""
     shapes: dict[str, tuple[str, ...]] = {"shapes": tuple(data_set.name for data_set in case.data_sets)}
     if refused:
         shapes["refused"] = tuple(refused.values())
@@ -235,7 +235,7 @@ def _compare_precision(
 
 
 def _why_insensitive(evidence: Evidence, facts: Facts) -> str:
-    """Return why some wrong results of the EP would not show; empty if none are known."""
+    """Return why some wrong results of the EP would not be noticed; empty if none is known."""
     on_the_ep = facts.placement.ep_ops if facts.placement is not None else {}
     operators = [operator for operator in evidence.zeroed or () if operator in on_the_ep]
     if not operators:
@@ -244,7 +244,7 @@ def _why_insensitive(evidence: Evidence, facts: Facts) -> str:
 
 
 def noises(evidence: Evidence) -> NoiseRule | None:
-    """Return the noise of a model, and what else may explain an error, as ``compare_sets`` takes it."""
+    """Return the noise of a model, and other explanations of an error, in the form for ``compare_sets``."""
     wider = tuple(
         noise_rule(spread, delivers=one.delivers, document=one.document)
         for one, spread in evidence.wider.items()
@@ -256,7 +256,7 @@ def noises(evidence: Evidence) -> NoiseRule | None:
 
 
 def noise_rule(spread: Spread, *, delivers: str = "", document: str = "") -> NoiseRule:
-    """Return one noise as ``compare_sets`` takes it."""
+    """Return one noise in the form for ``compare_sets``."""
     return NoiseRule(
         precision=spread.precision,
         spreads=by_name(spread.outputs),
@@ -273,7 +273,7 @@ def _with_noise(
     results: Sequence[NamedValues],
     rule: NoiseRule,
 ) -> Comparison:
-    """Return a comparison of a converted model whose rows have the noise of the given model."""
+    """Return a comparison of a converted model whose rows have the noise of the unconverted model."""
     right, found = (dict(leaves_of(flat(sets))) for sets in (answers, results))
     rows = []
     for row in compared.outputs:
@@ -301,7 +301,7 @@ def _kinds(
 
 
 def _repeats(outcome: Ran, rule: Rule, *, draws_numbers: bool) -> Repeats | None:
-    """Return the repeats, with whether all have to give equal bits; random numbers cannot."""
+    """Return the repeats, with whether all must have equal bits; random numbers cannot."""
     if outcome.repeats is None or rule.repeat is None:
         return outcome.repeats
     bit_equal = rule.repeat.bit_equal and not draws_numbers
@@ -309,7 +309,7 @@ def _repeats(outcome: Ran, rule: Rule, *, draws_numbers: bool) -> Repeats | None
 
 
 def _unchecked(outcome: Ran, evidence: Evidence, rule: Rule) -> tuple[Unchecked, ...]:
-    """Return the checks that were not made: left out by the harness, or by the agent."""
+    """Return the checks that were not made, by the harness's or the agent's decision."""
     further, golden = rule.further, evidence.golden
     found = [*further.unchecked, *short_of(further.scenario, outcome.scenario)]
     wanted = further.repeat
@@ -323,7 +323,7 @@ def _unchecked(outcome: Ran, evidence: Evidence, rule: Rule) -> tuple[Unchecked,
 
 
 def placement_of(outcome: Ran, case: Case) -> Placement:
-    """Return the placement of a run with the operators that are on the CPU by design, and the EP's share."""
+    """Return the placement of a run, with the operators that are on the CPU by design, and the EP's share."""
     placed = outcome.placement
     if not placed.cpu_ops:
         return placed
@@ -331,7 +331,7 @@ def placement_of(outcome: Ran, case: Case) -> Placement:
     share, counted = None, ""
     if placed.ep_nodes and not placed.cpu_ops.keys() <= shape_ops:
         on_ep, on_cpu = outcome.named
-        if not on_ep or not on_cpu:  # this agent tells no names
+        if not on_ep or not on_cpu:  # this agent sends no names
             on_ep, on_cpu = _unnamed(placed.ep_ops), _unnamed(placed.cpu_ops)
         compute = tuple(node for node in on_cpu if node[1] not in shape_ops)
         total = case.work.multiply_adds + case.work.nbytes

@@ -1,8 +1,7 @@
-"""Every message that an agent may send, with the types, names and sizes of its content.
+"""Every message that an agent may send, with the types, names and sizes of its fields.
 
-``docs/reference/agent-protocol.md`` specifies them. A provider that writes into foreign memory can make its
-process send anything, so an agent is hostile input: ``harness.engine.listener`` refuses what does not fit
-these structs.
+``docs/reference/agent-protocol.md`` specifies them. A provider that corrupts memory can make its process send
+anything, so an agent is hostile input: ``harness.engine.listener`` refuses what does not fit these structs.
 """
 
 from typing import Annotated, Any, Literal
@@ -14,16 +13,16 @@ from harness.core.latency import Measured
 from harness.core.verdict import Cause
 
 MOST_SESSION_RUNS = 1 << 31
-"""Nodes, runs and sessions that an agent may count; a protobuf, and so a model, ends at 2 GiB."""
+"""Nodes, runs and sessions that an agent may count; a protobuf, and so a model, is at most 2 GiB."""
 
 MOST_FIGURES = 64
-"""Lengths of prompts, and sizes of batches, whose speed is measured."""
+"""Number of prompt lengths, and of batch sizes, whose speed is measured."""
 
 MOST_LEVELS = 8
 """Nested lists and tables in the description of an environment; agents use three."""
 
 LARGEST_FILE = 1 << 60
-"""Bytes: beyond any file system's largest file, and valid for a seek."""
+"""Bytes: larger than any file system's largest file, and valid for a seek."""
 
 Name = Text
 """A name from a model, which has no limit of its own; agents cut it like other text."""
@@ -35,7 +34,7 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=MOST_SESSION_RUNS)]
 Counts = Annotated[dict[Name, Count], msgspec.Meta(max_length=MOST_ITEMS)]
 
 _Whole = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
-"""An integer that JSON of records can hold."""
+"""An integer that fits into the JSON of records."""
 
 _Scalar = bool | _Whole | float | str
 
@@ -43,7 +42,7 @@ ScenarioFacts = Annotated[
     dict[str, _Scalar | Annotated[list[_Scalar], msgspec.Meta(max_length=MOST_ITEMS)]],
     msgspec.Meta(max_length=MOST_ITEMS),
 ]
-"""Facts about a scenario; more than records keep is cut off, not refused."""
+"""Facts about a scenario; entries beyond a record's limit are cut off, not refused."""
 
 Values = Annotated[list[Any], msgspec.Meta(max_length=MOST_ITEMS)]
 """Values in wire form, which ``harness.core.value.from_wire`` checks; large ones are in files."""
@@ -52,7 +51,7 @@ FinishedPhase = Literal["create", "run", "teardown"]
 
 
 class ProtocolError(Exception):
-    """An agent has sent a forbidden message, which ends its process; the text describes it."""
+    """An agent has sent a forbidden message, which ends its process; the text describes the message."""
 
 
 class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -63,7 +62,7 @@ class PlacementFields(_Table, frozen=True, kw_only=True):
     """Which provider each node was assigned to; fields as in ``harness.core.record.Placement``.
 
     Attributes:
-        ep_named, cpu_named: Name and operator type of each node, where both have some; empty if unknown.
+        ep_named, cpu_named: Name and operator type of each node, if both sides have some; empty if unknown.
     """
 
     ep_nodes: Count
@@ -78,7 +77,7 @@ class PlacementFields(_Table, frozen=True, kw_only=True):
     cpu_named: Annotated[list[tuple[Name, Name]], msgspec.Meta(max_length=MOST_ITEMS)] = []
 
     def __post_init__(self) -> None:
-        """Raise ``ValueError`` if an unknown placement counts nodes."""
+        """Raise ``ValueError`` if an unknown placement has node counts."""
         if self.source == "unknown" and (self.ep_nodes or self.cpu_nodes or self.partitions):
             raise ValueError("an unknown placement that counts nodes")
 
@@ -102,10 +101,10 @@ class SpeedFields(_Table, frozen=True, kw_only=True):
 
 
 class GeneratedFields(_Table, frozen=True, kw_only=True):
-    """What the scenario ``generate`` has besides outputs.
+    """What the scenario ``generate`` adds to the outputs.
 
     Attributes:
-        declined: Number of each data set that cannot be played, and why; it has no outputs.
+        declined: Number of each data set that cannot be played, and the reason; it has no outputs.
         text: Tokens that the EP chooses by itself.
         speed: How fast it is.
     """
@@ -120,12 +119,12 @@ class _Result(ToldFacts, frozen=True, kw_only=True, forbid_unknown_fields=True, 
 
     Attributes:
         output: What was printed meanwhile.
-        names: Of the session's outputs.
-        outputs: For each data set that was run the outputs in wire form.
-        other: Those of a run with other inputs, between two of the only data set.
-        other_error: What that run raised instead.
-        second: Those of a second run of the first data set, if they differ.
-        providers, providers_after: Of the session, before and after its runs.
+        names: Names of the session's outputs.
+        outputs: For each data set that ran, the outputs in wire form.
+        other: The outputs of a run with other inputs, between two runs of the only data set.
+        other_error: The error that this run raised instead.
+        second: The outputs of a second run of the first data set, if they differ.
+        providers, providers_after: The session's providers before and after its runs.
         declined: Why a model could not be converted.
         made: A converted model, in wire form.
         rounded: The model that the CPU provider computes in its place, likewise.
@@ -154,7 +153,7 @@ class _Result(ToldFacts, frozen=True, kw_only=True, forbid_unknown_fields=True, 
 
 
 class Completed(_Result, frozen=True, kw_only=True, tag="ok"):
-    """A model has run, or was converted; each needs its own fields."""
+    """A model has run, or was converted; each case needs its own fields."""
 
 
 class Failed(_Result, frozen=True, kw_only=True, tag="error"):
@@ -185,7 +184,7 @@ class After(_Table, frozen=True, kw_only=True):
     """A process after a session; see ``harness.agent.agent``.
 
     Attributes:
-        manners: Kind, phase and words of each thing that the model changed in the process.
+        manners: Kind, phase and description of each thing that the model changed in the process.
     """
 
     took_ms: Amount
@@ -207,7 +206,7 @@ class Device(msgspec.Struct, frozen=True):
 
 
 class Processor(msgspec.Struct, frozen=True):
-    """The processors there."""
+    """The processors of the agent's machine."""
 
     model: Text
     count: Count
@@ -222,7 +221,7 @@ class Plugin(msgspec.Struct, frozen=True):
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
-    """What the harness reads of an environment; an agent may send more, as plain values."""
+    """The fields of an environment that the harness reads; an agent may send more, as plain values."""
 
     python: Text = ""
     platform: Text = ""
@@ -246,7 +245,7 @@ class _FromStart(_Message, frozen=True):
     """A message whose last field describes the environment, which goes to ``run.json`` unchanged."""
 
     def __post_init__(self) -> None:
-        """Raise ``ValueError`` if the environment cannot be written there, or a field has another type."""
+        """Raise ``ValueError`` if the environment cannot be written there, or if a field has a wrong type."""
         fingerprint: dict[str, Any] = self.fingerprint  # type: ignore[attr-defined]
         msgspec.convert(fingerprint, Environment)
         if not _is_plain(fingerprint, MOST_LEVELS):
@@ -258,7 +257,7 @@ class Imported(_Message, tag="imported", frozen=True):
 
 
 class LibraryDigests(_Message, tag="digests", frozen=True):
-    """The SHA-256 of the files that the process consists of: path -> state of the file, and its digest."""
+    """The SHA-256 of the files that the process has loaded: path -> state of the file, and its digest."""
 
     files: Annotated[dict[Text, tuple[Text, Text]], msgspec.Meta(max_length=MOST_ITEMS)]
 
@@ -321,7 +320,7 @@ JobMessage = PhaseEntered | JobResult | JobDone | PieceNeeded
 
 
 class Envelope(msgspec.Struct, array_like=True, frozen=True):
-    """Around a message: msgspec analyses a struct's type once, and a bare union's each time."""
+    """Wraps a message: msgspec analyses a struct's type once, but a bare union's each time."""
 
     message: StartMessage | JobMessage
 

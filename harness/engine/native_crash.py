@@ -11,7 +11,7 @@ from harness.core.fault import Frame, NativeCrash
 from harness.plan.plan import Plan
 
 SWITCHED_ON = {VARIABLE: "1"}
-"""Environment variables of a target whose crashes shall be explained."""
+"""Environment variables that make a target's crashes explainable."""
 
 
 def with_native_stacks(plan: Plan) -> Plan:
@@ -35,7 +35,7 @@ _THROWN = re.compile(
     r"|terminating (?:due to|with) uncaught exception of type "
     r"(?P<of>[^\n:]{1,300})(?:: (?P<said>[^\n]{0,1000}))?"
 )
-"""The words of GNU's and LLVM's C++ library about an exception that nothing caught."""
+"""The message of GNU's and LLVM's C++ library about an uncaught exception."""
 
 _BEGIN = re.compile(
     rf"^{re.escape(BEGIN)}(?P<signal>SIG[A-Z0-9]{{1,16}}|signal \d{{1,4}})"
@@ -52,18 +52,18 @@ _RUNTIME = re.compile(
     r"|(?:ld(?:-linux[\w-]*|-musl[\w-]*)?(?:-[\d.]+)?|libc\.musl[\w-]*)\.so[\d.]*"
     r"|linux-vdso\.so[\d.]*|python[\d.]*|pypy[\d.]*|_ctypes\..*|\[.*\])"
 )
-"""Libraries of the language and of the system: a crash in them is the doing of what called them.
+"""Libraries of the language and of the system: their caller causes a crash in them.
 
-Names in brackets are no libraries: code that was made at run time, and what the system maps.
+Names in brackets are not libraries: code generated at run time, and what the system maps.
 """
 
 
 def native_crash(printed: str) -> NativeCrash | None:
-    """Return where a process died, from what it printed, of which only the end may be there.
+    """Return where a process died, from its printed output, of which only the end may remain.
 
     Returns:
-        The crash; None if there is no stack in the output. If there are several, as a scenario's second
-        process prints one too, the first that names a library of a provider.
+        Return the crash; None if there is no stack in the output. If there are several, because a scenario's
+        second process prints one too, return the first that names a provider's library.
     """
     found = [_crash(match, printed[match.end() + 1 :]) for match in _BEGIN.finditer(printed)]
     return next((crash for crash in found if crash.culprit), found[0] if found else None)
@@ -86,7 +86,7 @@ def involved_libraries(crash: NativeCrash) -> tuple[str, ...]:
 
 
 def died_in(crash: NativeCrash | None) -> str:
-    """Return `` in LIBRARY`` with the innermost function that has a name; empty if nothing is known."""
+    """Return `` in LIBRARY`` with the innermost named function; empty if unknown."""
     libraries = involved_libraries(crash) if crash is not None else ()
     if crash is None or not libraries:
         return ""
@@ -100,7 +100,7 @@ def died_in(crash: NativeCrash | None) -> str:
 
 
 def _crash(begin: re.Match[str], rest: str) -> NativeCrash:
-    """Return the crash of one block; what is cut off at its end is missing."""
+    """Return the crash of one block; parts cut off at its end are missing."""
     frames = []
     for line in rest.split("\n"):
         match = _FRAME.fullmatch(line)

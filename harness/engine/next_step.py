@@ -1,4 +1,4 @@
-"""The next step for an outcome: its facts if they suffice for a verdict, else a question to ask."""
+"""The next step for an outcome: its facts if they suffice for a verdict, else a question."""
 
 from collections.abc import Callable, Sequence
 
@@ -69,7 +69,7 @@ class _Trial(msgspec.Struct, kw_only=True):
 
 
 class NextStep(msgspec.Struct, frozen=True):
-    """Measures outcomes, and finds what has to be asked first.
+    """Measures outcomes, and finds the question to ask first.
 
     Attributes:
         needs: What may be asked at all.
@@ -147,7 +147,7 @@ class NextStep(msgspec.Struct, frozen=True):
             trial.facts = measure(trial.outcome, case, found, rule, trial.provider)
             evidence = trial.evidence = found
         while True:
-            # A cell of many ways has many runs, which references repeat; they are asked if it fails.
+            # A cell of many ways has many runs, which references repeat; so they are asked only if it fails.
             by_usual = rule.generation is None
             need = missing(judged(trial.facts, evidence), rule.policy, trial.askable, by_usual=by_usual)
             if need is None:
@@ -168,7 +168,8 @@ class NextStep(msgspec.Struct, frozen=True):
     def _with_others(self, trial: _Trial, outcome: Ran, known: Evidence) -> Facts | Question:
         """Return facts with what judges the run with other inputs, like that of the first ones.
 
-        Nothing is asked if its bits are those of the CPU provider, or if the first answer is no pass already.
+        Nothing is asked if its bits equal those of the CPU provider, or if the first answer does not pass
+        anyway.
         """
         facts, rule = trial.facts, trial.rule
         other = trial.other or self._other(trial, outcome)
@@ -241,9 +242,9 @@ class NextStep(msgspec.Struct, frozen=True):
         return Evidence(golden=rounded if rounded.status == "ok" else golden, full=full)
 
     def _askable(self, cell: Cell, case: Case, outcome: Judged, rule: Rule) -> frozenset[Need]:
-        """Return what can be asked about a model on a target."""
+        """Return the questions that can be asked about a model on a target."""
         if case.frozen is not None:
-            # The model is known to be good, and the golden to be right: no CPU provider excuses anything.
+            # The model is known to be good, and the golden to be right: the CPU provider excuses nothing.
             return frozenset({Need.NOISE}) if isinstance(outcome, Ran) else frozenset()
         target = self.plan.target(cell.target)
         if not isinstance(outcome, Ran):

@@ -1,4 +1,4 @@
-"""Open questions: asked of the CPU provider and not answered yet, with the outcomes that wait for them."""
+"""Open questions: asked to the CPU provider and not answered yet, with the outcomes that wait for them."""
 
 from collections.abc import Callable
 
@@ -14,8 +14,8 @@ from harness.engine.references import References
 from harness.engine.task import CellTask, Kind, Question, Task
 
 MOST_WAITING = 2048
-"""Outcomes that wait for answers from which on only questions run: a device can be faster than the CPU
-provider, and what waits is held with its outputs."""
+"""Number of outcomes that wait for answers from which on only questions run: a device can be faster than
+the CPU provider, and waiting outcomes hold their outputs."""
 
 MOST_WAITING_BYTES = 256 << 20
 """The same in bytes of these outputs."""
@@ -29,28 +29,28 @@ class OpenQuestions(msgspec.Struct, eq=False):
     put: Callable[[Question], None]
     waiting: dict[Question, list[tuple[CellTask, Judged]]] = {}
     count: int = 0
-    """Outcomes that wait there."""
+    """Number of waiting outcomes."""
     nbytes: int = 0
     failed: dict[Question, Exception] = {}
-    """Questions left without an answer by an exception of our own, while no outcome waited for them."""
+    """Questions that an exception of our own left without an answer while no outcome waited for them."""
 
     @property
     def is_behind(self) -> bool:
-        """Whether so much waits that only questions should run."""
+        """Return whether so much waits that only questions should run."""
         return self.count >= MOST_WAITING or self.nbytes >= MOST_WAITING_BYTES
 
     def awaits(self, task: Task) -> bool:
-        """Return whether the data of a cell depend on a question, which is asked now."""
+        """Return whether the data of a cell depend on a question, and ask it now."""
         question = self._for_data(task)
         if question is not None:
             self._ask(question)
         return question is not None
 
     def foresee(self, task: Task) -> bool:
-        """Ask for the golden of a cell that is about to run, so that it is there when the outcome is.
+        """Ask for the golden of a cell that is about to run, so that it is known when the outcome comes.
 
         Returns:
-            Whether an answer is still to come.
+            Return whether an answer is still to come.
         """
         if not isinstance(task, CellTask):
             return False
@@ -71,7 +71,7 @@ class OpenQuestions(msgspec.Struct, eq=False):
         self.nbytes += _nbytes(outcome)
 
     def close(self, question: Question) -> list[tuple[CellTask, Judged]]:
-        """Return the outcomes that have waited for a question."""
+        """Return the outcomes that waited for a question."""
         waiting = self.waiting.pop(question, [])
         self.count -= len(waiting)
         self.nbytes -= sum(_nbytes(outcome) for _, outcome in waiting)
@@ -93,7 +93,7 @@ class OpenQuestions(msgspec.Struct, eq=False):
             self.put(question)
 
     def _for_data(self, task: Task) -> Question | None:
-        """Return what has to be answered before the data of a cell are known; None for nearly all."""
+        """Return the question to be answered before a cell's data are known; None for nearly all cells."""
         about = task.about
         if not isinstance(task, CellTask):
             return None
@@ -112,13 +112,13 @@ class OpenQuestions(msgspec.Struct, eq=False):
         return None if self.cases.is_made(about) else made
 
     def _tries_inputs(self, plain: Question) -> bool:
-        """Return whether generated inputs have to be tried: on the CPU provider, one attempt at a time."""
+        """Return whether generated inputs have to be tried on the CPU provider, one attempt at a time."""
         if plain in self.waiting:
             return self.cases.tries(plain)
         return not self.cases.has_inputs(plain)
 
     def _is_answered(self, question: Question) -> bool:
-        """Return whether the answer is known, or nothing can be asked."""
+        """Return whether the answer is known, or whether nothing can be asked."""
         if question in self.failed:
             return True
         case = self.cases.of(question)

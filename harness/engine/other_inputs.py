@@ -1,4 +1,4 @@
-"""The run with other inputs, as a case of its own: what it is measured with, and what of it is judged."""
+"""The run with other inputs, as a case of its own: its measurement, and which of its outputs are judged."""
 
 import msgspec
 
@@ -26,18 +26,18 @@ OTHER = "other"
 """Name of the data set with other inputs."""
 
 _FORMAT = 1
-"""Rises when ``harness.agent.other_inputs`` makes other values of the same inputs."""
+"""Increase it when ``harness.agent.other_inputs`` makes other values from the same inputs."""
 
 
 def with_other_inputs(case: Case) -> Case | Inapplicable:
     """Return a case with the inputs that an agent runs between two runs of its only data set.
 
-    What is asked about it (noise, references) is kept under its own digest, so that a model pays once.
+    Answers about it (noise, references) are kept under its own digest, so that a model pays only once.
     """
     if len(case.data_sets) != 1:
         return Inapplicable("other inputs are made of an only data set")
     inputs = case.data_sets[0].inputs
-    # An agent has arrays only of the types that numpy itself has.
+    # An agent has only arrays of numpy's own types.
     arrays = {
         name: value.array
         for name, value in inputs
@@ -79,9 +79,9 @@ def judges_others(facts: Facts, case: Case, policy: Policy) -> bool:
 
 
 def differs_for_others(case: Case, right: NamedValues, found: NamedValues) -> bool:
-    """Return whether an output for other inputs has other bits than the golden, or one side lacks it.
+    """Return whether an output for other inputs differs from the golden in its bits, or one side lacks it.
 
-    Random numbers do not count: they are others each time.
+    Random numbers do not count: they differ each time.
     """
     drawn = {name for name, origin in case.facts.origins.known.items() if isinstance(origin, DrawnBy)}
     left, given = ({name: value for name, value in one if name not in drawn} for one in (right, found))
@@ -89,14 +89,14 @@ def differs_for_others(case: Case, right: NamedValues, found: NamedValues) -> bo
 
 
 class Goldens(msgspec.Struct, frozen=True, kw_only=True):
-    """What the CPU provider computed for the first inputs, and for the other ones; empty if it did not."""
+    """The CPU provider's outputs for the first inputs, and for the other ones; empty if it has none."""
 
     first: NamedValues = ()
     other: NamedValues = ()
 
 
 def judging_goldens(first: Evidence, other: Evidence) -> Goldens:
-    """Return the outputs that judge; those of the given model, if a converted one runs."""
+    """Return the outputs that judge; those of the unconverted model, if a converted one runs."""
     return Goldens(first=_judging(first), other=_judging(other))
 
 
@@ -110,14 +110,14 @@ def with_others(
 ) -> Facts:
     """Return facts of a cell with the rows of other inputs, as far as they show something about the provider.
 
-    Left out are outputs that are right to the bit; random numbers; and outputs with a NaN or an infinity that
-    the first inputs do not cause: the other inputs may lie outside of what an operator takes.
+    Left out are outputs that are right to the bit, random numbers, and outputs with a NaN or an infinity that
+    the first inputs do not cause: the other inputs may lie outside an operator's domain.
 
     Args:
-        facts: Of the first inputs.
-        others: As measured for the other inputs.
-        outcome: Of the cell.
-        goldens: Those that judge the two.
+        facts: Facts of the first inputs.
+        others: Facts measured for the other inputs.
+        outcome: Outcome of the cell.
+        goldens: The goldens that judge the two runs.
         tolerance_for: Element type of an output -> tolerance.
     """
     right = goldens.other
@@ -161,7 +161,8 @@ def with_others(
 def with_error_of_others(facts: Facts, error: str, goldens: Goldens, excused: str) -> Facts:
     """Return facts of a cell whose provider raises an error for other inputs.
 
-    It is the provider's own if the CPU provider computes them; ``excused`` is why it is not nevertheless.
+    The error is the provider's own if the CPU provider computes these inputs; ``excused`` is a reason why it
+    still is not.
     """
     excused = excused if goldens.other else "by the CPU EP, too"
     if excused:
@@ -170,7 +171,10 @@ def with_error_of_others(facts: Facts, error: str, goldens: Goldens, excused: st
 
 
 def _unchecked(facts: Facts, why: str) -> Facts:
-    """Return facts whose output for other inputs was not judged for some reason; unchanged without one."""
+    """Return facts with the reason why their output for other inputs was not judged.
+
+    Unchanged without a reason.
+    """
     return msgspec.structs.replace(facts, other_check=OtherCheck(unchecked=one_line(why))) if why else facts
 
 

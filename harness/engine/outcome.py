@@ -28,7 +28,8 @@ from harness.engine.messages import (
 from harness.engine.tensor_files import Tensors
 
 FACTS_LIMIT = 64
-"""Observations of a scenario that are kept, and items of each: a damaged process may send millions."""
+"""Largest number of observations of a scenario that are kept, and of items in each: a damaged process may
+send millions."""
 
 
 Named = tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]
@@ -36,12 +37,12 @@ Named = tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]
 
 
 class Played(msgspec.Struct, frozen=True, kw_only=True):
-    """What the scenario ``generate`` has besides outputs.
+    """What the scenario ``generate`` adds to the outputs.
 
     Attributes:
         declined: Number of a data set -> why the target cannot play it.
         text: Tokens that the EP chooses by itself.
-        speed: How fast it is; None if that was not asked.
+        speed: How fast it is; None if it was not requested.
     """
 
     declined: dict[int, str] = {}
@@ -89,8 +90,8 @@ class Raised(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         data_set: Number of the data set that was running; None if none was.
         sick: What the process can no longer do; empty if it can go on.
-        process: The process as it was afterwards.
-        scenario: Observations of its scenario until then.
+        process: The process after the session.
+        scenario: Observations of its scenario up to the error.
     """
 
     phase: Phase
@@ -104,7 +105,7 @@ class Raised(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unsupported(msgspec.Struct, frozen=True, kw_only=True):
-    """The provider, or this onnxruntime, has no such scenario; further fields as in ``Raised``."""
+    """The provider, or this onnxruntime, has no such scenario; other fields as in ``Raised``."""
 
     phase: Phase
     message: str
@@ -114,12 +115,12 @@ class Unsupported(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
-    """A model was to be converted to another precision.
+    """A task was to convert a model to another precision.
 
     Attributes:
         content: The serialized model as uint8; None without one.
-        rounded: The model that the CPU provider computes in its place; None if that is the same.
-        reason: Why there is none.
+        rounded: The model that the CPU provider computes in its place; None if it is the same.
+        reason: Why there is no converted model.
     """
 
     content: Tensor | None = None
@@ -136,7 +137,7 @@ class Unfeedable(msgspec.Struct, frozen=True, kw_only=True):
 class Died(msgspec.Struct, frozen=True, kw_only=True):
     """The process died: ``cause`` is a signal's name or an exit code.
 
-    ``left`` tells which processes it left behind; empty without any.
+    ``left`` names the processes that it left behind; empty without any.
     """
 
     phase: Phase
@@ -149,9 +150,9 @@ class Hung(msgspec.Struct, frozen=True, kw_only=True):
     """The process was killed at the time limit of a phase.
 
     Attributes:
-        at_work: Whether it still worked, so that it may only be slow.
-        told: What it did in the last part of the limit; empty if nobody looked.
-        took_s: Seconds of the phase by the clock; a limit grows with the time that other programs took.
+        at_work: Whether it was still working, so that it may only be slow.
+        told: What it did in the last part of the limit; empty if that is unknown.
+        took_s: Wall-clock seconds of the phase; a limit grows with the time that other programs took.
         left: As in ``Died``.
     """
 
@@ -173,7 +174,7 @@ class Unavailable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rejected(msgspec.Struct, frozen=True, kw_only=True):
-    """The provider refuses an option: a session can be made without it, and not with it."""
+    """The provider refuses an option: a session can be created without it, but not with it."""
 
     option: str
     reason: str
@@ -183,17 +184,17 @@ class Rejected(msgspec.Struct, frozen=True, kw_only=True):
 Outcome = Ran | Raised | Unsupported | Unfeedable | Died | Hung | Unavailable | Rejected
 
 Ending = Outcome | Made
-"""How a task may end, a question for a converted model included."""
+"""The ways in which a task may end, including a question for a converted model."""
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What the result of a job must have.
+    """What the result of a job must contain.
 
     Attributes:
-        data_sets: How many there are to run.
-        outputs: Names of the model's outputs, as it declares them.
+        data_sets: Number of data sets to run.
+        outputs: Names of the model's outputs, as the model declares them.
         by_reference: Whether it is an answer that judges others, and so must have exactly these outputs.
-        plays: Whether each data set is to be played in a way of the scenario ``generate``.
+        plays: Whether each data set is played in a way of the scenario ``generate``.
     """
 
     data_sets: int
@@ -208,7 +209,7 @@ def from_result(
     """Return the outcome in an agent's ``result`` message.
 
     Raises:
-        ProtocolError: Something is missing, a value is malformed, or there are other values than asked for.
+        ProtocolError: Something is missing, a value is malformed, or there are other values than requested.
     """
     facts = _facts(result.scenario)
     match result:
@@ -277,7 +278,7 @@ def _ran(result: Completed, tensors: Tensors, facts: Observations, asked: Asked 
 
 
 def placed(fields: PlacementFields) -> Placement:
-    """Return a placement as a record has it."""
+    """Return a placement in the form of a record."""
     values = msgspec.structs.asdict(fields)
     return Placement(**{key: values[key] for key in values.keys() - {"ep_named", "cpu_named"}})
 
@@ -301,9 +302,9 @@ def _played(fields: GeneratedFields, data_sets: int) -> Played:
 
 
 def _check_outputs(names: list[str], outputs: list[list[Any]], asked: Asked) -> None:
-    """Check that there are as many results as were asked for, each of another output.
+    """Check that there are as many results as requested, each for another output.
 
-    Other outputs of a session are the provider's fault, and judged: ``shape_mismatch``.
+    Other outputs of a session are the provider's fault and are judged: ``shape_mismatch``.
     """
     if len(outputs) != asked.data_sets:
         raise ProtocolError(
@@ -316,7 +317,7 @@ def _check_outputs(names: list[str], outputs: list[list[Any]], asked: Asked) -> 
 
 
 def _check_played(generated: GeneratedFields | None, asked: Asked) -> None:
-    """Check that ways were played if they were asked for: a plain run would pass for all of them."""
+    """Check that ways were played if requested: a plain run would pass for all of them."""
     if asked.plays and generated is None:
         raise ProtocolError("it was asked to play ways of generating text, and gave a plain result")
     if generated is not None and not asked.plays:
@@ -343,7 +344,7 @@ def _model(value: Value) -> Tensor:
 
 
 def _facts(facts: Mapping[str, Scalar | list[Scalar]]) -> Observations:
-    """Return the observations of a scenario, within limits; numbers that JSON lacks as text."""
+    """Return the observations of a scenario, within limits; numbers that JSON cannot express become text."""
     return {one_line(name, 60): _bounded(fact) for name, fact in itertools.islice(facts.items(), FACTS_LIMIT)}
 
 

@@ -22,14 +22,15 @@ def output_kinds_of(
     exact_inputs: bool = True,
     rounds_freely: frozenset[str] = frozenset(),
 ) -> tuple[Mapping[str, OutputKind], ...]:
-    """Return the kinds of outputs by name, for each data set; only of those that are more than numbers.
+    """Return the kinds of outputs by name, for each data set; plain numbers are left out.
 
     Args:
         case: The model and its inputs.
         answers: The right outputs of each data set.
-        revealed: The same with the values that positions were chosen by; empty if they were not asked for.
+        revealed: The same with the values by which positions were chosen; empty if they were not requested.
         exact_inputs: Whether the provider must not round the inputs.
-        rounds_freely: Operators whose result a document lets the provider round to either neighbour.
+        rounds_freely: Operators whose result the provider may round to either neighbour, according to a
+            document.
     """
     if not case.facts.origins.known:
         return ()
@@ -62,7 +63,7 @@ def output_kinds_of(
 
 
 def draws(case: Case, kinds: Sequence[Mapping[str, OutputKind]]) -> bool:
-    """Return whether anything that a model computes depends on random numbers."""
+    """Return whether any result of a model depends on random numbers."""
     directly = any(isinstance(output_kind, Draw) for of_set in kinds for output_kind in of_set.values())
     return directly or bool(case.facts.origins.by_chance)
 

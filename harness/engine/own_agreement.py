@@ -1,7 +1,7 @@
-"""Functions of a matrix that compare answers: each call in a process of its own, with a limit of time.
+"""Functions of a matrix that compare answers: each call in its own process, with a time limit.
 
-The engine's thread never waits for one. A function that raises, hangs, ends its process or returns anything
-else than a figure costs that figure, and nothing besides.
+The engine's thread never waits for one. A function that raises, hangs, ends its process or returns no valid
+figure costs only that figure.
 """
 
 import json
@@ -28,13 +28,13 @@ from harness.engine.agree_runner import REQUEST, RESULT
 from harness.runtimes.process_group import kill_group
 
 LIMIT_S = 60.0
-"""Seconds that a function may take for one cell, its imports included."""
+"""Seconds that a function may take for one cell, including its imports."""
 
 PATIENCE = 3
-"""Cells that a function may exceed its limit for; it is not called for further ones."""
+"""Number of cells for which a function may exceed its limit; after that it is not called any more."""
 
 MOST_WAITING = 64
-"""Cells that wait for a function at most before no further ones are started: they hold their outputs."""
+"""Number of cells waiting for a function from which on no further ones start: they hold their outputs."""
 
 _LARGEST_RESULT = 1 << 20
 _SIDES = ("golden", "actual")
@@ -42,7 +42,7 @@ _NATIVE_KINDS = "biufcU"
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """One call: the function by name, and the outputs of all data sets on both sides."""
+    """One call: the function's name, and the outputs of all data sets on both sides."""
 
     function: str
     golden: Sequence[NamedValues]
@@ -53,11 +53,11 @@ OnEnd = Callable[[tuple[Agreement, ...]], None]
 
 
 class OwnFunctions:
-    """Calls functions one after the other, in a thread.
+    """Calls functions one after another, in a thread.
 
     Args:
-        folder: Where their modules are looked for first: the folder of the matrix.
-        post: Has the engine's thread make a call.
+        folder: The folder where their modules are searched first: that of the matrix.
+        post: Queues a call for the engine's thread.
         warn: Called once for each function that fails, from any thread.
         limit_s: Seconds for one call.
     """
@@ -70,7 +70,7 @@ class OwnFunctions:
         limit_s: float = LIMIT_S,
     ) -> None:
         self.waiting = 0
-        """Cells that have no figure yet. The engine's thread alone writes it."""
+        """Number of cells without their figure. The engine's thread alone writes it."""
         self._folder, self._post, self._warn, self._limit_s = folder, post, warn, limit_s
         self._calls: queue.SimpleQueue[tuple[tuple[Call, ...], OnEnd] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -80,7 +80,7 @@ class OwnFunctions:
         self._warned: set[str] = set()
 
     def ask(self, calls: tuple[Call, ...], on_end: OnEnd) -> None:
-        """Make calls, and then ``on_end`` with their figures in the engine's thread."""
+        """Make calls, then call ``on_end`` with their figures in the engine's thread."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._serve, name="ep-harness-agree", daemon=True)
             self._thread.start()
@@ -88,7 +88,7 @@ class OwnFunctions:
         self._calls.put((calls, on_end))
 
     def close(self) -> None:
-        """Kill what runs; no further figure comes."""
+        """Kill the running call; no further figure comes."""
         self._closing.set()
         self._calls.put(None)
         running = self._running
@@ -106,7 +106,7 @@ class OwnFunctions:
         on_end(found)
 
     def _figure(self, call: Call) -> Agreement:
-        """Return the figure of one call; whatever goes wrong is its reason for having none."""
+        """Return the figure of one call; if anything goes wrong, the figure has the reason."""
         try:
             return self._called(call)
         except Exception as error:  # noqa: BLE001 - it costs this figure alone
@@ -128,7 +128,7 @@ class OwnFunctions:
         return self._failed(call.function, found.failed) if found.failed else found
 
     def _run(self, home: Path, function: str) -> str:
-        """Run the process to its end; return why it gave no result, if that is known."""
+        """Run the process to its end; return why it gave no result, if known."""
         command = [sys.executable, agree_runner.__file__, str(home)]
         with (home / "printed").open("wb") as printed:
             popen = subprocess.Popen(  # noqa: S603 - the matrix names the function
@@ -148,7 +148,7 @@ class OwnFunctions:
                 self._slow[function] += 1
                 return f"it found no end within {self._limit_s:g} s"
             finally:
-                kill_group(popen)  # it may have started others
+                kill_group(popen)  # it may have started other processes
                 popen.wait()
                 self._running = None
         if code == 0:
@@ -166,7 +166,7 @@ class OwnFunctions:
 
 
 def figure_of(function: str, told: Any, sets: int) -> Agreement:
-    """Return the figure of what a function returned for each data set, summed; or why it is none.
+    """Return the summed figure from a function's results for each data set, or why there is none.
 
     A figure is a share from 0 to 1, or a pair of whole numbers, ``(same, of)``.
     """
@@ -195,7 +195,7 @@ def _has_bool(*numbers: object) -> bool:
 
 
 def _write(home: Path, call: Call, folder: Path) -> None:
-    """Write the values as numpy keeps them, without pickle; names are in the request."""
+    """Write the values in numpy's format, without pickle; names are in the request."""
     sets = []
     for index, pair in enumerate(zip(call.golden, call.actual, strict=True)):
         names: dict[str, list[str]] = {}

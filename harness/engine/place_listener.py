@@ -1,4 +1,4 @@
-"""The listener of places: what the end of a process says about its machine, and what about its cell."""
+"""The listener of places: separates what the end of a process says about its machine and about its cell."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,8 +21,11 @@ from harness.places.fleet import Fleet
 from harness.places.state import PlaceState
 
 MOST_LOSSES = 5
-"""Attempts at a cell that end because its machine or its process was killed from outside. With a place of
-eight killed every two seconds, a cell of half a second is hit by chance in 3 % of its attempts."""
+"""Attempts at a cell that may end because its machine or process was killed from outside.
+
+If one of eight places is killed every two seconds, a cell of half a second is hit by chance in 3 % of its
+attempts.
+"""
 
 
 AnnounceTarget = Callable[[TaskQueue, dict[str, Any], str], None]
@@ -30,7 +33,7 @@ AnnounceTarget = Callable[[TaskQueue, dict[str, Any], str], None]
 
 
 class PlaceListener(msgspec.Struct, frozen=True, eq=False):
-    """Reacts to the ends of processes at places: what the machine did is not the provider's doing."""
+    """Reacts to the ends of processes at places: the provider is not to blame for what the machine did."""
 
     fleet: Fleet
     pipeline: CellPipeline
@@ -44,7 +47,7 @@ class PlaceListener(msgspec.Struct, frozen=True, eq=False):
         verdict: Unavailable | Rejected,
         fingerprint: dict[str, Any],
     ) -> None:
-        """Start no process of a configuration at a place; the configuration is unusable if none is left."""
+        """Start no process of a configuration at a place; without any place the configuration is unusable."""
         queue.refused[place.name] = verdict
         problem = problem_of(verdict)
         if queue.places is not None and queue.places.is_lost(queue.refused):
@@ -56,7 +59,7 @@ class PlaceListener(msgspec.Struct, frozen=True, eq=False):
             )
 
     def on_end(self, worker: Worker, place: PlaceState, queue: TaskQueue, end: Died | Hung) -> None:
-        """React to the end of a process at a place: what the machine did is not the provider's doing."""
+        """React to the end of a process at a place: the provider is not to blame for what the machine did."""
         places = self.fleet.at(place)
         if not worker.ready:
             verdict = why_not_started(end, worker)
@@ -92,7 +95,7 @@ class PlaceListener(msgspec.Struct, frozen=True, eq=False):
             self.pipeline.conclude(task, end)
 
     def on_no_place(self, queue: TaskQueue) -> None:
-        """React to the loss of the last place of a target: what waits gets no record."""
+        """React to the loss of a target's last place: waiting tasks get no record."""
         if queue.places is None:
             return
         reasons = queue.places.reasons()
@@ -113,7 +116,7 @@ class PlaceListener(msgspec.Struct, frozen=True, eq=False):
 
 
 def why_not_started(end: Died | Hung, worker: Worker) -> Unavailable:
-    """Return what the end of a process before it was ready says."""
+    """Return what the end of a process before it was ready shows."""
     registering = end.phase is Phase.REGISTER
     cause = Cause.REGISTRATION_FAILED if registering else Cause.IMPORT_FAILED
     if worker.process.lost or worker.waits is not None:
@@ -140,7 +143,7 @@ def lost_reason(worker: Worker, end: Died | Hung) -> str:
 
 
 def with_teardown(outcome: Ending, end: Died | Hung) -> Ending:
-    """Return a result that arrived before the process died, with a note of that."""
+    """Return a result that arrived before the process died, with a note about the death."""
     how = (end.cause or "it exited") if isinstance(end, Died) else f"no end within {end.limit_s:g} s"
     how = "; ".join(filter(None, (how, end.left)))
     if isinstance(outcome, Raised):

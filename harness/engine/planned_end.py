@@ -1,6 +1,7 @@
-"""The planned end of a process: how it took the order to end, which is evidence about its target.
+"""The planned end of a process: how it reacted to the order to end, which is evidence about its target.
 
-Nothing but the harness's order ended it, so a signal, another exit code or a hang is of what it has loaded.
+Only the harness's order ended it, so a signal, another exit code or a hang comes from the libraries that it
+loaded.
 """
 
 from typing import Any
@@ -18,7 +19,7 @@ from harness.engine.worker import Worker
 HANG = "hang"
 
 _OTHERS = (FROM_OUTSIDE, "SIGKILL")
-"""Signals that no program sends to itself: the system or a person did."""
+"""Signals that no program sends to itself: the system or a person sent them."""
 
 _PHASES = (Phase.TEARDOWN, Phase.UNLOAD, Phase.EXIT)
 
@@ -26,16 +27,16 @@ _PRINTED_CHARS = 160
 
 
 def planned_end(worker: Worker, cause: str, environments: Environments) -> ProcessEnded | None:
-    """Return how a process that was asked to end did so; None if that says nothing about its target.
+    """Return how a process ended that was asked to end; None if this says nothing about its target.
 
-    Its process has been waited for; ``cause`` is what ``AgentProcess.wait`` returned.
+    The process has been waited for; ``cause`` is what ``AgentProcess.wait`` returned.
     """
     process = worker.process
     hangs = process.went_on or worker.timed_out
     if not worker.asked_to_end or (not hangs and (process.killed or cause in _OTHERS)):
         return None
     if not cause and process.leaving in (Phase.TEARDOWN, Phase.UNLOAD):
-        cause = "exit code 0"  # it named a phase, and came to no other
+        cause = "exit code 0"  # it named a phase, and reached no other one
     if not hangs and not cause:
         return _ended(worker, environments)
     phase = next((one for one in _PHASES if one == process.leaving), Phase.EXIT)
@@ -53,7 +54,7 @@ def planned_end(worker: Worker, cause: str, environments: Environments) -> Proce
 def end_in_teardown(
     worker: Worker, task: Task, end: Died | Hung, environments: Environments
 ) -> ProcessEnded | None:
-    """Return how a process ended that released the session of a task whose result had come; None as above.
+    """Return how a process ended while it released the session of a task with a result; None as above.
 
     The cell keeps the verdict that its result deserves.
     """
@@ -73,7 +74,7 @@ def end_in_teardown(
 
 
 def _ended(worker: Worker, environments: Environments, **how: Any) -> ProcessEnded | None:
-    """Return the end of a process of a target; None for one without, or whose connection was lost."""
+    """Return the end of a process of a target; None for one without a target, or with a lost connection."""
     queue = worker.queue
     if queue is None or queue.is_reference or worker.process.lost:
         return None
@@ -83,7 +84,7 @@ def _ended(worker: Worker, environments: Environments, **how: Any) -> ProcessEnd
 
 
 def _reason(phase: Phase, cause: str, limit_s: float, printed: str) -> str:
-    """Return in one line how a process ended; without a cause it did not."""
+    """Return in one line how a process ended; an empty cause means that it did not."""
     during = {
         Phase.TEARDOWN: "while its last session was released",
         Phase.UNLOAD: "while its plugin library was unregistered",

@@ -1,8 +1,9 @@
-"""The prestarted process: an agent in the harness's own interpreter, started while the harness still imports.
+"""The prestarted process: an agent in the harness's own interpreter, started while the harness is importing.
 
-Reading a matrix takes numpy and half of the package, some 0.4 s, and importing onnxruntime takes a process as
-long. Side by side they take that time once. So this module imports little, and only guesses from the bare
-TOML that the process will be needed. The first pool takes it as a spare one, and ends it like any other.
+Reading a matrix imports numpy and half of the package, some 0.4 s; a process takes as long to import
+onnxruntime. In parallel they take that time only once. So this module imports little, and only guesses from
+the bare TOML that the process will be needed. The first pool takes it as a spare, and ends it like any other
+process.
 """
 
 import contextlib
@@ -23,7 +24,7 @@ from harness.engine.process import AgentProcess
 
 
 class PrestartedProcess:
-    """An agent without variables of its own, whose messages are kept until a pool takes it.
+    """An agent without its own variables, whose messages are kept until a pool takes it.
 
     Raises:
         OSError: It cannot be started.
@@ -39,16 +40,16 @@ class PrestartedProcess:
         self._kept: list[Any] = []
         self._deliver: Callable[[Any], None] = self._kept.append
         self.process = AgentProcess(launch_here((sys.executable,), {}, self.folder))
-        # The thread, and later the connection, hold on to this object and so to its folder.
+        # The thread, and later the connection, keep this object alive, and so its folder.
         threading.Thread(target=self.process.serve, args=(self._on_message,), daemon=True).start()
 
     @property
     def is_current(self) -> bool:
-        """Whether a process that starts now would find the same environment variables."""
+        """Return whether a process that starts now would see the same environment variables."""
         return self._environment == dict(os.environ)
 
     def deliver_to(self, deliver: Callable[[Any], None]) -> None:
-        """Deliver the messages kept until now, and those that follow."""
+        """Deliver the messages kept so far, and those that follow."""
         with self._lock:
             for message in self._kept:
                 deliver(message)
@@ -65,7 +66,7 @@ class PrestartedProcess:
 
 
 untaken: list[PrestartedProcess] = []
-"""The process that no pool has taken yet, if there is one."""
+"""The process, until a pool takes it."""
 
 
 def prestart(matrix: Path) -> None:
@@ -98,7 +99,7 @@ def _runs_here(matrix: Path) -> bool:
 
 
 def target_tables(matrix: Path) -> list[dict[str, Any]]:
-    """Return the targets of a matrix file, unchecked; reading the matrix later reports what is wrong."""
+    """Return the targets of a matrix file, unchecked; reading the matrix later reports errors."""
     try:
         targets = toml_table(read_regular(matrix, MOST_SETTINGS)).get("target")
     except (OSError, ValueError, RecursionError):

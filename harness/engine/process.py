@@ -1,4 +1,4 @@
-"""The process of an agent: carry messages to and from it, end it, and report how it ended."""
+"""The process of an agent: carries messages to and from it, ends it, and reports how it ended."""
 
 import atexit
 import contextlib
@@ -23,9 +23,9 @@ from harness.engine.launch import OUTPUT, Started
 from harness.runtimes.process_group import has_group, kill_group, terminate_group
 
 ENDED: tuple[Any, ...] = ("ended", object())
-"""The message that stands for the end of the process, delivered once, after everything that it sent.
+"""The message that stands for the end of the process, delivered once, after all its messages.
 
-The object in it makes it unlike anything that a process can send."""
+The object in it makes it different from anything that a process can send."""
 
 UNREADABLE = "it sent what cannot be read"
 GARBAGE = "something wrote into the stream of the agent's messages"
@@ -37,24 +37,29 @@ CONNECTION_FAILED = 255
 """ssh's own exit code."""
 
 TERMINATE_S = 5.0
-"""Seconds in which a command that leads to another machine may end what it started there. ``srun`` takes
-0.5 s for its job; killed at once with its helper process, it leaves a job that keeps the device."""
+"""Seconds in which a command on another machine may end what it started there.
+
+``srun`` takes 0.5 s for its job. If it is killed at once, with its helper process, it leaves a job that keeps
+the device.
+"""
 
 MOST_SIGNS = 1 << 21
-"""Bytes of output of a launcher that are read for its last words: signs of life of some eighty hours."""
+"""Bytes of a launcher's output that are read for its last words: signs of life of some eighty hours."""
 
 LONGEST_SIGN = 4096
-"""Bytes of output in which the latest sign of life is looked for, if nothing else is printed."""
+"""Bytes of output that are searched for the latest sign of life, if nothing else is printed."""
 
 LOOK_S = 0.02
-"""Seconds between two looks whether all processes of a command have ended."""
+"""Seconds between two checks whether all processes of a command have ended."""
 
 MOST_WAITING = 512
-"""Messages of an agent that may wait for the engine before the next one is read. One that ends all jobs that
-it holds sends three for each."""
+"""Number of an agent's messages that may wait for the engine before the next one is read.
+
+An agent that ends all jobs that it holds sends three for each.
+"""
 
 MOST_WAITING_BYTES = 64 << 20
-"""The same in bytes, beside the message that exceeds it."""
+"""The same in bytes, not counting the message that exceeds it."""
 
 FROM_OUTSIDE = "SIGTERM"
 """How an agent ends that a person or a scheduler stops: no program sends this signal to itself."""
@@ -63,7 +68,7 @@ FAILED = "failed"
 """Name of the message of an agent that is broken itself."""
 
 LEAVING = "leaving"
-"""Name of the message by which an agent that was asked to end names the next phase of its end."""
+"""Name of the message in which an agent that was asked to end names the next phase of its end."""
 
 
 class AgentProcess:
@@ -73,15 +78,15 @@ class AgentProcess:
         self.lost = False
         """Whether the connection was lost, which is no evidence about the model. Set by ``wait``."""
         self.error = ""
-        """What ended the agent, in its own words; empty if it sent none."""
+        """The error that ended the agent, in its own words; empty if it sent none."""
         self.leaving = ""
-        """The phase of its end that it has named last; empty if it named none."""
+        """The last phase of its end that it named; empty if it named none."""
         self.killed = False
         """Whether the harness killed it, for whatever reason."""
         self.went_on = False
-        """Whether it did not end in its time. Set by ``wait``."""
+        """Whether it did not end in time. Set by ``wait``."""
         self.left: list[str] = []
-        """Names of the processes that it left behind, and that were ended. Set by ``wait``."""
+        """Names of the processes that it left behind, and that were then ended. Set by ``wait``."""
         self._started = started
         self._popen = started.popen
         self._last_printed = ""
@@ -90,21 +95,21 @@ class AgentProcess:
         """Set once the agent has greeted, or the stream has ended."""
         self._outgoing: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.taken = 0
-        """Messages that the engine has taken; written by its thread alone."""
+        """Messages that the engine has taken; written by the engine's thread alone."""
         self._delivered = self._delivered_bytes = 0
         self._is_over = False
         self._problem = ""
         self._tells_life = False
-        """Whether its launcher has given a sign of life, as it does where it can."""
+        """Whether its launcher has sent a sign of life, where it can."""
         self.silence = ""
-        """How a place that gives no sign of life was found; empty if none was."""
+        """Why a place without signs of life is considered silent; empty if none is."""
         self._has_ended = threading.Event()
         self._stays_s: float | None = None
         """Seconds for which its stream stays open after it was asked to end."""
         self._terminated = False
-        """Whether a command that leads elsewhere was asked to end."""
+        """Whether a command on another machine was asked to end."""
         self._sign = re.compile(rf"{re.escape(sign_of_life(started.marker))}([ .\d]*)\r?\n")
-        """A sign of life, with the work of the agent."""
+        """A sign of life, with the agent's work."""
         _running.add(self)
 
     @property
@@ -119,13 +124,13 @@ class AgentProcess:
 
     @property
     def mode(self) -> str:
-        """How messages are sent to the agent; empty until it has greeted."""
+        """The encoding of messages to the agent; empty until it has greeted."""
         return self._connection.mode
 
     def serve(self, deliver: Callable[[Any], None]) -> None:
         """Start the agent, then carry messages to it. Blocks until the stream has ended.
 
-        ``deliver`` is called with each message, from another thread, and at last with ``ENDED``.
+        ``deliver`` is called with each message, from another thread, and finally with ``ENDED``.
         """
         receiver = threading.Thread(target=self._receive, args=(deliver,), daemon=True)
         receiver.start()
@@ -135,9 +140,10 @@ class AgentProcess:
             if self.greeting is not None:
                 self._send_all(self.mode)
         if self._stays_s is not None and self._started.marker:
-            # The launcher takes a closed stream for the end of the harness, and gives the agent less time.
+            # The launcher treats a closed stream as the end of the harness, and gives the agent less time.
             self._has_ended.wait(self._stays_s)
-        # Only this thread writes, so only it may close: meanwhile another pipe could get the same number.
+        # Only this thread writes, so only it may close: otherwise another pipe could get the same number
+        # meanwhile.
         self._connection.hang_up()
         receiver.join()
         self._connection.close()
@@ -149,7 +155,7 @@ class AgentProcess:
                 self._connection.write(piece)
 
     def _receive(self, deliver: Callable[[Any], None]) -> None:
-        """Deliver what the agent sends."""
+        """Deliver the agent's messages."""
         try:
             self._connection.open()
             self._opened.set()
@@ -180,9 +186,9 @@ class AgentProcess:
         deliver(ENDED)
 
     def _wait_for_room(self, nbytes: int) -> None:
-        """Wait until the engine has taken so much that one more message may wait for it.
+        """Wait until the engine has taken enough messages for one more to wait.
 
-        So a flood fills the agent's pipe, and not the harness's memory.
+        So a flood fills the agent's pipe, not the harness's memory.
         """
         while not self._is_over:
             waiting = self._delivered - self.taken
@@ -197,25 +203,25 @@ class AgentProcess:
     def send(self, *messages: Any) -> None:
         """Queue messages, the agent's configuration first.
 
-        Never blocks, whatever the process is busy with; a message to an ended process is lost. Several at
-        once cost less: each call wakes the thread that sends, which can take longer than sending. A function
-        makes its message when its turn comes, so that a large one takes no memory while others wait.
+        Never blocks, whatever the process does; a message to an ended process is lost. Several messages at
+        once cost less: each call wakes the sending thread, which can take longer than sending. A function
+        makes its message when its turn comes, so that a large message takes no memory while others wait.
         """
         self._outgoing.put(messages)
 
     def stop(self, limit_s: float) -> None:
-        """Ask it to end; it has so many seconds for that, once its stream has ended."""
+        """Ask it to end; it has so many seconds after its stream has ended."""
         self._stays_s = limit_s
         self.send(("stop",))
 
     def kill(self) -> None:
-        """Kill the process and all that it started, at once. Harmless on an ended one.
+        """Kill the process and everything that it started, at once. Harmless on an ended one.
 
-        A command that leads elsewhere is asked first, and has ``TERMINATE_S`` for that.
+        A command on another machine is asked first, and has ``TERMINATE_S`` for that.
         """
         self._is_over = True
-        # Not poll(), which would reap an ended process and free the number of its group: a child that it
-        # left can hold its pipe open.
+        # Not poll(), which would reap an ended process and free its group's number: a child that it left can
+        # hold its pipe open.
         if self._popen.returncode is not None:
             return
         self.killed = True
@@ -233,20 +239,20 @@ class AgentProcess:
             kill_group(self._popen)
 
     def abort(self, problem: str) -> None:
-        """Kill it for a message that it sent; ``wait`` returns ``problem`` as the way in which it ended.
+        """Kill it because of a message that it sent; ``wait`` then returns ``problem`` as its end.
 
-        ``problem`` replaces what was found on the pipe meanwhile, which came later.
+        ``problem`` replaces errors of the pipe, which came later.
         """
         self._problem = one_line(problem)
         self.kill()
 
     def lose(self, silence: str) -> None:
-        """Kill it, because the machine where it is has fallen silent: the connection counts as lost."""
+        """Kill it because its machine has fallen silent: the connection counts as lost."""
         self.silence = silence
         self.kill()
 
     def signs_of_life(self) -> int:
-        """Return how much has come from the machine of the agent; 0 before its launcher has begun to tell."""
+        """Return how many bytes came from the agent's machine; 0 before its launcher sends signs of life."""
         path = self._started.folder / OUTPUT
         with contextlib.suppress(OSError):
             if not self._tells_life and self._started.marker:
@@ -257,7 +263,7 @@ class AgentProcess:
         return 0
 
     def work(self) -> Work | None:
-        """Return its work until now, or until the last sign of life from elsewhere; None if unknown."""
+        """Return its work so far, or up to the last sign of life from elsewhere; None if unknown."""
         if not self._started.marker:
             return work_of(self.pid)
         with contextlib.suppress(OSError), (self._started.folder / OUTPUT).open("rb") as file:
@@ -277,8 +283,8 @@ class AgentProcess:
     def wait(self, grace_s: float = 5.0) -> str:
         """Return how it ended: ``SIGSEGV``, ``0xC0000005``, ``exit code 3``, or an empty string for 0.
 
-        A process whose agent has returned is told to exit, given ``grace_s`` seconds, then killed. All that
-        it started is killed too, and its folder deleted.
+        A process whose agent has returned is told to exit, gets ``grace_s`` seconds, then is killed.
+        Everything that it started is killed too, and its folder is deleted.
         """
         self._outgoing.put(ENDED)
         try:
@@ -300,12 +306,12 @@ class AgentProcess:
         if self.silence:
             self.lost = True
             return "the connection was lost"
-        if self._problem:  # it was killed for that, even if it had ended by itself meanwhile
+        if self._problem:  # it was killed for that, even if it had already ended by itself
             self.lost = False
         return self._problem or cause
 
     def _end_group(self) -> None:
-        """End what a process has left that has ended itself, such as the ``srun`` of a script."""
+        """End what a process that has ended left behind, such as the ``srun`` of a script."""
         if self._started.marker:
             terminate_group(self._popen)
             deadline = time.monotonic() + TERMINATE_S
@@ -314,13 +320,13 @@ class AgentProcess:
         kill_group(self._popen)
 
     def _end_orphans(self) -> None:
-        """End what it has left in sessions of their own, such as a daemon of the provider."""
+        """End what it left behind in other sessions, such as a daemon of the provider."""
         if self._started.owner:
             left = end_orphans(self._started.owner)
             self.left = [] if self._started.has_helpers else left
 
     def _cause(self, code: int) -> str:
-        """Return how it ended, from its exit code or from the report of the launcher elsewhere."""
+        """Return how it ended, from its exit code or from the launcher's report elsewhere."""
         marker = self._started.marker
         if not marker:
             return exit_cause(code)
@@ -337,13 +343,13 @@ class AgentProcess:
         return "the connection was lost" if self.lost else exit_cause(code)
 
     def printed(self, limit: int = 16384) -> str:
-        """Return the last ``limit`` bytes of what was printed since the agent last took it.
+        """Return the last ``limit`` bytes printed since the agent last took the output.
 
-        Until the agent has greeted, what came on stdout stands before it.
+        Until the agent has greeted, the bytes of stdout precede it.
         """
         try:
             with (self._started.folder / OUTPUT).open("rb") as file:
-                # Signs of life may stand among the words.
+                # Signs of life may stand between the words.
                 size = limit if not self._started.marker else max(limit, MOST_SIGNS)
                 file.seek(max(0, os.fstat(file.fileno()).st_size - size))
                 text = file.read().decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""The process pool: which workers there are, and which queue each of them serves."""
+"""The process pool: which workers exist, and which queue each one serves."""
 
 import tempfile
 import threading
@@ -29,16 +29,16 @@ from harness.runtimes.builds import Builds
 from harness.runtimes.installer import InstallError
 
 SILENT_S = 40.0
-"""Seconds without a sign of life after which a place counts as silent; it gives one every ten seconds."""
+"""Seconds without a sign of life after which a place counts as silent; it sends one every ten seconds."""
 
 STOP_S = 5.0
 """Seconds that processes get to exit by themselves at the end of a run."""
 
 
 class ProcessPool:
-    """Starts, keeps and ends all workers, ``processes`` at once that compute on this machine's processors.
+    """Starts, keeps and ends all workers; at most ``processes`` of them compute on this machine at once.
 
-    From other threads, ``on_message`` is called with a worker's number and a message from it, ``on_ended``
+    From other threads, it calls ``on_message`` with a worker's number and its message. It calls ``on_ended``
     with a worker whose process has been waited for, and how it ended.
     """
 
@@ -64,7 +64,7 @@ class ProcessPool:
         self._admission = Admission(processes, warn)
         self._started = 0
         self._leaving: dict[int, tuple[Worker, threading.Thread]] = {}
-        """Removed workers whose process has not ended, each with the thread that waits for that."""
+        """Removed workers whose process has not ended, each with the thread that waits for the end."""
         self._scratch = tempfile.TemporaryDirectory(prefix="ep-harness-", ignore_cleanup_errors=True)
         self._tensors = TensorHome()
 
@@ -75,7 +75,7 @@ class ProcessPool:
         return tuple(worker for worker in self.workers.values() if worker.queue is queue)
 
     def start_workers(self, queue: TaskQueue) -> None:
-        """Start processes for a queue, as many as find work, if its runtime is built and there is room.
+        """Start as many processes for a queue as have work, if its runtime is built and there is room.
 
         Raises:
             InstallError: Its runtime cannot be built.
@@ -90,7 +90,7 @@ class ProcessPool:
                 return
 
     def _start_at_places(self, queue: TaskQueue) -> None:
-        """Start processes at all places that are free; one that cannot have any is set aside."""
+        """Start processes at all free places; a place that cannot have one is set aside."""
         full: set[str] = set()
         while queue.places is not None and self._wants_worker(queue):
             place = queue.places.next_free(full | self._full_places(queue), queue.refused)
@@ -112,7 +112,7 @@ class ProcessPool:
         if slot is None:
             return False
         try:
-            if queue.failed_starts:  # where it dies is told the second time
+            if queue.failed_starts:  # the second time, the place of its death is reported
                 worker = self.launch(msgspec.structs.replace(config, env=with_native_stack(config.env)))
             else:
                 worker = self.spares.take(config.interpreter) or self.launch(config)
@@ -125,10 +125,10 @@ class ProcessPool:
         return True
 
     def _full_places(self, queue: TaskQueue) -> set[str]:
-        """Return the places with as many processes of the target as they take; stop one that has no tasks.
+        """Return the places with as many processes of the target as they can hold; stop one without tasks.
 
-        Questions to the CPU provider have a process of their own beside them. Tasks that only some places may
-        run need no others.
+        Questions to the CPU provider have their own process beside them. Tasks that only some places may run
+        do not need the others.
         """
         if queue.places is None:
             return set()
@@ -193,7 +193,7 @@ class ProcessPool:
         self.spares.warm_up(configurations, self._processes)
 
     def make_way(self) -> None:
-        """Stop idle processes elsewhere that hold what a starting one of the same runtime may wait for.
+        """Stop idle processes elsewhere if they hold what a starting one of the same runtime may wait for.
 
         Behind ``srun`` both may need the only device. The starting process waits in Slurm's queue without a
         limit, and the idle one would wait for the answer that only the starting process can give.
@@ -234,7 +234,7 @@ class ProcessPool:
         """Kill workers at their time limit, and stop those whose slot others may need.
 
         Returns:
-            Whether it is time to look at a device again.
+            Return whether it is time to check a device again.
         """
         now = time.monotonic()
         for worker in self.workers.values():
@@ -252,7 +252,7 @@ class ProcessPool:
     # --- ending ---
 
     def remove(self, worker: Worker) -> None:
-        """Remove a worker whose process has ended, or is about to."""
+        """Remove a worker whose process has ended, or will end soon."""
         del self.workers[worker.number]
         self._queue_watch.forget(worker.number)
         if worker.queue is None:
@@ -276,7 +276,7 @@ class ProcessPool:
         self._on_ended(worker, worker.process.wait(grace_s))
 
     def _tell_left(self, worker: Worker) -> None:
-        """Name what a process has left behind that ended in its turn: no cell's record has it."""
+        """Name the processes left behind by one that ended in its turn: no cell's record has them."""
         if worker.process.left:
             name = "a spare process" if worker.queue is None else f"target {worker.queue.name}: a process"
             self._warn(f"{name} ended, and {told(worker.process.left)}")
@@ -286,7 +286,7 @@ class ProcessPool:
         del self._leaving[worker.number]
 
     def close(self, *, gently: bool) -> None:
-        """End every process: idle ones may exit by themselves if ``gently``, all others are killed."""
+        """End every process: idle ones may exit by themselves if ``gently``; all others are killed."""
         self.builds.cancel()
         self._queue_watch.close()
         leaving = tuple(self._leaving.values())

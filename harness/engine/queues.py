@@ -1,4 +1,4 @@
-"""Task queues: one for each configuration, opened when its first task comes."""
+"""Task queues: one for each configuration, opened with its first task."""
 
 from collections import deque
 from collections.abc import Iterable, Mapping
@@ -23,31 +23,32 @@ CHECK_TIMEOUTS = Timeouts(create=20.0, run=20.0)
 """Seconds for questions that only check a golden: a run must not wait long for them."""
 
 START_ATTEMPTS = 2
-"""Processes in a row that may die before they are ready: one kill from outside proves nothing."""
+"""Number of processes in a row that may die before they are ready: one kill from outside proves nothing."""
 
 RESTART_MS = 1000.0
-"""What a cell that ends its process costs beyond its own time: another process starts in 0.3 s to 2 s."""
+"""The additional cost of a cell that ends its process: another one starts in 0.3 s to 2 s."""
 
 
 class TaskQueue(msgspec.Struct, eq=False):
     """Tasks that share one configuration, and the state of the processes that serve it.
 
     Attributes:
-        name: For people: the target, or a queue of questions.
-        slots: Sessions that the device takes at once.
-        is_reference: Whether the CPU provider answers questions here; such a queue goes first.
-        device: What its sessions occupy; None if processes may share it freely.
+        name: Name for people: the target, or a queue of questions.
+        slots: Sessions that the device can hold at once.
+        is_reference: Whether the CPU provider answers questions here; such a queue comes first.
+        device: The device that its sessions occupy; None if processes may share it freely.
         alone: Whether nothing else may run meanwhile.
-        width: Processes at once.
-        expected_ms: What its tasks took in an earlier run; tasks without a known duration count nothing.
+        width: Largest number of processes at once.
+        expected_ms: Duration of its tasks in an earlier run; tasks with an unknown duration count as 0.
         failed_starts: Processes in a row that ended before they were ready.
         losses: Processes that died at work.
         verdict: The outcome of every task once the configuration has turned out to be unusable.
-        places: Where its processes may be; None for the runtime of its configuration.
-        devices: Place -> what a session there occupies; None if it shares it.
+        places: Where its processes may run; None for the runtime of its configuration.
+        devices: Place -> the device that a session there occupies; None if it shares the device.
         refused: Place -> why the configuration cannot be used there.
         checks: Tasks that only some places may run.
-        is_small: Whether all its models are small, so that one still at work at its limit hangs.
+        is_small: Whether all its models are small, so that a process still at work at its limit counts as
+            hung.
     """
 
     name: str
@@ -80,7 +81,7 @@ class TaskQueue(msgspec.Struct, eq=False):
         return is_local(self.configuration.runtime)
 
     def wants_worker(self, alive: int, starting: int) -> bool:
-        """Return whether another process would find work, beside those alive, of which some are starting.
+        """Return whether another process would have work, beside those alive, some of which are starting.
 
         The first one starts alone: it shows whether the configuration can be used at all. Places start
         together: each shows only whether it can be used itself.
@@ -94,19 +95,19 @@ class TaskQueue(msgspec.Struct, eq=False):
 
     @property
     def waiting(self) -> int:
-        """Tasks that wait."""
+        """Return the number of waiting tasks."""
         return len(self.tasks) + len(self.checks)
 
     @property
     def share(self) -> int:
-        """How many tasks a process at a place may hold: half of its part of those that wait.
+        """Return how many tasks a process at a place may hold: half of its part of the waiting ones.
 
-        So none lacks work at the end that another one holds.
+        So no process lacks work at the end while another one holds it.
         """
         return max(1, -(-len(self.tasks) // (2 * self.width)))
 
     def bring_forward(self, place: str) -> bool:
-        """Have the first task be one that a place may run; return whether there is one."""
+        """Move a task to the front that a place may run; return whether there is one."""
         while self.tasks and not self.tasks[0].may_run_at(place):
             self.checks.append(self.tasks.popleft())
         for task in self.checks:
@@ -167,7 +168,7 @@ class Queues(msgspec.Struct, eq=False):
         """Queue a question, a baseline, or a cell once more."""
         match task:
             case CellTask() | FixedTask():
-                # First in its queue: until it runs, its first result is held in memory, with the outputs.
+                # First in its queue: until it runs, its first result stays in memory, with the outputs.
                 self._of_cell(task.cell).tasks.appendleft(task)
             case BaselineTask():
                 self._of_baseline(task.cell).tasks.append(task)
@@ -187,7 +188,7 @@ class Queues(msgspec.Struct, eq=False):
         return self.by_key[key]
 
     def _of_question(self, question: Question) -> TaskQueue:
-        # A target can be the CPU provider itself; its cells must not stand before questions to it.
+        # A target can be the CPU provider itself; its cells must not precede questions to it.
         key = ("reference", question.runtime, question.queue)
         if key not in self.by_key:
             config = cpu_configuration(question.runtime)
@@ -226,16 +227,19 @@ class Queues(msgspec.Struct, eq=False):
         self._sort()
 
     def _sort(self) -> None:
-        """The longest queue starts first, so that it does not end last; then those alone; then questions."""
+        """Sort the queues: the longest starts first, so that it does not end last.
+
+        Then those alone; then questions.
+        """
         self.all.sort(key=lambda queue: (queue.is_reference, queue.alone, -queue.expected_ms))
 
 
 def _move_slow_tasks_first(queue: TaskQueue) -> None:
     """Sort the tasks of a queue.
 
-    Several workers end at about the same time if the longest cells do not come last. A single one keeps the
-    plan's order, in which queues share the models that they read. But cells that end its process, or take as
-    long, come first, while other queues need the processors that are free meanwhile.
+    Several workers end at about the same time if the longest cells do not come last. A single worker keeps
+    the plan's order, in which queues share the models that they read. But cells that end their process, or
+    take as long, come first while other queues need the processors that are free meanwhile.
     """
     least_ms = 0.0 if queue.width > 1 else RESTART_MS
 

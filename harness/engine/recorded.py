@@ -18,7 +18,7 @@ from harness.plan.plan import Plan
 
 
 class Attempt(NamedTuple):
-    """One attempt at a cell, 0 for the first; ``started`` is UTC time, ISO 8601.
+    """One attempt at a cell, 0 for the first; ``started`` is the UTC time in ISO 8601.
 
     ``expectation`` is the ``[[expect]]`` entry that applies where it ran.
     """

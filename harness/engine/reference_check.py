@@ -1,4 +1,4 @@
-"""The reference check: golden and result beside what other references compute, if the two differ."""
+"""The reference check: compares golden and result with other references, if the two differ."""
 
 import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ NAMES = {Kind.EVALUATED: REFERENCE, Kind.UNOPTIMIZED: "the CPU EP without optimi
 """Kind of a question -> name of the reference, for people; the most trustworthy first."""
 
 TRUTHS = {Kind.FLOAT64_EVALUATED: "float64, node by node", Kind.FLOAT64: "float64 on the CPU EP"}
-"""The same of the references that compute in float64; the first that answers counts."""
+"""The same for references that compute in float64; the first that answers counts."""
 
 Compare = Callable[[Sequence[NamedValues], Sequence[NamedValues]], Comparison]
 """Answers and results of all data sets -> how they compare. Results without an answer are left out."""
@@ -104,7 +104,7 @@ def _truth(
 
 
 def _as_types_of(golden: NamedValues, truth: NamedValues) -> NamedValues:
-    """Return the tensors of an answer in float64 in the element types of the golden; no others."""
+    """Return the tensors of a float64 answer in the golden's element types; others are left out."""
     types = {name: value.dtype for name, value in golden if isinstance(value, Tensor)}
     return tuple(
         (name, Tensor(dtype=types[name], array=_cast(value.array, types[name])))
@@ -119,7 +119,10 @@ def _cast(array: Array, dtype: str) -> Array:
 
 
 def _why_none(case: Case, answers: Mapping[Kind, Golden], left: Collection[str]) -> str:
-    """Return why float64 adjudicates no output that is left; empty if none is, or equality judges."""
+    """Return why float64 adjudicates none of the outputs in ``left``.
+
+    Empty if there are none, or if equality judges.
+    """
     if not left or not case.facts.float_types & NARROWER:
         return ""
     asked = [answers[kind] for kind in TRUTHS if kind in answers]
@@ -131,7 +134,7 @@ def _why_none(case: Case, answers: Mapping[Kind, Golden], left: Collection[str])
 def _adjudication(
     golden: Sequence[NamedValues], results: Sequence[NamedValues], evidence: Evidence, unit: ToleranceFor
 ) -> tuple[Adjudication, ...]:
-    """Weigh golden and result by the first reference that computes in float64."""
+    """Compare golden and result with the first reference that computes in float64."""
     for kind, by in TRUTHS.items():
         truth = (evidence.references or {}).get(kind)
         if truth is not None and truth.outputs:
@@ -145,7 +148,7 @@ def _adjudication(
 def _with_values(
     case: Case, answers: Mapping[Kind, Golden]
 ) -> Iterator[tuple[Kind | None, str, Sequence[NamedValues]]]:
-    """Yield kind, name and outputs of references that have any: first what the model's makers expect."""
+    """Yield kind, name and outputs of references that have any: first the expected data of the makers."""
     expected = tuple(data_set.expected for data_set in case.data_sets)
     if any(expected):
         yield None, EXPECTED, expected

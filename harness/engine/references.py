@@ -20,16 +20,18 @@ from harness.runtimes.environments import contents
 from harness.runtimes.installer import InstallError
 
 MORE_OF_SMALL = 16
-"""So many times more are kept of what has no store and takes some hundred bytes: why a model has no noise,
-and answers without outputs. One that was dropped would be asked for again."""
+"""Factor for entries without a store that take some hundred bytes: why a model has no noise, and answers
+without outputs. A dropped entry would be asked for again."""
 
 MOST_KEPT_BYTES = 1 << 20
-"""Bytes of outputs up to which an answer without a store is kept with them. The outputs of another runtime's
-CPU provider are compared only if an EP of that runtime is about to fail."""
+"""Bytes of outputs up to which an answer without a store is kept with its outputs.
+
+The outputs of another runtime's CPU provider are compared only if an EP of that runtime is about to fail.
+"""
 
 
 class Stores(msgspec.Struct, frozen=True):
-    """Where answers of the CPU EP, optimized or not, of ``onnx.reference`` and in float64 are kept."""
+    """Stores for answers of the CPU EP, optimized or not, of ``onnx.reference`` and in float64."""
 
     goldens: GoldenStore
     unoptimized: GoldenStore
@@ -38,7 +40,10 @@ class Stores(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_here(cls, root: Path | None = None) -> "Stores":
-        """Return those of this interpreter's onnxruntime and onnx; in the cache, or in another folder."""
+        """Return the stores of this interpreter's onnxruntime and onnx.
+
+        In the cache, or in another folder.
+        """
         own = provenance()
         return cls(
             GoldenStore(own, root),
@@ -51,7 +56,7 @@ class Stores(msgspec.Struct, frozen=True):
 class References:
     """Goldens by case, other answers by question and case, and the noises of models.
 
-    In memory are as many of each kind as there is room for; the stores have the others.
+    Memory holds as many of each kind as there is room for; the stores have the others.
     """
 
     def __init__(self, stores: Stores, room: Room = Room()) -> None:  # noqa: B008 - it is frozen
@@ -68,9 +73,9 @@ class References:
         self._environments: dict[Runtime, GoldenStore] = {}
         small = MORE_OF_SMALL * room.count
         self._goldens: LruCache[tuple[int, str], Golden] = LruCache(room.count, room.nbytes)
-        # Answers without a store: lost ones, those in scenarios, those of runtimes that may change.
+        # Answers without a store: lost ones, those in scenarios, and those of runtimes that may change.
         self._others: LruCache[tuple[Runtime, str, str, Kind], Golden] = LruCache(small, room.nbytes)
-        # As large as goldens, and of no use to another run, whose ways may be others.
+        # As large as goldens, and useless to another run, whose ways may differ.
         self._played: LruCache[str, Golden] = LruCache(room.count, room.nbytes)
         self._spreads: LruCache[tuple[str, str], Spread] = LruCache(room.count, room.nbytes)
         self._noiseless: LruCache[tuple[str, str], str] = LruCache(small, room.nbytes)
@@ -97,7 +102,7 @@ class References:
         return known if store is None else self._load(store, case)
 
     def keep(self, question: Question, case: Case, golden: Golden) -> None:
-        """Keep an answer; one that any run can use goes to its store, too.
+        """Keep an answer; an answer that any run can use also goes to its store.
 
         Raises:
             UsageError: The store cannot be written. The answer is known nevertheless.
@@ -116,7 +121,7 @@ class References:
             return
         self._goldens.put((id(store), case.digest), golden, golden.nbytes)
         if no_room := store.save(case, golden):
-            # Memory alone would drop it for the next large one, and it would be asked for without end.
+            # Memory alone would drop it for the next large one, and it would be asked for again and again.
             self._goldens.drop((id(store), case.digest))
             unkept = Golden(status="lost", message=f"the CPU EP's answer: {no_room}")
             self._others.put(_other(question, case), unkept, 0)
@@ -141,7 +146,7 @@ class References:
     def keep_spread(
         self, case: Case, noise_at: str, spread: Spread | str, amplitudes: tuple[float, ...] = ()
     ) -> None:
-        """Keep a noise of a model, or why it has none; ``amplitudes`` are those of the noisy runs.
+        """Keep a noise of a model, or why it has none; ``amplitudes`` are the amplitudes of the noisy runs.
 
         Raises:
             UsageError: The store cannot be written. The noise is known nevertheless.
@@ -162,7 +167,7 @@ class References:
         return known
 
     def keep_unnoticed(self, case: Case, operators: tuple[str, ...], *, for_ever: bool = True) -> None:
-        """Keep such operators of a model; ``for_ever`` is false if a process was lost over them.
+        """Keep these operators of a model; ``for_ever`` is false if a process was lost while finding them.
 
         Raises:
             UsageError: The store cannot be written. They are known nevertheless.
@@ -172,7 +177,7 @@ class References:
             save_unnoticed(self._stores[Kind.ANSWER].entry(case), operators)
 
     def unmade(self, case: Case, precision: str) -> str:
-        """Return why a model could not be converted to a precision; empty if nothing is known against it."""
+        """Return why a model could not be converted to a precision; empty if no reason is known."""
         return self._unmade.get((case.digest, precision)) or ""
 
     def keep_unmade(self, case: Case, precision: str, why: str) -> None:
@@ -180,7 +185,7 @@ class References:
         self._unmade.put((case.digest, precision), why, 0)
 
     def _store(self, question: Question) -> GoldenStore | None:
-        """Return the store of an answer; None if it must not outlive the run."""
+        """Return the store of an answer; None if the answer must not outlive the run."""
         runtime = question.runtime
         if question.session != PLAIN or question.kind in (Kind.REPEATED, Kind.FUSED):
             return None

@@ -1,8 +1,8 @@
-"""Slurm: whether the job of a command waits in its queue and why, and what it says about a job that it ended.
+"""Slurm: whether a command's job waits in the queue and why, and Slurm's message about a job that it ended.
 
-A command such as ``srun --gres=npu:1 python3`` starts nothing before its job gets a node. So as long as an
-agent has not greeted, Slurm itself is asked. It knows a job by the session of the process that submitted it,
-and each command here has a session of its own.
+A command such as ``srun --gres=npu:1 python3`` starts nothing before its job gets a node. So Slurm itself is
+asked, as long as an agent has not greeted. Slurm identifies a job by the session of the process that
+submitted it, and each command here has its own session.
 """
 
 import contextlib
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from harness.plan.target import Runtime
 
 LAUNCHERS = frozenset({"srun", "salloc"})
-"""Programs that allocate, and wait for it."""
+"""Programs that allocate nodes, and wait for them."""
 
 JOB = "SLURM_JOB_ID"
-"""The variable with the job in which a process runs. Each task of an array is a job."""
+"""The variable with the job of a process. Each task of an array is a job."""
 
 LOOK_S = 2.0
-"""Seconds between two questions to Slurm: one for all processes, and none once all agents have greeted."""
+"""Seconds between two queries to Slurm: one for all processes, and none once all agents have greeted."""
 
 ANSWER_S = 20.0
 """Seconds within which a controller answers; a busy one is asked again."""
@@ -39,7 +39,7 @@ ANSWER_S = 20.0
 _COLUMN = 64
 """Width of each column that squeue prints."""
 
-# --me: only own jobs. Waiting are also those whose nodes are being booted for them.
+# --me: only own jobs. Jobs also wait while their nodes are being booted.
 _SQUEUE = (
     "squeue",
     "--me",
@@ -50,10 +50,10 @@ _SQUEUE = (
 
 _SCONTROL = ("scontrol", "show", "steps", "--oneliner")
 _STEP = re.compile(r"^StepId=(\d+)\S* .*\bState=PENDING .*\bSrunHost:Pid=\S+:(\d+)\b", re.MULTILINE)
-"""A step that waits, in what scontrol prints: its job, and the process of its ``srun``."""
+"""A waiting step in scontrol's output: its job, and the process of its ``srun``."""
 
 NO_ROOM = "the allocation has no room for it"
-"""Why a step waits; Slurm gives no reason."""
+"""The reason why a step waits; Slurm gives none."""
 
 _ENDED = re.compile(r"\*\*\* ((?:JOB|STEP) .{1,200}?) \*\*\*")
 
@@ -65,14 +65,14 @@ class Waiting(msgspec.Struct, frozen=True):
     reason: str
 
     def __str__(self) -> str:
-        """Return it in words."""
+        """Describe it in words."""
         return f"{self.what} waits in Slurm's queue: {self.reason}"
 
 
 class Queued(msgspec.Struct, frozen=True):
-    """The message that the job of a process waits, for another reason than before; None: it waits no more.
+    """Message: the job of a process waits, for a new reason; None if it no longer waits.
 
-    No agent can send it: its messages are made of texts, numbers and arrays.
+    No agent can send it: an agent's messages consist of texts, numbers and arrays.
     """
 
     waits: Waiting | None
@@ -89,7 +89,7 @@ def allocates(runtime: "Runtime") -> bool:
 
 
 def told_end(printed: str) -> str:
-    """Return Slurm's line about the end of a job in what ``srun`` printed; empty without one.
+    """Return Slurm's line about the end of a job from ``srun``'s output; empty without one.
 
     It is ``STEP 16.0 ON n2 CANCELLED AT 2026-11-25T08:50:56 DUE TO TIME LIMIT``, or names another cause.
     """
@@ -108,7 +108,7 @@ class QueueWatch:
         self._lock = threading.Lock()
         self._watched: dict[int, AgentProcess] = {}
         self._waiting: dict[int, Waiting] = {}
-        """Of watched processes, as it was delivered last."""
+        """The last delivered state of each watched process."""
         self._runs = False
         self._closed = threading.Event()
 
@@ -123,13 +123,13 @@ class QueueWatch:
                 threading.Thread(target=self._run, name="ep-harness-squeue", daemon=True).start()
 
     def forget(self, number: int) -> None:
-        """Watch a process no more."""
+        """Stop watching a process."""
         with self._lock:
             self._watched.pop(number, None)
             self._waiting.pop(number, None)
 
     def close(self) -> None:
-        """Ask no more."""
+        """Stop asking."""
         self._closed.set()
 
     def _run(self) -> None:

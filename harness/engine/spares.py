@@ -16,10 +16,13 @@ from harness.engine.worker import Worker
 from harness.runtimes.installer import InstallError
 
 START_S = 30.0
-"""Seconds that a spare process may take to start; beyond that it hangs, and no other is started."""
+"""Seconds that a spare process may take to start.
+
+After that it counts as hung, and no other one is started.
+"""
 
 SPARE_AFTER_S = 5.0
-"""A queue at work for so long gets a spare process: starting one costs some 0.3 s of a processor."""
+"""A queue that has worked for so long gets a spare process: starting one costs some 0.3 s of a processor."""
 
 
 class Spares:
@@ -40,20 +43,20 @@ class Spares:
         worker.begin_spare(START_S)
 
     def on_end(self, worker: Worker) -> None:
-        """Forget a worker that has ended unused: the next one would do the same."""
+        """Forget a worker that ended unused: the next one would do the same."""
         self._failed |= {key for key, spare in self._workers.items() if spare is worker}
         self._workers = {key: spare for key, spare in self._workers.items() if spare is not worker}
 
     def on_failed_start(self, interpreter: Interpreter) -> None:
-        """Start no more spares of an interpreter, which does not start beside others."""
+        """Start no more spares of an interpreter that does not start beside others."""
         self._failed.add(interpreter)
 
     def keep_for(self, queue: TaskQueue, workers: Iterable[Worker]) -> None:
-        """Start a spare for a queue that lost a process or probably will, and that has tasks left.
+        """Start a spare for a queue that has tasks left and that lost a process or probably will.
 
-        None for a queue that runs alone: nothing may start beside it. None of a runtime that a scheduler
-        starts: it would keep a device from others. None at places: which one loses a process next is not
-        known.
+        A queue that runs alone gets none: nothing may start beside it. A runtime that a scheduler starts gets
+        none: it would keep a device from others. Places get none: it is unknown which one loses a process
+        next.
         """
         is_needed = queue.losses or any(
             worker.retiring or (worker.ready and time.monotonic() - worker.ready_at > SPARE_AFTER_S)

@@ -21,14 +21,14 @@ HOME = Runtime()
 
 
 class Kind(enum.StrEnum):
-    """What is asked."""
+    """What a question asks for."""
 
     ANSWER = "answer"
     """The CPU provider's outputs."""
     UNOPTIMIZED = "unoptimized"
     """The same with all graph optimizations off."""
     FUSED = "fused"
-    """The same in a session as applications make it: quantized operators are fused into integer kernels."""
+    """The same in a session as applications create it: quantized operators are fused into integer kernels."""
     EVALUATED = "evaluated"
     """The outputs of ``onnx.reference``."""
     FLOAT64 = "float64"
@@ -44,7 +44,7 @@ class Kind(enum.StrEnum):
     ZEROED = "zeroed"
     """The CPU provider's outputs of the model with zeros in place of the results of single nodes."""
     REPEATED = "repeated"
-    """The CPU provider's outputs in another process: a check that it can repeat the golden."""
+    """The CPU provider's outputs in another process: a check whether it can repeat the golden."""
     PLAYED = "played"
     """The CPU provider's outputs in the ways of the scenario ``generate``, not in one run for each text."""
     ROUNDED = "rounded"
@@ -59,7 +59,7 @@ class Kind(enum.StrEnum):
 
     @property
     def without_session(self) -> bool:
-        """Whether no session of onnxruntime answers, but an evaluator."""
+        """Whether an evaluator answers, not a session of onnxruntime."""
         return self in (Kind.EVALUATED, Kind.FLOAT64_EVALUATED)
 
     @property
@@ -73,10 +73,10 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         runtime: The runtime whose CPU provider answers.
-        scenario: The scenario whose data the model gets, and what is done with the session.
+        scenario: The scenario that determines the model's data and the use of the session.
         precision: The precision that the model is converted to; ``fp32`` leaves it as it is.
-        noise_at: For the kind ``NOISE`` what the noise is of, see ``harness.corpus.noisy.with_allowed``; else
-            empty.
+        noise_at: For the kind ``NOISE`` the source of the noise, see ``harness.corpus.noisy.with_allowed``;
+            else empty.
         others: Whether the model gets other inputs: those of ``harness.agent.other_inputs``.
         draw: Which generated inputs it gets; see ``harness.corpus.attempts``.
     """
@@ -93,7 +93,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def session(self) -> str:
-        """The scenario as far as it decides what is done with the session."""
+        """The scenario, as far as it decides the use of the session."""
         return session_of(self.scenario)
 
     @property
@@ -124,7 +124,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         return axes | {"graph_optimization": "disabled"} if self.kind is Kind.UNOPTIMIZED else axes
 
     def job_fields(self) -> dict[str, Any]:
-        """Return what its job has beyond the model, the data and the axes."""
+        """Return the fields of its job besides the model, the data and the axes."""
         if self.kind is Kind.MADE:
             return {"make": self.precision}
         if self.kind is Kind.FUSED:
@@ -133,14 +133,14 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Handed(msgspec.Struct, kw_only=True, dict=True):
-    """What every task has. ``dict`` is for the cached property ``about``.
+    """The fields of every task. ``dict`` is for the cached property ``about``.
 
     Attributes:
         attempt: Counts from 1.
         started: UTC time at which a worker got it, ISO 8601.
-        expected_ms: Time that it took in an earlier run; 0 if unknown.
+        expected_ms: Its duration in an earlier run; 0 if unknown.
         nbytes: Size of its inputs, once a worker has them.
-        asked: What its result must have, once a worker has it.
+        asked: What its result must contain, once a worker has it.
         budget: How many messages about it may come, likewise.
         place: The place that runs it; empty if its target has none.
         only: The only place that may run it; empty for any.
@@ -170,7 +170,7 @@ class _OfCell(_Handed):
 
     @cached_property
     def about(self) -> Question:
-        """The model and its data, as the question for the CPU provider's answer."""
+        """The model and its data, in the form of the question for the CPU provider's answer."""
         axes = dict(self.cell.axes)
         return Question(
             suite=self.cell.suite,
@@ -184,20 +184,20 @@ class _OfCell(_Handed):
 class CellTask(_OfCell):
     """A cell; ``first`` is the result of its first attempt, if this is a further one.
 
-    ``draw`` counts the generated inputs of further ones; see ``harness.engine.draws``.
+    ``draw`` numbers the generated inputs of further attempts; see ``harness.engine.draws``.
     """
 
     first: Finished | None = None
 
 
 class BaselineTask(_OfCell):
-    """The first cell that needs a baseline, on its target without the options that are compared."""
+    """The first cell that needs a baseline, on its target without the options in question."""
 
 
 class FixedTask(_OfCell, kw_only=True):
     """A session of a cell with fixed sizes, to learn whether a symbolic dimension keeps nodes off the EP.
 
-    It is a task of its own: if the process dies of it, the cell keeps its verdict.
+    It is a separate task: if its process dies, the cell keeps its verdict.
 
     Attributes:
         cell_task: The cell, which waits.
@@ -213,7 +213,7 @@ class FixedTask(_OfCell, kw_only=True):
 
 
 class QuestionTask(_Handed):
-    """A question, whose answer cells wait for, unless the caller of the engine asked it."""
+    """A question that cells wait for, or that the engine's caller asked."""
 
     about: Question
     for_caller: bool = False

@@ -1,12 +1,12 @@
 """Large tensors between the harness and its agents on this machine: each is written once, and mapped.
 
-A pipe and a message copy data several times, and a message has a limit. So a tensor from ``FILE_FROM`` bytes
-on travels as a file, in memory if the system has a file system there (``/dev/shm``), else in the worker's own
-folder. The receiver maps the file and deletes it at once. Both sides are
-``harness.agent.tensor_files.TensorFiles``. This module makes the folders, and removes files that their worker
-leaves and folders that a run leaves.
+A pipe and a message copy data several times, and a message has a size limit. So a tensor of at least
+``FILE_FROM`` bytes travels as a file: in memory if the system has a file system there (``/dev/shm``), else in
+the worker's own folder. The receiver maps the file and deletes it at once. Both sides are
+``harness.agent.tensor_files.TensorFiles``. This module creates the folders. It removes files that a worker
+leaves, and folders that a run leaves.
 
-A process that shortens a mapped file could kill the harness. That takes more than a broken provider: the file
+A process that shortens a mapped file could kill the harness. A broken provider alone cannot do that: the file
 has no name any more, and the agent has no descriptor of it.
 """
 
@@ -32,10 +32,10 @@ PREFIX = "ep-harness-"
 
 
 class Tensors(TensorFiles):
-    """Carries a worker's tensors, both ways.
+    """Carries a worker's tensors in both directions.
 
     Args:
-        folders: Folders of this worker alone, the first choice first; none for a remote one, whose tensors
+        folders: Folders of this worker alone, the first choice first; none for a remote worker, whose tensors
             travel inside the messages.
     """
 
@@ -59,7 +59,7 @@ class Tensors(TensorFiles):
         """Return the value of a wire form; arrays of large tensors are read-only views of their files.
 
         Raises:
-            ValueError: It has another form, or a file cannot be read or does not fill its shape.
+            ValueError: Its form is another one, or a file cannot be read or does not fill its shape.
         """
         try:
             self.receive(wire)
@@ -74,11 +74,11 @@ class Tensors(TensorFiles):
 
 
 class TensorHome:
-    """The folder of one run, in memory if possible, in which its workers have theirs.
+    """The folder of one run, in memory if possible, that contains its workers' folders.
 
     A killed run leaves its folder, which takes memory. The next run of the same user deletes folders whose
-    lock is free: a lock ends with its process. Folders of other users, to which links may lead, are not even
-    looked into.
+    lock is free: a lock ends with its process. Folders of other users, to which links may lead, are not
+    opened.
     """
 
     def __init__(self) -> None:
@@ -88,10 +88,10 @@ class TensorHome:
             self._end = weakref.finalize(self, _close_home, self._folder, lock)
 
     def open(self, scratch: Path) -> Tensors:
-        """Make the folders of a worker, whose scratch folder has a name unique in the run.
+        """Create the folders of a worker, whose scratch folder has a name unique in the run.
 
         Raises:
-            OSError: Not even the scratch folder can be written.
+            OSError: Even the scratch folder cannot be written.
         """
         folders = [scratch / "tensors"]
         folders[0].mkdir()
@@ -113,7 +113,7 @@ def _open_home() -> tuple[Path, filelock.BaseFileLock]:
     lock = filelock.FileLock(new / "lock", timeout=0, thread_local=False)
     try:
         lock.acquire()
-        # Other runs look for this name, and must find the lock taken. Another user may have taken the name.
+        # Other runs search for this name, and must find the lock taken. Another user may have taken the name.
         return new.rename(MEMORY / new.name.removeprefix(".")), lock
     except OSError:
         _close_home(new, lock)

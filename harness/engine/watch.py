@@ -1,4 +1,4 @@
-"""The watch over a phase that takes long: whether its process works, and how much of its time others took."""
+"""The watch over a long phase: whether its process works, and how much of its time other programs took."""
 
 import math
 from collections.abc import Sequence
@@ -10,34 +10,36 @@ from harness.core.verdict import Phase
 from harness.engine.outcome import Hung
 
 LOOKS = 10
-"""Looks at a process within one limit. The first is after a tenth, which hardly any cell ever takes."""
+"""Number of checks of a process within one limit; the first is after a tenth. Hardly any cell reaches it."""
 
 MOST_LIMITS = 10
-"""A phase ends at so many times its limit by the clock, whatever its process does."""
+"""Multiple of its limit at which a phase ends by the clock, whatever its process does."""
 
 LAST_PART = 0.5
-"""Part of a limit, its last one, in which a process must have worked to be at work."""
+"""The last part of a limit, in which a process must have worked to count as at work."""
 
 AT_WORK = 0.05
-"""Processors, or devices, used or waited for on average by a process at work. A process that sleeps and looks
-every millisecond whether it may go on uses 0.01 to 0.03."""
+"""Average number of processors, or devices, that a process at work uses or waits for.
+
+A process that sleeps and checks every millisecond whether it may go on uses 0.01 to 0.03.
+"""
 
 STARVED = 0.5
-"""Part of the time that others took, from which on a phase at ``MOST_LIMITS`` is no hang."""
+"""Share of the time taken by other programs from which on a phase at ``MOST_LIMITS`` is no hang."""
 
 
 class Watch(msgspec.Struct, kw_only=True):
-    """Watches one phase of a process, from look to look.
+    """Watches one phase of a process, from check to check.
 
     Attributes:
         limit_s: The limit of the phase.
-        began: When it began, on the monotonic clock.
-        alone: Whether nothing else runs meanwhile: a process at work may go on until ``MOST_LIMITS``.
-        small: Whether the model is so small that a process still at work at its limit hangs.
-        is_here: Whether ``Work`` is measured at each look. Elsewhere the first one may be of an
+        began: Its start, on the monotonic clock.
+        alone: Whether nothing else runs meanwhile: then a process at work may go on until ``MOST_LIMITS``.
+        small: Whether the model is so small that a process still at work at its limit counts as hung.
+        is_here: Whether ``Work`` is measured at each check. Elsewhere the first measurement may belong to an
             earlier phase.
         lost_s: Seconds of its time that other programs took.
-        looks: Its work at each look.
+        looks: Its work at each check.
         newest_s: Time of the newest work, on the clock of its machine.
     """
 
@@ -51,7 +53,7 @@ class Watch(msgspec.Struct, kw_only=True):
     newest_s: float = -math.inf
 
     def look(self, now: float, work: Work | None) -> float | None:
-        """Take the work until now; return when to look again, or None once the time is up."""
+        """Record the work so far; return the time of the next check, or None once the time is up."""
         self._take(work)
         elapsed_s = now - self.began
         until_bound_s = MOST_LIMITS * self.limit_s - elapsed_s
@@ -74,7 +76,7 @@ class Watch(msgspec.Struct, kw_only=True):
 
     @property
     def at_work(self) -> bool | None:
-        """Whether the process has worked in the last part of its limit; None if nothing shows it."""
+        """Return whether the process worked in the last part of its limit; None if nothing shows it."""
         part = _last_part(self.looks, self.limit_s * LAST_PART)
         if part is None:
             return None
@@ -98,15 +100,15 @@ class Watch(msgspec.Struct, kw_only=True):
         return used + (starved if self.lost_s >= 0.1 * self.limit_s else "")
 
     def is_starved(self, now: float) -> bool:
-        """Whether others took so much of its time that it may not be blamed for the rest."""
+        """Return whether other programs took so much of its time that the process is not to blame."""
         return self.lost_s >= STARVED * (now - self.began)
 
 
 def hung(phase: Phase, limit_s: float, watch: Watch | None, now: float, printed: str) -> Hung:
     """Return the outcome of a phase whose time is up.
 
-    A process at work may only be slow. It hangs if it has been at work for ``MOST_LIMITS`` times its limit,
-    alone, or if its model is small.
+    A process at work may only be slow. It counts as hung if it has worked alone for ``MOST_LIMITS`` times its
+    limit, or if its model is small.
     """
     if watch is None:
         return Hung(phase=phase, limit_s=limit_s, printed=printed)
@@ -122,10 +124,10 @@ def hung(phase: Phase, limit_s: float, watch: Watch | None, now: float, printed:
 
 
 def lost_s(first: Work, last: Work) -> float:
-    """Return the seconds between two times that other programs took from a process.
+    """Return the seconds that other programs took from a process between two measurements.
 
-    It wants as many processors as it has threads that could run, at most those that it may use. Its share is
-    what it got of that; threads of its own that wait for one another are no starvation.
+    It wants as many processors as it has threads that could run, but at most those that it may use. Its share
+    is the part of these that it got; waiting for its own threads is no starvation.
     """
     passed_s = last.at_s - first.at_s
     used_s = max(0.0, last.processor_s - first.processor_s)
@@ -137,7 +139,7 @@ def lost_s(first: Work, last: Work) -> float:
 
 
 def _last_part(looks: Sequence[Work], part_s: float) -> tuple[Work, Work] | None:
-    """Return the latest look and one before the last part of a limit, or the first one."""
+    """Return the latest measurement and one before the last part of a limit, or the first one."""
     if len(looks) < 2:  # noqa: PLR2004 - work is a difference
         return None
     last = looks[-1]

@@ -1,4 +1,4 @@
-"""A worker: one agent process, its tasks in flight and how many it holds, and its time limit."""
+"""A worker: one agent process, the tasks in flight and their largest number, and the time limit."""
 
 import os
 import time
@@ -30,30 +30,32 @@ from harness.places.state import PlaceState
 from harness.plan.file_format import Timeouts
 
 TOGETHER = 24
-"""Tasks in one message, at most: a fast process would end all that it has before the last of many is made."""
+"""Largest number of tasks in one message: a fast process would finish all its tasks before the last of
+many is prepared."""
 
 BYTES_IN_FLIGHT = 64 << 20
-"""Bytes of inputs from which on a worker gets no further task: they lie in memory until their turn."""
+"""Bytes of inputs from which on a worker gets no further task: they stay in memory until their turn."""
 
 WARM_UP_SESSIONS = 16
 """Sessions after which the growth of memory counts: the first ones fill pools and caches."""
 
 LOOK_S = 5.0
-"""Seconds between two looks for a sign of life from a place."""
+"""Seconds between two checks for a sign of life from a place."""
 
 IDLE_S = 2.0
 """Seconds that a process without work keeps its slot on a device that others may wait for."""
 
 IN_FLIGHT_S = 0.5
-"""Seconds of work that a process holds. The harness does other work while the process does half of it, and
-the more it gets at a time, the fewer threads wake on either side.
+"""Seconds of work that a process holds. The harness does other work while the process does half of it.
 
-More has its price: a process that leaks does all that it holds before it is replaced (near its limit it gets
-few, therefore), and no faster process can take it over."""
+The more tasks a process gets at a time, the fewer threads wake on either side.
+
+More has its price. A process that leaks finishes all its tasks before it is replaced (so near its limit it
+gets few), and no faster process can take them over."""
 
 FEWEST_IN_FLIGHT = 8
 FEWEST_AT_PLACE = 2
-"""The same at a place: the next task is there while the result of one is on its way."""
+"""The same at a place: the next task is there while a result is on its way."""
 
 FIRST_IN_FLIGHT = 16
 """Tasks that a process holds while their duration is unknown."""
@@ -74,15 +76,15 @@ class Worker:
         self.tensors = tensors or Tensors()
         self.queue: TaskQueue | None = None
         self.configuration: Configuration | None = None
-        """What its process serves; as its queue has it, but for the place."""
+        """The configuration of its process; that of its queue, except for the place."""
         self.waits: Waiting | None = None
-        """The job of its process that a scheduler has not started yet."""
+        """Why a scheduler has not started the job of its process yet."""
         self.place: PlaceState | None = None
         """The place where its process is, if its target has places."""
         self.is_local = True
-        """Whether its process sees the harness's files."""
+        """Whether its process can read the harness's files."""
         self.look_at: float | None = None
-        """When to look for a sign of life; None if its process is on this machine."""
+        """Time of the next check for a sign of life; None if its process is on this machine."""
         self._alive_at = time.monotonic()
         self._seen_bytes = 0
         self.slot: Slot = NO_SLOT
@@ -93,7 +95,7 @@ class Worker:
         self.retiring = False
         self.stopping = False
         self.asked_to_end = False
-        """Whether its process was asked to end, when it had nothing to do."""
+        """Whether its process was asked to end because it had nothing to do."""
         self.broken = False
         self.in_flight: deque[Task] = deque()
         self.pace = Pace()
@@ -101,15 +103,15 @@ class Worker:
         self.ready_at = 0.0
         self.deadline: float | None = None
         self.leaves_at: float | None = None
-        """When it stops for lack of work; None if nothing else needs its slot."""
+        """Time at which it stops for lack of work; None if nothing else needs its slot."""
         self._unsent: list[Any] = []
         """Messages with tasks in flight that have not been sent to the process."""
         self._is_full = False
-        """Whether it holds as much as it can; then it gets more at half of that."""
+        """Whether it holds as much as it can; then it gets more once half is done."""
         self._began_at = 0.0
-        """When the process began its present task, or had none left."""
+        """When the process began its present task, or finished its last one."""
         self._watch: Watch | None = None
-        """The watch over its phase; None until that takes long."""
+        """The watch over its phase; None until the phase takes long."""
         self._hung: Hung | None = None
         self._sessions = 0
         self._base_rss_mib: float | None = None
@@ -159,7 +161,7 @@ class Worker:
     def enter(self, phase: Phase, since: float | None = None) -> None:
         """Begin a phase and its time limit.
 
-        ``since`` is on the monotonic clock, by default now: when the message arrived, which the engine may
+        ``since`` is on the monotonic clock, by default now: the arrival of the message, which the engine may
         read later.
         """
         self.phase = phase
@@ -168,7 +170,7 @@ class Worker:
         self.deadline = self._entered_at + getattr(self._limits, phase) / LOOKS
 
     def begin_spare(self, limit_s: float) -> None:
-        """Be a spare one, which has so many seconds to start."""
+        """Become a spare, which has so many seconds to start."""
         self.is_spare = True
         self.deadline = time.monotonic() + limit_s
 
@@ -180,9 +182,9 @@ class Worker:
         place: PlaceState | None = None,
         digests: Files | None = None,
     ) -> None:
-        """Send its process the configuration of a queue, or ``config``, which it is at a place.
+        """Send its process the configuration of a queue; at a place, ``config`` instead.
 
-        With the ``digests`` that are known its process tells those of what it consists of.
+        If it gets the known ``digests``, its process reports the digests of the files that it loads.
         """
         config = self.configuration = config or queue.configuration
         self.queue, self.slot, self._limits = queue, slot, queue.limits
@@ -193,13 +195,13 @@ class Worker:
             self.look_at = time.monotonic() + LOOK_S
         if self.imported:
             self.enter(Phase.REGISTER)
-        elif not self.is_spare:  # a spare keeps its own limit: its start is no fault of the target
+        elif not self.is_spare:  # a spare keeps its own limit: the target is not to blame for its start
             self.enter(Phase.START)
         known = {} if digests is None else {"digests": digests}
         self.process.send(("config", {**config.message(self.tensors.folders), **known}))
 
     def look_for_life(self, now: float, silent_s: float) -> None:
-        """End a process whose place gives no sign of life any more, as one whose connection is lost."""
+        """End a process whose place sends no more signs of life, like one with a lost connection."""
         if self.look_at is None or now < self.look_at or self.stopping:
             return
         self.look_at = now + LOOK_S
@@ -211,9 +213,9 @@ class Worker:
             self.process.lose(f"no sign of life from it for {now - self._alive_at:.0f} s")
 
     def on_queued(self, waits: Waiting | None, at: float) -> None:
-        """The job of its process waits in a scheduler's queue; None: it does so no more.
+        """Note that the job of its process waits in a scheduler's queue; None: it no longer waits.
 
-        Waiting has a limit of its own, and the limit of the start begins after it.
+        Waiting has its own limit, and the limit of the start begins after it.
         """
         if waits is not None and self.waits is None:
             self.deadline = at + self._limits.queue
@@ -222,7 +224,7 @@ class Worker:
         self.waits = waits
 
     def on_imported(self, at: float) -> None:
-        """Its process has imported onnxruntime."""
+        """Note that its process has imported onnxruntime."""
         self.imported = True
         self.waits = None
         if self.queue is None:
@@ -231,13 +233,13 @@ class Worker:
             self.enter(Phase.REGISTER, at)
 
     def on_ready(self, at: float) -> None:
-        """Its process can take tasks."""
+        """Note that its process can take tasks."""
         self.ready = True
         self.ready_at = at
         self.begin_next(at)
 
     def begin_next(self, at: float) -> None:
-        """Begin the limit of the next task in flight, or of none."""
+        """Begin the limit of the next task in flight, if there is one."""
         self._began_at = at
         if len(self.in_flight) <= self.pace.capacity // 2:
             self._is_full = False
@@ -249,7 +251,7 @@ class Worker:
                 self.leaves_at = time.monotonic() + IDLE_S
 
     def give(self, task: Task, job: dict[str, object]) -> None:
-        """Give it a task; an idle process gets it at once, else with others in one message."""
+        """Give it a task; an idle process gets it at once, a busy one gets several in one message."""
         self.in_flight.append(task)
         self._unsent.append(("job", id(task), job))
         self._is_full = len(self.in_flight) >= self.pace.capacity
@@ -262,7 +264,7 @@ class Worker:
             self.flush()
 
     def flush(self) -> None:
-        """Send the tasks that its process has not got yet."""
+        """Send the tasks that its process does not have yet."""
         if self._unsent:
             self.process.send(*self._unsent)
             self._unsent = []
@@ -270,7 +272,7 @@ class Worker:
     def send_piece(self, job: int, name: str, offset: int, case: object) -> None:
         """Send a piece of a model's file, read when its turn comes; None if it cannot be read.
 
-        The limit of the phase starts anew.
+        The limit of the phase restarts.
         """
         if not self.result and self.phase is Phase.CREATE:
             self.enter(Phase.CREATE)
@@ -285,7 +287,10 @@ class Worker:
         )
 
     def count(self, after: After, at: float) -> ProcessState:
-        """Count a session; return its number and the memory left. Enough of either retires the worker."""
+        """Count a session; return its number and the memory left.
+
+        Reaching a limit for either retires the worker.
+        """
         self._sessions += 1
         rss_mib = after.rss_mib
         if self._sessions == WARM_UP_SESSIONS:
@@ -313,7 +318,7 @@ class Worker:
 
     @property
     def teardown_s(self) -> float:
-        """Seconds in which its process must end once it is asked to."""
+        """Seconds in which its process must end after it is asked to."""
         return self._limits.teardown
 
     @property
@@ -335,12 +340,12 @@ class Worker:
         self.process.kill()
 
     def abort(self, problem: str) -> None:
-        """Kill its process for a message that it sent; the present task gets that as its outcome."""
+        """Kill its process because of its message, which becomes the outcome of the present task."""
         self.broken = True
         self.process.abort(problem)
 
     def expire(self, now: float) -> None:
-        """Look at its process, and kill it at its time limit; the present task gets that as its outcome.
+        """Check its process, and kill it at its time limit, which becomes the outcome of the present task.
 
         The limit of a phase grows with the time that other programs take from the process.
         """
@@ -364,7 +369,7 @@ class Worker:
         cause = self.process.wait()
         left = told(self.process.left)
         self.tensors.remove()
-        # On Windows a child that outlives a dead process can hold its pipe open: the limit shows the end.
+        # On Windows a child that outlives a dead process can hold its pipe open: the limit reveals the end.
         if self._hung is not None and (os.name != "posix" or cause == "SIGKILL"):
             return msgspec.structs.replace(self._hung, left=left)
         printed = self.process.printed()
@@ -385,8 +390,8 @@ class Pace:
     def add(self, task_s: float, *, ends_soon: bool = False) -> None:
         """Count a task of so many seconds, as the harness measured it.
 
-        A process that is about to be replaced holds no more than it must: it does all that it holds before,
-        and may grow by hundreds of MiB in one session.
+        A process that will soon be replaced holds as few tasks as possible: it finishes them first, and may
+        grow by hundreds of MiB in one session.
         """
         self._task_s += (task_s - self._task_s) * (WEIGHT if self._task_s else 1.0)
         tasks = IN_FLIGHT_S / self._task_s if self._task_s > 0.0 else MOST_IN_FLIGHT

@@ -1,4 +1,4 @@
-"""Fuzzing: generated models through one engine until time is up; what is new or fails is kept.
+"""Fuzzing: generated models through one engine until the time is up; new and failing ones are kept.
 
-Models and their judgment are those of any run; triage turns the failures into faults.
+Models and their judgement are those of any run; triage turns the failures into faults.
 """

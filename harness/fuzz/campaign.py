@@ -1,7 +1,7 @@
 """The loop of fuzzing: batches of models through one engine until time is up.
 
-The run folder gets the cells that show something new, and some of each group of failures. All others are
-counted. So its size follows what was found, not how long it took.
+The run folder gets the cells that show something new, and some cells of each group of failures. All others
+are counted. So its size depends on the findings, not on the duration.
 """
 
 import shutil
@@ -36,13 +36,13 @@ from harness.run.run_folder import RunFolder
 from harness.triage.histories import Histories, write_histories
 
 BATCH = 150
-"""Models that wait in the engine at most; two processors judge so many in some ten seconds."""
+"""Largest number of models that wait in the engine; two processors judge so many in some ten seconds."""
 
 ROOM = Room(count=2 * BATCH, nbytes=16 << 20)
 """Forms of models, and answers of each kind, that are kept in memory.
 
 No model is needed again once it is judged. More room would only take longer to fill: rare kinds of answers,
-such as noise, would go on growing for an hour.
+such as noise, would keep growing for an hour.
 """
 
 SAVE_S = 20.0
@@ -52,22 +52,24 @@ TOLD_S = 15.0
 """Seconds between two lines of progress."""
 
 LIMIT_S = 30.0
-"""Limit of a phase, unless the target's is lower: a model of a few nodes that takes longer hangs."""
+"""Limit of a phase, unless the target's is lower: a model of a few nodes that takes longer counts as hung."""
 
 RENEW_SESSIONS, RENEW_MIB = 2000, 512.0
-"""When a process is replaced, unless the target's is lower: compiled shaders and kernels of thousands of
-different models are never needed again."""
+"""Limits after which a process is replaced, unless the target's are lower.
+
+Compiled shaders and kernels of thousands of different models are never needed again.
+"""
 
 Tell = Callable[[str], None]
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """How to fuzz.
+    """The settings of fuzzing.
 
     Attributes:
-        seconds: How long models are made.
-        operators: Operators to keep to; all if there are none.
-        stop: Models after which it ends; None for no limit.
+        seconds: The time for making models.
+        operators: Only these operators are used; all if there are none.
+        stop: Number of models after which it ends; None for no limit.
     """
 
     seed: int
@@ -101,13 +103,13 @@ class Campaign:
             for counts in [state.verdicts.get(target.name, {})]
         }
         self.unusable: dict[str, str] = {}
-        """Targets that nothing can run on -> why."""
+        """Targets that cannot run anything -> the reason."""
         self.models = self._before = state.models
         self.matrix = matrix
         self._folder = folder
         self._settings = settings
         self._tell = tell
-        # Agents have a working folder of their own, so a relative path means nothing to them.
+        # Agents have their own working folder, so a relative path means nothing to them.
         self._work = folder.path.absolute() / "work"
         self._candidates = Candidates(
             settings.seed, state.next, tuple(target.name for target in matrix.targets), settings.operators
@@ -115,7 +117,7 @@ class Campaign:
         self._candidates.passed_over = state.passed_over
         self._kept = [_cell(record) for record in records]
         self._known = {record.cell for record in records}
-        """Ids of kept cells: a session that goes on may judge some of them again."""
+        """Ids of kept cells: a continued session may judge some of them again."""
         self._unsaved: list[Record] = []
         self._open: Counter[str] = Counter()
         self._excluded: dict[str, str] = {}
@@ -129,17 +131,17 @@ class Campaign:
 
     @property
     def cells(self) -> int:
-        """Cells that were judged."""
+        """Return the number of judged cells."""
         return sum(counts.total() for counts in self.verdicts.values())
 
     @property
     def made(self) -> int:
-        """Models of this session."""
+        """Return the number of models of this session."""
         return self.models - self._before
 
     @property
     def valid(self) -> tuple[int, int]:
-        """Cells whose model is valid, and all that were tried."""
+        """Return the number of cells with a valid model, and of all tried ones."""
         skipped = (Family.SKIPPED, Family.MISSING)
         tried = [(verdict, count) for one in self.verdicts.values() for verdict, count in one.items()]
         tried = [(verdict, count) for verdict, count in tried if verdict.family not in skipped]
@@ -149,15 +151,15 @@ class Campaign:
 
     @property
     def passed_over(self) -> int:
-        """Cells that were not made because they would have shown nothing new."""
+        """Return the number of cells that were skipped because they would have shown nothing new."""
         return self._candidates.passed_over
 
     def plan(self) -> Plan:
-        """Return the plan of what is kept: part of a suite that any run can have."""
+        """Return the plan of the kept cells: part of a suite that any run can have."""
         return plan_of(self.matrix, self._settings.seed, self._candidates.next, self._kept)
 
     def run(self) -> bool:
-        """Fuzz until time is up or no target is left, and return whether a signal ended it early."""
+        """Fuzz until the time is up or no target is left; return whether a signal ended it early."""
         suite = suite_in(self._work / "models", self._settings.seed)
         limited = tuple(limited_target(target) for target in self.matrix.targets)
         plan = Plan(matrix=msgspec.structs.replace(self.matrix, targets=limited), cells=())
@@ -182,7 +184,7 @@ class Campaign:
         return interruption.came
 
     def _name_useless_targets(self) -> None:
-        """Call a target unusable if no model was fit to judge it: that nothing failed says nothing then."""
+        """Call a target unusable if no model was fit to judge it: a lack of failures then says nothing."""
         for target, counts in self.verdicts.items():
             if says_nothing(counts):
                 what = f"none of {counts.total():,} models is valid"
@@ -254,20 +256,20 @@ class Campaign:
             )
 
     def _close(self, model: str) -> None:
-        """Remove a model that is judged on all targets."""
+        """Remove a model that was judged on all targets."""
         self._open[model] -= 1
         if not self._open[model]:
             del self._open[model]
             remove_model(self._work / "models", model)
 
     def save(self) -> None:
-        """Write what was found since the last time, and how far it is."""
+        """Write the new findings and the progress."""
         self._kept += [_cell(record) for record in self._unsaved]
         self._folder.replan(self.plan())
         self._folder.add(*self._unsaved)
         write_histories(self._folder.path, self._histories.take())
         self._unsaved = []
-        # Models that are not judged yet are looked at again by a session that goes on.
+        # A continued session examines models again that are not judged yet.
         waiting = [int(name.partition("-")[0]) for name in self._open]
         write_state(
             self._folder.path,
@@ -307,7 +309,7 @@ def limited_target(target: Target) -> Target:
 
 
 def _cell(record: Record) -> Cell:
-    """Return the cell of a record; all that are kept share the names of the target and the axes."""
+    """Return the cell of a record; all kept cells share the names of the target and the axes."""
     cell = cell_of(record)
     return msgspec.structs.replace(
         cell, suite=sys.intern(cell.suite), target=sys.intern(cell.target), axes=AXES

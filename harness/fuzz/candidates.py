@@ -1,4 +1,4 @@
-"""Which models come next: those of the suite in their order, without what would show nothing new."""
+"""The next models: those of the suite in order, without models that would show nothing new."""
 
 from collections.abc import Collection, Iterator
 
@@ -9,10 +9,10 @@ from harness.fuzz.coverage import ENOUGH, Coverage, choice_in
 from harness.fuzz.findings import Findings
 
 AXES = tuple(sorted(AXIS_DEFAULTS.items()))
-"""Those of each cell."""
+"""The axes of each cell."""
 
 _LUCKY = 4
-"""Of models with a choice that was tried often enough, one in so many is made."""
+"""If a choice was tried often enough, one in so many of its models is still made."""
 
 
 class Candidates:
@@ -20,7 +20,7 @@ class Candidates:
 
     Args:
         start: The first number.
-        operators: Operators to keep to; all if there are none.
+        operators: Only these operators are used; all if there are none.
     """
 
     def __init__(
@@ -31,14 +31,14 @@ class Candidates:
         self._operators = frozenset(operators)
         self.next = start
         self.passed_over = 0
-        """Cells that were not made because they would have shown nothing new."""
+        """Return the number of cells that were skipped because they would have shown nothing new."""
 
     def drop(self, target: str) -> None:
         """Make no more cells of a target."""
         self._targets = tuple(name for name in self._targets if name != target)
 
     def take(self, count: int, coverage: Coverage, findings: Findings) -> Iterator[Cell]:
-        """Yield the cells of the next models, of at most ``count``; fewer only at the end of the seed."""
+        """Yield the cells of the next models, at most ``count``; fewer only at the end of the seed."""
         suite = fuzz_suite_name(self._seed)
         made = 0
         while made < count and self.next < MOST and self._targets:
@@ -51,7 +51,7 @@ class Candidates:
             wanted = [
                 one
                 for one in self._targets
-                # No graph is like another one.
+                # No two graphs are alike.
                 if is_graph(number) or not self._is_old(one, choice, number, coverage, findings)
             ]
             self.passed_over += len(self._targets) - len(wanted)

@@ -1,4 +1,4 @@
-"""`ep-harness fuzz`: generated models until an EP gives a wrong answer."""
+"""`ep-harness fuzz`: run generated models until an EP gives a wrong answer."""
 
 import shlex
 import time
@@ -37,10 +37,10 @@ _BY_NOISE = "[[tolerance]]\nnoise = {}\n"
 
 
 class Wanted(TypedDict):
-    """Arguments of the command: what is made, and settings of one provider.
+    """Arguments of the command: what is generated, and settings of one provider.
 
-    ``seconds`` is how long models are made, ``stop`` after how many it ends, ``operators`` names or globs
-    with commas between them, or None for all; the others are fields of ``Request``.
+    ``seconds`` is the time for making models, ``stop`` the number of models after which it ends,
+    ``operators`` names or globs separated by commas, or None for all; the others are fields of ``Request``.
     """
 
     seconds: float
@@ -63,7 +63,7 @@ def fuzz(
     triage_s: float,
     **wanted: Unpack[Wanted],
 ) -> int:
-    """Fuzz targets until time is up; write a run folder, and triage what failed.
+    """Fuzz targets until the time is up; write a run folder, and triage the failures.
 
     Returns:
         0 if nothing failed, 1 if something did, 3 if nothing did and a target cannot be used, 130 after
@@ -108,7 +108,7 @@ def fuzz(
 
 
 def _tell_files(folder: Path, targets: Sequence[str], *, with_report: bool) -> None:
-    """Print what was written, and how to go on."""
+    """Print which files were written, and how to continue."""
     if with_report:
         from harness.report.publish import write_report
 
@@ -153,7 +153,7 @@ def summary(work: Campaign, seconds: float) -> Iterator[str]:
 
 
 def _matrix(targets: Sequence[str], target: Sequence[str], wanted: Request) -> Matrix:
-    """Return a matrix of all targets that are named, judged by noise unless a file says otherwise."""
+    """Return a matrix of all named targets, judged by noise unless a file says otherwise."""
     if len(targets) > 1 or targets[0].endswith(".toml"):
         wanted.refuse_settings("name one PROVIDER and no matrix file")
     found = [_of_one(msgspec.structs.replace(wanted, provider=name)) for name in targets]
@@ -181,7 +181,7 @@ def _of_one(request: Request) -> Matrix:
 
 
 def _operators(text: str | None) -> tuple[str, ...]:
-    """Return the operators that names or globs stand for."""
+    """Return the operators that match names or globs."""
     known = tuple(known_operators())
     found: dict[str, None] = {}
     for glob in (text or "").split(",") if text else ():

@@ -1,4 +1,4 @@
-"""What has been tried: operator, opset and types, rank, where the nodes ran, what was fused and printed."""
+"""The coverage so far: operator, opset and types, rank, where nodes ran, what was fused and printed."""
 
 import itertools
 import re
@@ -12,17 +12,19 @@ from harness.core.verdict import Verdict
 from harness.corpus.variants.source import original_of
 
 ENOUGH = 4
-"""Cells of a target with one choice of operator, opset and types after which a new one must be lucky."""
+"""Number of a target's cells with one choice of operator, opset and types after which only chance gives it
+another one."""
 
 _FALLBACKS_COUNT = 2
-"""A cell that fell back says as much as two others: a second one nearly always does so, too."""
+"""A cell that fell back says as much as two others: a second one nearly always falls back, too."""
 
 
 BRED = 8
-"""Further models of a choice that has shown something new inside the runtime."""
+"""Number of further models for a choice that has shown something new inside the runtime."""
 
 MOST_LINES = 20_000
-"""Different printed lines that are remembered; a provider may number them in a way that nobody foresaw."""
+"""Largest number of different printed lines that are remembered; a provider may number them in an
+unforeseen way."""
 
 _LINES_OF_CELL = 200
 
@@ -30,12 +32,12 @@ _NUMBERS = re.compile(r"\d+")
 
 
 class Sight(msgspec.Struct, frozen=True):
-    """What one cell has shown.
+    """The observations of one cell.
 
     Attributes:
         choice: Operator, opset and types, as in the name of the model.
         rank: Of the first input.
-        verdict: The verdict, which has the placement of a right answer.
+        verdict: The verdict, which includes the placement of a right answer.
     """
 
     target: str
@@ -55,10 +57,10 @@ def operator_in(name: str) -> str:
 
 
 def fused_in(record: Record) -> frozenset[tuple[str, str]]:
-    """Return what fusion made of what: an operator that only the optimized graph has, and one that it lost.
+    """Return what was fused: an operator that only the optimized graph has, and one that the graph lost.
 
-    Providers number the graphs that they compile; without the numbers these are one operator. Pairs come to
-    an end, as sets of operators in random graphs do not.
+    Providers number the graphs that they compile; without the numbers these are one operator. The number of
+    pairs is limited, unlike that of sets of operators in random graphs.
     """
     if record.placement is None or record.content is None:
         return frozenset()
@@ -69,7 +71,7 @@ def fused_in(record: Record) -> frozenset[tuple[str, str]]:
 
 
 class Coverage:
-    """Counts what cells have shown."""
+    """Counts the observations of cells."""
 
     def __init__(self) -> None:
         self._seen: Counter[Sight] = Counter()
@@ -81,13 +83,13 @@ class Coverage:
     def add(self, record: Record, rank: int, printed: str = "") -> bool:
         """Count a cell, and return whether it has shown something new.
 
-        A fused pattern or a printed line that is new gives its choice further models: what lies beside it
-        was not seen either.
+        A new fused pattern or printed line gives its choice further models: similar models were not seen
+        either.
 
         Args:
-            record: Of the cell.
+            record: The record of the cell.
             rank: Of its first input.
-            printed: What its process printed for it.
+            printed: The output of its process for it.
         """
         choice = choice_in(record.model)
         sight = Sight(record.target, choice, rank, record.verdict)
@@ -115,7 +117,7 @@ class Coverage:
         return bool(fresh)
 
     def tried(self, target: str, choice: str) -> int:
-        """Return how many cells of a target had a choice, less those that it is owed.
+        """Return how many cells of a target had a choice, minus the further models that it was given.
 
         One that fell back counts as two.
         """
@@ -123,12 +125,12 @@ class Coverage:
 
     @property
     def sights(self) -> int:
-        """How many different things have been seen."""
+        """Return how many different observations have been made."""
         return len(self._seen)
 
     @property
     def patterns(self) -> int:
-        """How many such pairs have been seen, on all targets together: what was fused from what."""
+        """Return how many such pairs have been seen, on all targets together."""
         return len(self._patterns)
 
     @property

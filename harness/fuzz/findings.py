@@ -13,22 +13,22 @@ from harness.triage.groups import COMPARED
 from harness.triage.signature import named_operator
 
 KEPT_CELLS = 12
-"""Cells of one group that are kept: triage takes the smallest, and a reader sees the pattern."""
+"""Number of kept cells of one group: triage takes the smallest, and a reader sees the pattern."""
 
 _NAMED = 4
-"""Operators of a graph that tell its group from others."""
+"""Number of a graph's operators that identify its group."""
 
 EXPLAINS = 3
-"""Failures of one choice of operator, opset and types on a target after which no more are made."""
+"""Number of a target's failures with one choice of operator, opset and types after which no more are made."""
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):
-    """What failures have in common.
+    """The common part of failures.
 
     Attributes:
-        operator: The operator of the form. Of a graph, the one that the error names, or else one whose forms
-            failed before, or else the first few of its operators by name.
-        message: Of an error, without names, numbers and paths; empty for wrong values.
+        operator: The operator of the form. For a graph: the operator that the error names, or else one whose
+            forms failed before, or else the first few of its operators by name.
+        message: Message of an error, without names, numbers and paths; empty for wrong values.
     """
 
     target: str
@@ -57,7 +57,7 @@ class Findings:
         self._failed: Counter[tuple[str, str]] = Counter()
 
     def add(self, record: Record) -> bool:
-        """Count a cell, and return whether it is one that is kept."""
+        """Count a cell, and return whether it is kept."""
         if record.family is not Family.FAILED:
             return False
         found = self._located(signature(record), record)
@@ -66,7 +66,7 @@ class Findings:
         return self.groups[found] <= KEPT_CELLS
 
     def _located(self, found: Signature, record: Record) -> Signature:
-        """Return the signature of a cell; that of a graph blames an operator that is known to fail."""
+        """Return the signature of a cell; for a graph it blames an operator that is known to fail."""
         if not is_graph(number_of(record.model)):
             self._faulty.add((record.target, found.operator))
             return found
@@ -78,5 +78,5 @@ class Findings:
         return msgspec.structs.replace(found, operator=blamed or found.operator)
 
     def explains(self, target: str, choice: str) -> bool:
-        """Return whether more models of a choice would show what is known already."""
+        """Return whether more models of a choice would show only known failures."""
         return self._failed[target, choice] >= EXPLAINS

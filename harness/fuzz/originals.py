@@ -1,4 +1,4 @@
-"""Passing random graphs, until it is clear whether a variant of them fails."""
+"""Passing random graphs, until it is known whether a variant of them fails."""
 
 from typing import TypeVar
 
@@ -8,7 +8,7 @@ from harness.corpus.variants.source import is_random_graph, original_of
 T = TypeVar("T")
 
 MOST = 300
-"""Records that are held: a variant has the number after its original, so few are between them.
+"""Number of records that are held: a variant has the number after its original, so few are between them.
 
 As many as two batches: more would only take longer to fill."""
 
@@ -32,7 +32,7 @@ class Originals:
         return ()
 
     def hold(self, record: Record) -> bool:
-        """Hold a record that nothing else keeps; return whether it is wanted, and so to be kept at once."""
+        """Hold a record that nothing else keeps; return whether it is wanted and so must be kept at once."""
         key = (record.target, record.model)
         if key in self._wanted:
             del self._wanted[key]
@@ -43,7 +43,7 @@ class Originals:
 
 
 def _put(entries: dict[tuple[str, str], T], key: tuple[str, str], value: T) -> None:
-    """Add an entry; the oldest one goes where there are too many."""
+    """Add an entry; drop the oldest one if there are too many."""
     entries[key] = value
     if len(entries) > MOST:
         del entries[next(iter(entries))]

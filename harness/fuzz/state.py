@@ -1,4 +1,4 @@
-"""`fuzz.json` of a run folder: what a later session needs to go on, and the totals of what was not kept."""
+"""`fuzz.json` of a run folder: the state for a later session, and the totals of cells that were not kept."""
 
 from pathlib import Path
 
@@ -15,17 +15,17 @@ FILE = "fuzz.json"
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
-    """How far fuzzing is.
+    """The progress of fuzzing.
 
     Attributes:
         generator: Version of the generator.
-        next: The first number that has not been looked at.
+        next: The first number that has not been examined.
         suite: Models of the suite that the plan on disk is a part of.
-        operators: Operators that it keeps to; all if there are none.
+        operators: Operators in use; all if there are none.
         models: Models that were made.
         cells: Cells that were judged, kept or not.
         verdicts: Target -> verdict -> number of cells.
-        passed_over: Cells that were not made because they would have shown nothing new.
+        passed_over: Cells that were skipped because they would have shown nothing new.
     """
 
     generator: int = GENERATOR
@@ -50,9 +50,9 @@ def write_state(folder: Path, state: State) -> None:
 
 
 def planned_cells(folder: Path) -> tuple[Cell, ...]:
-    """Return the cells of the plan in a run folder, at the axes that fuzzing has.
+    """Return the cells of the plan in a run folder, at the axes of fuzzing.
 
-    A plan with other axes, which only somebody else can have written, then differs from that of ``run.json``.
+    A plan with other axes, which only a stranger can have written, then differs from that of ``run.json``.
 
     Raises:
         UsageError: It cannot be read.

@@ -1,4 +1,4 @@
-"""Models and goldens of a campaign on disk: made when they are needed, and removed when they are judged."""
+"""Models and goldens of a campaign on disk: made when needed, and removed once judged."""
 
 import contextlib
 import shutil
@@ -24,7 +24,7 @@ def suite_in(root: Path, seed: int) -> Suite:
 
 
 def remove_model(root: Path, model: str) -> None:
-    """Remove a model that is judged, with its lock."""
+    """Remove a model that was judged, with its lock."""
     shutil.rmtree(root / model, ignore_errors=True)
     with contextlib.suppress(OSError):
         (root / f"{model}.lock").unlink()

@@ -12,13 +12,13 @@ Extents = tuple[Extent | None, ...]
 """The shape of a tensor, as far as it is known."""
 
 _NEAREST_ZERO = 0.1
-"""Least magnitude of a divisor: its quotients stay within ten times the dividend, so float16 holds them."""
+"""Least magnitude of a divisor: quotients stay within ten times the dividend, so that float16 holds them."""
 
 _LEAST_POSITIVE = 0.05
-"""Least value of an operator for positive ones only: float16 holds it, and its logarithm is small."""
+"""Least input of an operator for positive numbers: float16 holds it, and its logarithm is small."""
 
 _MOST_ROWS = 1 << 16
-"""Numbers of a table that values are compared with, one after the other."""
+"""Largest number of table entries with which values are compared, one after another."""
 
 
 class Domain(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,7 +90,7 @@ ValueRule = Domain | Callable[[NodeUse], Domain | None]
 POSITIVE = Domain(low=_LEAST_POSITIVE)
 DIVISOR = Domain(away=_NEAREST_ZERO)
 SCALE = Domain(low=0.01, high=0.2)
-"""Scale of a quantization: with it, standard normal values fill some of the range of 8 bits."""
+"""Scale of a quantization: standard normal values then use part of the range of 8 bits."""
 
 COUNTED = Domain(pattern=(0, 1, 2, 3, 4, 5, 6, 7))
 """Axes: all different, and each exists if the others do."""
@@ -147,8 +147,8 @@ def index_tuples(use: NodeUse) -> Domain | None:
 def compared_with(other: int) -> ValueRule:
     """Return the rule of what is compared with a constant: of a table's numbers all occur.
 
-    A scalar is the number that it is compared with. Of a tensor compared with one number, such as the token
-    of padding, nothing is demanded.
+    A scalar equals the number with which it is compared. A tensor compared with one number, such as the
+    padding token, has no restriction.
     """
 
     def rule(use: NodeUse) -> Domain | None:

@@ -1,4 +1,4 @@
-"""Whether two places are equal: their environments, value by value, but for what names a single machine."""
+"""Whether two places are equal: compares environments value by value, except names of one machine."""
 
 import re
 from collections.abc import Iterator
@@ -7,17 +7,17 @@ from typing import Any
 from harness.core.errors import one_line
 
 MOST_TOLD = 5
-"""Differences of a place that are told; the record of the run has its whole environment."""
+"""Largest number of reported differences of a place; the record of the run has its whole environment."""
 
 _OF_ONE_MACHINE = re.compile(r"pci|bus|luid|uuid|serial|address|path|library$|number", re.IGNORECASE)
-"""Keys whose values tell one device from another of its kind, or where something is installed."""
+"""Keys whose values distinguish one device from another of its kind, or name an installation folder."""
 
 _SAME = ("options", "providers")
-"""What the harness has set itself."""
+"""Settings made by the harness itself."""
 
 
 def differences(first: dict[str, Any], other: dict[str, Any]) -> tuple[str, ...]:
-    """Return where another environment is not as the first, as ``key: that, not this``."""
+    """Return where another environment differs from the first, as ``key: that, not this``."""
     ours, theirs = dict(_flat("", first)), dict(_flat("", other))
     keys = sorted(ours.keys() | theirs.keys())
     return tuple(

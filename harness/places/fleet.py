@@ -34,7 +34,7 @@ class Fleet:
             self._of[name] = TargetPlaces(target.places, states, tell, Leases(target.places, on_leased, warn))
 
     def of(self, runtime: Runtime) -> TargetPlaces | None:
-        """Return the places at which processes of a runtime are; None if it has none."""
+        """Return the places for processes of a runtime; None if it has none."""
         return None if runtime.places is None else self._of.get(runtime.places)
 
     def at(self, state: PlaceState) -> TargetPlaces:
@@ -47,8 +47,8 @@ class Fleet:
         return min((at for at in due if at is not None), default=None)
 
     def expire(self, now: float) -> bool:
-        """Return whether the dispatcher has to look at a place again."""
-        due = [places.expire(now) for places in self._of.values()]  # each of them, not the first alone
+        """Return whether the dispatcher has to check a place again."""
+        due = [places.expire(now) for places in self._of.values()]  # each of them, not only the first
         return any(due)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Leases: the commands that the matrix has around the life of a place."""
+"""Leases: the matrix's commands that surround the use of a place."""
 
 import threading
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from harness.places.state import PlaceState
 from harness.plan.places import NAME, Places
 
 OnLeased = Callable[[PlaceState, str], None]
-"""Called from another thread once a place is acquired, or with why it is not."""
+"""Called from another thread once a place is acquired, or with the reason why it is not."""
 
 
 class Leases(msgspec.Struct, eq=False):
@@ -62,7 +62,7 @@ class Leases(msgspec.Struct, eq=False):
         thread.start()
 
     def _acquire(self, state: PlaceState) -> None:
-        # Held from now on: what a command that fails or hangs has done is undone, too.
+        # Held from now on: the effects of a command that fails or hangs are undone, too.
         with self.lock:
             self.held.add(state.name)
         ended = self._run(self.places.acquire, state.name)

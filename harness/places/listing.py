@@ -19,7 +19,7 @@ def list_places(places: Places, target: str) -> tuple[Place, ...]:
     """Return the places of a target; run its command, if it has one.
 
     Raises:
-        UsageError: The file or what the command prints is no list of places, or cannot be had.
+        UsageError: The file or the command's output is no list of places, or is not available.
     """
     if places.each:
         return places.each
@@ -39,15 +39,15 @@ def list_places(places: Places, target: str) -> tuple[Place, ...]:
 
 
 class Ended(NamedTuple):
-    """How a command ended: what it printed, and what went wrong; ``problem`` is empty if nothing did."""
+    """The end of a command: its output, and the error; ``problem`` is empty without one."""
 
     printed: bytes = b""
     problem: str = ""
 
 
 def run_command(command: tuple[str, ...], limit_s: float, folder: Path) -> Ended:
-    """Run a command of the matrix, without a shell; what it has started ends with it at the limit."""
-    # Files, not pipes: a pipe stays open as long as anything that the command has left in the background.
+    """Run a command of the matrix, without a shell; at the limit, its processes end with it."""
+    # Files, not pipes: a pipe stays open as long as any background process of the command.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             process = subprocess.Popen(  # noqa: S603 - an argument list, never a shell

@@ -1,4 +1,4 @@
-"""The places of one target: which of them gets the next process, and what is told about them."""
+"""The places of one target: which of them gets the next process, and what is reported about them."""
 
 import time
 from collections.abc import Callable, Collection
@@ -14,11 +14,11 @@ from harness.plan.places import Places
 
 PROOF_S = 15.0
 """Seconds after the first place is ready in which the others may still show, before any cell, whether they
-are equal. A place that is to be identical has all the time of its limits."""
+are equal. A place that must be identical has the whole time of its limits."""
 
 
 Tell = Callable[[PlaceState, str, str], None]
-"""Called with a place, what it is now (``ready``, ``differs`` or ``set aside``), and a reason."""
+"""Called with a place, its present state (``ready``, ``differs`` or ``set aside``), and a reason."""
 
 
 class TargetPlaces(msgspec.Struct, eq=False):
@@ -27,7 +27,7 @@ class TargetPlaces(msgspec.Struct, eq=False):
     Attributes:
         written: What the matrix says about all of them.
         states: The places.
-        began: Whether cells may be given out.
+        began: Whether cells may be distributed.
         first: The place with which the others are compared.
     """
 
@@ -44,9 +44,9 @@ class TargetPlaces(msgspec.Struct, eq=False):
     # --- before a process ---
 
     def next_free(self, full: Collection[str], refused: Collection[str]) -> PlaceState | None:
-        """Return a place that may get a process now; acquire those that have to be.
+        """Return a place that may get a process now; acquire places that need it.
 
-        ``full`` are places with as many processes as they take, ``refused`` those that cannot serve the
+        ``full`` are places with as many processes as they can hold, ``refused`` those that cannot serve the
         configuration.
         """
         for state in self.states:
@@ -56,7 +56,7 @@ class TargetPlaces(msgspec.Struct, eq=False):
         return None
 
     def may_begin(self, refused: Collection[str]) -> bool:
-        """Return whether cells may be given out: each place has shown what it is, or had its time."""
+        """Return whether cells may be distributed: each place has shown its environment, or had its time."""
         if not self.began and any(state.is_ready for state in self.states):
             self.began = all(state.has_answered or state.name in refused for state in self.states)
         return self.began
@@ -64,12 +64,12 @@ class TargetPlaces(msgspec.Struct, eq=False):
     # --- what happens at a place ---
 
     def on_ready(self, state: PlaceState, fingerprint: dict[str, Any]) -> None:
-        """A process at a place can be used: compare its environment with that of the first one.
+        """A process at a place is ready: compare its environment with that of the first one.
 
         Raises:
             UsageError: They differ, and the matrix wants identical places.
         """
-        # Options vary from queue to queue, and are no part of a place.
+        # Options vary from queue to queue, and are not part of a place.
         fingerprint = {key: value for key, value in fingerprint.items() if key != "options"}
         state.fingerprint, state.is_ready, state.waits = fingerprint, True, False
         if self.first is None:
@@ -87,7 +87,7 @@ class TargetPlaces(msgspec.Struct, eq=False):
             self.tell(state, "differs" if found else "ready", text and f"from {self.first.name}: {text}")
 
     def fail(self, state: PlaceState, reason: str) -> None:
-        """Set a place aside, release it, and say so; harmless if it is set aside."""
+        """Set a place aside, release it, and report it; harmless if it is already set aside."""
         if state.reason:
             return
         wait_s = state.fail(reason, time.monotonic())
@@ -98,7 +98,7 @@ class TargetPlaces(msgspec.Struct, eq=False):
         self.tell(state, "set aside", f"{reason}; tried again in {wait_s:g} s")
 
     def on_leased(self, state: PlaceState, problem: str) -> None:
-        """Take the end of an acquisition."""
+        """Process the end of an acquisition."""
         if problem:
             self.fail(state, problem)
 

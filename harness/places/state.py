@@ -1,4 +1,4 @@
-"""One place in a run: whether it can be used, since when it cannot, and what was found there."""
+"""One place in a run: whether it can be used, since when it cannot, and its findings."""
 
 from typing import Any
 
@@ -12,23 +12,23 @@ RETRY_S = 30.0
 LONGEST_RETRY_S = 600.0
 
 GIVE_UP = 3
-"""Failures in a row after which a run does not wait for a place."""
+"""Failures in a row after which a run no longer waits for a place."""
 
 NEVER_USED = 2
-"""The same if no place of its target could ever be used: one death at a start is forgiven."""
+"""The same if no place of its target could ever be used: one death at a start is tolerated."""
 
 
 class PlaceState(msgspec.Struct, eq=False, kw_only=True):
     """A place of a target in this run.
 
     Attributes:
-        place: What the matrix says about it.
+        place: The matrix's description of it.
         target: Name of its target.
-        lock: What tells it from other places: two processes never use one at the same time.
+        lock: Distinguishes it from other places: two processes never use one at the same time.
         reason: Why it is set aside; empty if it is not.
         retry_at: Monotonic time at which it is tried again; None if it is not set aside.
-        failures: In a row.
-        fingerprint: The environment of its last process; None before it had one.
+        failures: Number of failures in a row.
+        fingerprint: The environment of its last process; None before the first one.
         is_ready: Whether its last process could be used.
         cells: Records made there.
         waits: Whether a scheduler has not started its process yet.
@@ -52,11 +52,11 @@ class PlaceState(msgspec.Struct, eq=False, kw_only=True):
 
     @property
     def has_answered(self) -> bool:
-        """Whether it is known if it can be used, or that it cannot be known soon."""
+        """Return whether it is known whether it can be used, or that this will not be known soon."""
         return self.fingerprint is not None or bool(self.failures) or self.waits
 
     def fail(self, reason: str, now: float) -> float:
-        """Set it aside; return for how many seconds."""
+        """Set it aside; return the number of seconds."""
         self.failures += 1
         self.reason, self.is_ready, self.waits = reason, False, False
         wait_s: float = min(RETRY_S * 2 ** (self.failures - 1), LONGEST_RETRY_S)
@@ -68,7 +68,7 @@ class PlaceState(msgspec.Struct, eq=False, kw_only=True):
         self.reason, self.retry_at = "", None
 
     def work(self) -> None:
-        """Count a result: what went wrong before is over."""
+        """Count a result, which ends a series of failures."""
         self.cells += 1
         self.failures = 0
 

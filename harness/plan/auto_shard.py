@@ -10,7 +10,7 @@ from harness.core.errors import UsageError
 WHERE = "--shard auto"
 
 COMPLETIONS = "JOB_COMPLETIONS"
-"""Kubernetes tells a pod its index and not their number: the manifest has to set this variable."""
+"""Kubernetes gives a pod its index but not the number of pods: the manifest has to set this variable."""
 
 
 class Counter(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +55,7 @@ COUNTERS = (
         first=1,
     ),
 )
-"""What is known to start several machines for one job.
+"""Systems that start several machines for one job.
 
 Sources, in this order: sbatch(1), "output environment variables";
 https://kubernetes.io/docs/tasks/job/indexed-parallel-processing-static/;
@@ -67,13 +67,13 @@ https://learn.microsoft.com/azure/devops/pipelines/build/variables.
 
 
 def auto_shard(environment: Mapping[str, str]) -> tuple[int, int]:
-    """Return the number of this machine's share, from 1, and how many there are.
+    """Return the number of this machine's share, from 1, and the number of shares.
 
-    A job inside another one, such as a Slurm array that GitLab starts, has the variables of both; what counts
-    one machine only divides nothing.
+    A job inside another one, such as a Slurm array that GitLab starts, has the variables of both; a counter
+    of a single machine divides nothing.
 
     Raises:
-        UsageError: No variables are set, some lack or have values without sense, or two systems disagree.
+        UsageError: No variables are set, some are missing or have invalid values, or two systems disagree.
     """
     found = {counter.system: _share(counter, environment) for counter in _present(environment)}
     if not found:
@@ -88,7 +88,7 @@ def auto_shard(environment: Mapping[str, str]) -> tuple[int, int]:
 
 def _present(environment: Mapping[str, str]) -> Iterator[Counter]:
     for counter in COUNTERS:
-        # GitLab always sets the count, and the index for several machines only.
+        # GitLab always sets the count, but the index only for several machines.
         if counter.index in environment or environment.get(counter.count, "1") != "1":
             yield counter
 

@@ -1,4 +1,4 @@
-"""Baselines: known failures of targets on a class of machines, beside the entries of a matrix."""
+"""Baselines: known failures of targets on a class of machines, in addition to the entries of a matrix."""
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -22,14 +22,14 @@ _ALWAYS_COUNT = (Verdict.CRASH, Verdict.HANG, Verdict.UNCLEAN_EXIT)
 _UNKNOWN = tuple(
     verdict for verdict in Verdict if verdict.family is Family.FAILED and verdict not in _ALWAYS_COUNT
 )
-"""Failures that say nothing where there is nothing to compare with."""
+"""Failures that do not count without something to compare with."""
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
-    """What is known of one target on one class of machines; ``dict`` is for the cached index.
+    """The known failures of one target on one class of machines; ``dict`` is for the cached index.
 
     Attributes:
-        file: Where it was read, for messages.
+        file: The file it was read from, for messages.
         target: Its name in the matrix.
         provider: The first provider of its chain.
         where: The class.
@@ -58,11 +58,11 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, di
 
 
 class Fit(msgspec.Struct, frozen=True, kw_only=True):
-    """Which baseline fits a target where it ran.
+    """The baseline that fits a target where it ran.
 
     Attributes:
-        baseline: The one that fits; None on the first run on a kind of machine.
-        why: Why it fits; or that there is none, and what tells the nearest one from this machine. One line.
+        baseline: The fitting baseline; None on the first run on a kind of machine.
+        why: Why it fits; or that none does, and how the nearest one differs from this machine. One line.
     """
 
     baseline: Baseline | None
@@ -70,10 +70,10 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Known(Expectation, frozen=True, kw_only=True):
-    """What a matrix and baselines expect of a cell: these failures, or none at all.
+    """The expectation of a matrix and baselines for a cell: these failures, or none at all.
 
     Attributes:
-        entry: The ``[[expect]]`` entry that counts as well, with a reason of its own; or None.
+        entry: The ``[[expect]]`` entry that also counts, with its own reason; or None.
         words: What is expected, in words.
         before: The result that a baseline knows, if it is no failure and the file has it.
         less: Whether the EP has less of the compute than this baseline knows.
@@ -86,7 +86,7 @@ class Known(Expectation, frozen=True, kw_only=True):
 
     @property
     def wanted(self) -> str:
-        """What is expected, in words."""
+        """The expected verdicts, in words."""
         return self.words
 
     def allows(self, verdict: Verdict) -> bool:
@@ -103,7 +103,7 @@ class Known(Expectation, frozen=True, kw_only=True):
 
 
 def fitting(baselines: Iterable[Baseline], target: str, provider: str, seen: Surroundings) -> Fit:
-    """Return which baseline of a target fits a machine: of several the one with the most conditions."""
+    """Return the baseline of a target that fits a machine; of several, the one with the most conditions."""
     its = [one for one in baselines if one.target == target and one.provider == provider]
     fit = [one for one in its if holds(one.where, seen, "")[0]]
     if fit:
@@ -121,8 +121,8 @@ def with_baseline(entry: Expectation | None, cell: str, fit: Fit, share: float |
     """Return what is expected of a cell where a baseline fits, or where none does.
 
     Args:
-        entry: The ``[[expect]]`` entry that applies there. Where a baseline fits, it counts only if it allows
-            what the baseline knows: of other machines it may say something else.
+        entry: The ``[[expect]]`` entry that applies there. If a baseline fits, the entry counts only if it
+            allows the baseline's verdict: it may be about other machines.
         cell: Its id.
         fit: The baseline that fits.
         share: Part of its compute on the EP, from 0 to 1, if known.
@@ -161,5 +161,5 @@ def _by_cell(of: Mapping[Verdict, tuple[str, ...]]) -> dict[str, Verdict]:
 
 
 def of_targets(baselines: Iterable[Baseline], providers: Mapping[str, Any]) -> tuple[Baseline, ...]:
-    """Return the baselines of a matrix's targets; ``providers`` are the first ones of their chains."""
+    """Return the baselines of a matrix's targets; ``providers`` are the first providers of their chains."""
     return tuple(one for one in baselines if providers.get(one.target) == one.provider)

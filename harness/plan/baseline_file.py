@@ -22,7 +22,7 @@ MOST_FILES = 1000
 """Baselines in one folder: a file for each class of machines."""
 
 _SHOWN = 5
-"""Problems of one file that are told."""
+"""Number of problems of one file that are reported."""
 
 FAILURES = tuple(one for one in Verdict if one.family is Family.FAILED and one is not Verdict.UNCLEAN_EXIT)
 """Failures that a baseline may know of a cell."""
@@ -73,7 +73,7 @@ def load_baselines(path: Path) -> tuple[Baseline, ...]:
     """Read a baseline, or all ``*.toml`` files of a folder, sorted by name; an empty folder has none.
 
     Raises:
-        UsageError: There is no such file or folder, or a file is no baseline; the error has its problems.
+        UsageError: There is no such file or folder, or a file is not a baseline; the error has its problems.
     """
     if not path.exists() and path.suffix != ".toml":
         hint = "for a first run, make an empty folder of this name"
@@ -90,7 +90,7 @@ def baselines_from(table: dict[str, Any], path: Path) -> tuple[Baseline, ...]:
     """Check a baseline that ``tomllib`` has parsed; ``path`` names it in messages.
 
     Raises:
-        UsageError: It is no baseline; the error has its first problems.
+        UsageError: It is not a baseline; the error has its first problems.
     """
     place = Place(str(path))
     problems = [*deviations(table, msgspec.inspect.type_info(BaselineFile), place)]
@@ -118,7 +118,7 @@ def with_baselines(plan: Plan, paths: Sequence[Path]) -> Plan:
     """Return a plan whose verdicts are compared with baselines: files, or folders of them.
 
     Raises:
-        UsageError: One is wrong, or a file knows no target of the plan.
+        UsageError: One is wrong, or a file has no target of the plan.
     """
     if not paths:
         return plan
@@ -139,7 +139,7 @@ def with_baselines(plan: Plan, paths: Sequence[Path]) -> Plan:
 
 
 def baseline_text(baselines: tuple[Baseline, ...]) -> str:
-    """Return the file of some baselines: sorted, one line for each cell."""
+    """Return the file for some baselines: sorted, one line for each cell."""
     lines = [
         "# Results that targets are known to have on one class of machines, as ep-harness baseline write",
         "# found them. Reasons of failures are in the matrix, as [[expect]].",
@@ -179,7 +179,7 @@ def baseline_schema() -> dict[str, Any]:
 
 
 def _contradictions(table: Mapping[str, Any], place: Place) -> Iterator[Problem]:
-    """Yield what the types of a file do not show."""
+    """Yield errors that the types of a file do not show."""
     for index, entry in enumerate(table["target"]):
         here = place.key("target").item(index)
         yield from where_problems(entry["where"], here.key("where"))
@@ -210,7 +210,7 @@ def _by_verdict(of: Mapping[str, Sequence[str]]) -> dict[Verdict, tuple[str, ...
 
 
 def _about(cell: str, target: str) -> str:
-    """Return what is wrong with the id of a cell; empty if nothing is."""
+    """Return what is wrong with the id of a cell; empty if it is valid."""
     try:
         its = parse_cell_id(cell)[2]
     except ValueError:
@@ -221,5 +221,5 @@ def _about(cell: str, target: str) -> str:
 
 
 def _toml(value: Any) -> str:
-    """Return a text, a truth value or a list of texts in TOML, for which JSON's spelling is right, too."""
+    """Return a text, a truth value or a list of texts in TOML, in which JSON's spelling is valid, too."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

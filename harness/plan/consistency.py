@@ -27,10 +27,10 @@ _Where = TypeVar("_Where")
 
 
 def contradictions(table: dict[str, Any], place: Place, folder: Path) -> Iterator[Problem]:
-    """Yield everything that contradicts itself or has no effect, in the order of the sections.
+    """Yield contradictions and settings without effect, in the order of the sections.
 
-    Values of a wrong type are skipped one by one: ``deviations`` reports them, and their neighbours are still
-    checked. Relative folders of models start at ``folder``.
+    Values of a wrong type are skipped individually: ``deviations`` reports them, and their neighbours are
+    still checked. Relative folders of models start at ``folder``.
     """
     models = table.get("models", {})
     if isinstance(models, dict):
@@ -147,13 +147,13 @@ _BESIDE = {
     "flags": ("browser",),
     "threads": ("browser",),
 }
-"""Keys of a runtime -> others, without all of which they have no effect."""
+"""Keys of a runtime -> others that they need: without all of those they have no effect."""
 
 _JAVASCRIPT = {"node": "onnxruntime-node", "browser": "onnxruntime-web"}
-"""Runtimes that are no Python -> the package of npm that they need."""
+"""Runtimes other than Python -> the npm package that they need."""
 
 _TOGETHER = (["python", "ssh"], ["packages", "node"], ["packages", "browser"])
-"""Keys of a runtime that go together."""
+"""Keys of a runtime that must be used together."""
 
 
 def _in_runtime(runtime: object, place: Place) -> Iterator[Problem]:
@@ -177,7 +177,7 @@ def _in_runtime(runtime: object, place: Place) -> Iterator[Problem]:
 
 
 def _items(values: object, place: Place, kinds: tuple[type, ...] = (str,)) -> list[tuple[Place, Any]]:
-    """Return the values of some types in a list with their places; nothing if it is no list."""
+    """Return the values of some types in a list with their places; nothing if it is not a list."""
     if not isinstance(values, list):
         return []
     return [

@@ -11,15 +11,15 @@ from harness.plan.surroundings import Surroundings
 from harness.plan.where import NOT, Where, conditions, features_of, holds
 
 _NAMED = ("onnxruntime", "ep_version", "driver")
-"""Conditions that say nothing without their name."""
+"""Conditions whose value means nothing without their key."""
 
 
 def class_of(seen: Surroundings) -> Where:
-    """Return the conditions: releases of runtime and provider, system, and what computes.
+    """Return the conditions: releases of runtime and provider, system, and computing device.
 
-    That is the name of an accelerator, or of the program in its place; and the features of the processor,
-    unless an accelerator computes. What the fingerprint does not tell is no condition. Nor is a driver: its
-    next release shall be compared with what is known.
+    The device is the name of an accelerator, or of the program in its place; unless an accelerator computes,
+    it includes the features of the processor. Facts that the fingerprint lacks are no conditions. A driver is
+    no condition either: its next release should be compared with the known failures.
     """
     simulated = seen.simulated_by if seen.simulated_by in seen.devices else ""
     name = seen.device if seen.accelerated else simulated
@@ -36,7 +36,7 @@ def class_of(seen: Surroundings) -> Where:
 
 
 def class_words(where: Where) -> str:
-    """Return what there is of the conditions in one line of words, without what the machine lacks."""
+    """Return the existing conditions in one line of words, without features that the machine lacks."""
     named = (f"{key} {_words(wanted)}" for key, wanted in conditions(where).items() if key in _NAMED)
     has = (word for word in where.processor if not word.startswith(NOT))
     plain = (*where.architecture, *where.os, *where.device, " ".join(has))
@@ -44,7 +44,7 @@ def class_words(where: Where) -> str:
 
 
 def class_differences(where: Where, seen: Surroundings) -> tuple[str, ...]:
-    """Return why a machine is of another class, a phrase for each condition that does not hold there."""
+    """Return why a machine belongs to another class, one phrase for each condition that does not hold."""
     return tuple(
         _difference(key, wanted, seen)
         for key, wanted in conditions(where).items()

@@ -23,8 +23,8 @@ def expand(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Plan:
     """Return the plan of a checked matrix for the models of each suite: at least one cell, with unique ids.
 
     Raises:
-        UsageError: There are more than ``MOST_CELLS`` before any is excluded; an id occurs twice; an entry of
-            an exclude, tolerance, expect, latency or repeat list matches no cell; no cell is left. The error
+        UsageError: The plan has more than ``MOST_CELLS`` before exclusion; an id occurs twice; an entry of an
+            exclude, tolerance, expect, latency or repeat list matches no cell; or no cell is left. The error
             has all problems.
     """
     place = Place(matrix.path)
@@ -92,7 +92,7 @@ def _axes(matrix: Matrix, target: Target) -> dict[str, tuple[str, ...]]:
 
 
 def _duplicates(planned: Sequence[Cell], place: Place) -> Iterator[Problem]:
-    # Every cell has all its axes, so equal ids mean equal cells, which are cheaper to compare.
+    # Every cell has all its axes, so equal ids mean equal cells, and ids are cheaper to compare.
     if len(set(planned)) == len(planned):
         return
     for cell, count in islice(((cell, n) for cell, n in Counter(planned).items() if n > 1), 10):

@@ -19,7 +19,7 @@ _OF_EXITS = (Verdict.UNCLEAN_EXIT, Verdict.PASS)
 _SELECTS_CELLS = frozenset(SelectorTable.__struct_fields__) - {"target", "provider"}
 
 ALL_CLEAN = "the matrix expects unclean_exit, and each process ended cleanly; remove the [[expect]] entry"
-"""Why clean ends are unexpected."""
+"""The reason why clean ends are unexpected."""
 
 
 class ExpectTable(SelectorTable, kw_only=True):
@@ -51,7 +51,7 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def of_target(self) -> bool:
-        """Whether it is about the ends of a target's processes, and not about cells."""
+        """Return whether it is about the ends of a target's processes, not about cells."""
         return Verdict.UNCLEAN_EXIT in self.verdicts
 
     @property
@@ -80,7 +80,7 @@ def expectation_from(entry: dict[str, Any]) -> Expectation:
 
 
 def exit_problems(entry: dict[str, Any], place: Place) -> Iterator[Problem]:
-    """Yield what contradicts itself in an entry about the ends of a target's processes."""
+    """Yield contradictions in an entry about the ends of a target's processes."""
     written = entry.get("verdict")
     verdicts = [written] if isinstance(written, str) else written if isinstance(written, list) else []
     if Verdict.UNCLEAN_EXIT not in verdicts:
@@ -97,9 +97,11 @@ def exit_problems(entry: dict[str, Any], place: Place) -> Iterator[Problem]:
 
 
 def is_expected_exit(expected: Collection[Verdict], *, unclean: bool) -> bool:
-    """Return whether the ends of a target's processes are as its entry expects, or clean without an entry.
+    """Return whether the ends of a target's processes match its entry.
 
-    An entry that expects ``unclean_exit`` is out of date if all are clean, unless it allows ``pass``, too.
+    Without an entry, whether they are clean.
+
+    An entry that expects ``unclean_exit`` is outdated if all ends are clean, unless it also allows ``pass``.
     """
     return (Verdict.UNCLEAN_EXIT if unclean else Verdict.PASS) in (expected or (Verdict.PASS,))
 
@@ -107,15 +109,15 @@ def is_expected_exit(expected: Collection[Verdict], *, unclean: bool) -> bool:
 def applying(
     entries: Iterable[Expectation], seen: Surroundings, delivered: str
 ) -> tuple[Expectation | None, tuple[str, ...]]:
-    """Return the first of the entries whose conditions hold, or None, and the conditions that are open.
+    """Return the first entry whose conditions hold, or None, and the open conditions.
 
     Args:
-        entries: Those that select a cell, the one that counts most first.
+        entries: The entries that select a cell, in descending order of priority.
         seen: The target where the cell ran.
         delivered: The precision that the provider delivered in the cell; empty if none is known.
 
     Returns:
-        Keys of ``where`` that ask for something unknown come second: their entries do not apply.
+        Keys of ``where`` about unknown facts are the open conditions: their entries do not apply.
     """
     unknown: dict[str, None] = {}
     for entry in entries:
@@ -129,7 +131,7 @@ def applying(
 
 
 def open_condition(target: str, condition: str) -> str:
-    """Return a line about a condition that asks for what the fingerprint of a target does not have."""
+    """Return a line about a condition on a fact that the target's fingerprint lacks."""
     return (
         f"target {target}: its fingerprint does not tell `{condition}`, so [[expect]] entries whose `where` "
         "asks for it do not apply"
@@ -137,10 +139,12 @@ def open_condition(target: str, condition: str) -> str:
 
 
 def is_expected(expectation: Expectation | None, verdict: Verdict) -> bool:
-    """Return whether a verdict is as expected; without an expectation, whether it is there and no failure.
+    """Return whether a verdict is as expected.
 
-    A cell of which nothing was tried is never unexpected. A target that must be there is ``required``. A cell
-    that an exception of the harness's own has cost its verdict is never expected.
+    Without an expectation, whether there is one and it is no failure.
+
+    A cell in which nothing was tried is never unexpected. A target that must be available is ``required``. A
+    cell that lost its verdict to an exception of the harness is never expected.
     """
     if verdict is Verdict.HARNESS_ERROR:
         return False

@@ -1,7 +1,7 @@
-"""The matrix file as it is written: its keys, their types and what they mean.
+"""The format of the matrix file: its keys, their types and their meanings.
 
-The one source for the reader, the published JSON Schema and the reference documentation. Tables of entries
-that select cells are in modules of their own, such as ``tolerance_entry``.
+It is the only source of the reader, the published JSON Schema and the reference documentation. Tables of
+entries that select cells have their own modules, such as ``tolerance_entry``.
 """
 
 import re
@@ -158,7 +158,7 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RenewAfter(msgspec.Struct, frozen=True, kw_only=True):
-    """When a fresh process replaces one that has served enough."""
+    """When a fresh process replaces a used one."""
 
     sessions: Annotated[int, Meta(ge=1, le=1_000_000_000, description="After so many sessions.")] = 5000
     growth_mib: Annotated[

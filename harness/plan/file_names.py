@@ -1,4 +1,4 @@
-"""Whether a value from somebody else's file may name a file: a library would be loaded, a folder written."""
+"""Whether a value from a stranger's file may name a file: a library would be loaded, a folder written."""
 
 from harness.catalog.catalog import find_provider
 from harness.plan.target import LIBRARY_SUFFIXES

@@ -1,11 +1,11 @@
-"""The module of a function that a matrix names: beside the matrix, or where the harness finds its own."""
+"""The module of a function that a matrix names: beside the matrix, or on the harness's own path."""
 
 import importlib.util
 from pathlib import Path
 
 
 def has_module(name: str, folder: Path) -> bool:
-    """Return whether there is a module or package of that name; nothing of it is run."""
+    """Return whether there is a module or package of that name; none of its code is run."""
     if (folder / f"{name}.py").is_file() or (folder / name).is_dir():
         return True
     try:

@@ -54,7 +54,7 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
         path: The file as the caller named it.
         axes: Axis -> values, for every target.
         targets: In the order of the file; at least one, names unique.
-        baselines: What the run was told to compare with; not part of the file.
+        baselines: The baselines with which the run is compared; not part of the file.
     """
 
     path: str
@@ -73,7 +73,7 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def folder_paths(self) -> tuple[Path, ...]:
-        """The folders of models; relative ones start where the matrix file lies."""
+        """Return the folders of models; relative paths start at the matrix file's folder."""
         return tuple(Path(self.path).absolute().parent / folder for folder in self.models.folders)
 
     @property

@@ -25,10 +25,10 @@ _SCALARS = (str, int, float)  # bool is an int
 def option_problems(
     targets: Sequence[tuple[Place, dict[str, Any]]], axes: object, axes_place: Place
 ) -> Iterator[Problem]:
-    """Yield options that are wrong by the catalogue, in tables and axes.
+    """Yield options that are wrong according to the catalogue, in tables and axes.
 
     Targets of unknown providers and targets with ``unchecked_options`` are not checked. Option axes of the
-    table ``[axes]`` go to every target without one of that name.
+    table ``[axes]`` apply to every target without an axis of that name.
     """
     reported: set[tuple[str, str]] = set()
     for place, target in targets:
@@ -73,7 +73,7 @@ def precision_problems(
 
 
 def own_precision_problems(target: Mapping[str, Any], place: Place) -> Iterator[Problem]:
-    """Yield precision modes of a target that have no known meaning, or that the catalogue has already."""
+    """Yield precision modes of a target that have no known meaning, or that the catalogue already has."""
     own = _table(target.get("precisions"))
     provider = known_provider(target.get("provider"))
     if own and provider is not None:

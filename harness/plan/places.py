@@ -1,4 +1,4 @@
-"""The places of a target: interchangeable runtimes, of which any may run any of its cells."""
+"""The places of a target: interchangeable runtimes, any of which may run any of its cells."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -15,10 +15,10 @@ from harness.plan.places_entry import IN_WORDS, PATTERN, PlacesTable, PlaceTable
 from harness.plan.selector import text
 
 NUMBERED = "place-{n}"
-"""The name of a counted place where the matrix gives none."""
+"""The name of a counted place if the matrix gives none."""
 
 NUMBER, NAME = "{n}", "{name}"
-"""What stands for the number of a counted place, and for the name in a command."""
+"""Placeholders for the number of a counted place, and for its name in a command."""
 
 MOST = 10000
 """Places of a target."""
@@ -40,7 +40,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether it has a runtime of its own, behind ssh or a command."""
+        """Return whether it has its own runtime, behind ssh or a command."""
         return self.ssh is not None or self.command is not None
 
 
@@ -48,7 +48,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     """The places of a target; fields as in ``PlacesTable``.
 
     Attributes:
-        each: The places, as far as the matrix itself names them.
+        each: The places that the matrix itself names.
         file: Absolute path of a file that lists them.
         list: A command that lists them.
         folder: Where the commands run: that of the matrix file.
@@ -91,7 +91,7 @@ def places_of_json(data: bytes, where: str) -> tuple[Place, ...]:
     """Return the places that a JSON text lists.
 
     Raises:
-        UsageError: It is no list of places.
+        UsageError: It is not a list of places.
     """
     try:
         values = msgspec.json.decode(data)
@@ -110,7 +110,7 @@ def places_of_json(data: bytes, where: str) -> tuple[Place, ...]:
 
 
 def places_problems(written: object, place: Where) -> Iterator[Problem]:
-    """Yield what contradicts itself in ``places`` of a target; values of a wrong type are skipped."""
+    """Yield contradictions in ``places`` of a target; values of a wrong type are skipped."""
     if isinstance(written, list):
         yield from place_problems(written, place)
     if not isinstance(written, dict):
@@ -138,7 +138,7 @@ def places_problems(written: object, place: Where) -> Iterator[Problem]:
 
 
 def place_problems(values: object, place: Where) -> Iterator[Problem]:
-    """Yield what contradicts itself in a list of places, and names that come twice."""
+    """Yield contradictions in a list of places, and repeated names."""
     seen: set[str] = set()
     for index, one in enumerate(values if isinstance(values, list) else ()):
         here = place.item(index)

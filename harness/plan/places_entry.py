@@ -1,4 +1,4 @@
-"""The places of a target as they are written in a matrix file, or in JSON that lists them."""
+"""The places of a target in the form of a matrix file, or of JSON that lists them."""
 
 from typing import Annotated, Literal
 
@@ -42,7 +42,7 @@ class PlaceTable(WayTable, kw_only=True):
 
 
 class PlacesTable(WayTable, kw_only=True):
-    """The places of a target: `each`, `count`, `file` or `list`, and what holds for all of them."""
+    """The places of a target: `each`, `count`, `file` or `list`, and the settings for all of them."""
 
     each: Annotated[
         Annotated[list[PlaceTable], Meta(min_length=1)] | UnsetType, Meta(description="The places.")

@@ -1,4 +1,4 @@
-"""A plan: the cells of a matrix in their order, and what the matrix sets for each."""
+"""A plan: the cells of a matrix in their order, and the matrix's settings for each."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
 
     Attributes:
         cells: By target, by configuration (option axes), by model, by the other axes.
-        shard: Set if these are a share of a larger plan.
+        shard: Set if these cells are a share of a larger plan.
     """
 
     matrix: Matrix
@@ -115,7 +115,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
         return with_baseline(found, cell.id, fit, share_on_ep(placement)), unknown
 
     def fit(self, target: str, environment: Mapping[str, Any]) -> Fit | None:
-        """Return which baseline fits a target in an environment; None in a run without baselines."""
+        """Return the baseline that fits a target in an environment; None in a run without baselines."""
         if self.matrix.baselines is UNSET:
             return None
         if (known := self._fits.get(target)) is None or known[0] != environment:
@@ -126,7 +126,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
         return known[1]
 
     def exit_verdicts(self, target: str, environment: Mapping[str, Any]) -> tuple[Verdict, ...]:
-        """Return the verdicts that the matrix expects of the ends of a target's processes; none if nothing.
+        """Return the verdicts that the matrix expects for the ends of a target's processes, if any.
 
         ``environment`` is the fingerprint of the target; empty if there is none.
         """
@@ -136,7 +136,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
         found, _ = applying(entries, seen, "")
         if found is None:
             return ()
-        # Where a list travels, a machine on which all is well does not fail the run.
+        # If the list is used on other machines, one without failures must not fail the run.
         also = () if self.matrix.baselines is UNSET else (Verdict.PASS,)
         return (*found.verdicts, *also)
 
@@ -161,8 +161,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
     def only(self, targets: Sequence[str] = (), models: Sequence[str] = ()) -> "Plan":
         """Return a part of this plan, in its order, by globs on the target's name and on ``suite/model``.
 
-        None of a kind stands for all; of several, one has to match. Without a slash, a glob on the model is
-        tried on the model's name alone, too.
+        Without globs of a kind everything matches; of several, one has to match. Without a slash, a glob on
+        the model is tried on the model's name alone, too.
 
         Raises:
             UsageError: A glob matches nothing, or targets and models match nothing together.
@@ -199,7 +199,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
 
     @cached_property
     def _fits(self) -> dict[str, tuple[Mapping[str, Any], Fit]]:
-        """Target -> the environment that was asked about last, and the answer."""
+        """Target -> the last environment, and its answer."""
         return {}
 
     @cached_property

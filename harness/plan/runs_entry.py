@@ -1,4 +1,4 @@
-"""``[[latency]]`` and ``[[repeat]]`` entries: cells that run more often, to be timed or to be compared."""
+"""``[[latency]]`` and ``[[repeat]]`` entries: cells that run more often, for timing or comparison."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Generic, TypeVar
@@ -14,7 +14,7 @@ from harness.core.structure import Place
 from harness.plan.selector import Selector, SelectorTable, selector_from
 
 REPEAT = "repeat."
-"""Prefix of axes that no matrix has: what follows is a field of ``RepeatSettings``, for this cell alone."""
+"""Prefix of axes that no matrix has: a field of ``RepeatSettings`` for this cell alone follows it."""
 
 LONGEST_S = 604_800.0
 """A week: the longest limit, which every system can wait for."""
@@ -39,7 +39,7 @@ class LatencyTable(SelectorTable, kw_only=True):
 
 
 class RepeatTable(SelectorTable, kw_only=True):
-    """How often the selected cells are run, to see whether they give the same; later entries win."""
+    """How often the selected cells are run, to see whether their results agree; later entries win."""
 
     runs: Annotated[int, Meta(ge=1, le=MOST_RUNS, description="Runs in each session.")] = 10
     sessions: Annotated[int, Meta(ge=1, le=MOST_RUNS, description="Sessions, one after the other.")] = 2
@@ -80,7 +80,7 @@ def has_repeat(cell: Cell) -> bool:
 
 
 def own_repeat(cell: Cell) -> RepeatSettings | None:
-    """Return how a cell is repeated by its own axes; None if they do not say it."""
+    """Return how a cell is repeated according to its own axes; None if they do not set it."""
     own = {axis.removeprefix(REPEAT): int(value) for axis, value in cell.axes if axis.startswith(REPEAT)}
     if not own:
         return None
@@ -90,7 +90,7 @@ def own_repeat(cell: Cell) -> RepeatSettings | None:
 
 
 def repeat_axes(settings: RepeatSettings) -> tuple[tuple[str, str], ...]:
-    """Return the axes by which a cell is repeated so."""
+    """Return the axes that make a cell repeat with these settings."""
     return tuple(
         (f"{REPEAT}{key}", str(int(value))) for key, value in msgspec.structs.asdict(settings).items()
     )

@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     Scenario = str
     Way = str
 else:
-    Scenario = Literal[tuple(SCENARIOS)]  # mypy takes literal types only as they are spelled out
+    Scenario = Literal[tuple(SCENARIOS)]  # mypy accepts only literal types that are spelled out
     Way = Literal[tuple(WAYS)]
 
 LONGEST = 1 << 17
-"""Positions of a text at most; no model here has a larger context."""
+"""Largest number of positions of a text; no model here has a larger context."""
 
 MOST_NEW = 1024
-"""Single steps at most."""
+"""Largest number of single steps."""
 
 MOST_S = 86_400
-"""Seconds of a scenario at most, and by default: how much is done is no matter of time."""
+"""Largest time of a scenario in seconds, also the default: the amount of work does not depend on time."""
 
 FIGURE = "scenario."
-"""Prefix of axes that no matrix has: what follows is a setting of the scenario, such as ``threads``."""
+"""Prefix of axes that no matrix has: a setting of the scenario follows it, such as ``threads``."""
 
 
 class Concurrent(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,7 +103,7 @@ class Scenarios(msgspec.Struct, frozen=True, kw_only=True):
     def settings(self, scenario: str, axes: Iterable[tuple[str, str]] = ()) -> dict[str, Any]:
         """Return the settings of one scenario as plain values; empty if it has none.
 
-        Settings among the axes of a cell come before those of the matrix.
+        Settings among the axes of a cell override those of the matrix.
         """
         settings = dict(msgspec.to_builtins(getattr(self, scenario, {})))
         own = {axis.removeprefix(FIGURE): value for axis, value in axes if axis.startswith(FIGURE)}

@@ -18,7 +18,7 @@ OneOrMore = Text | Texts
 Scalar = str | int | float | bool
 
 TRUE_FALSE = ("1", "0")
-"""Spelling of booleans for anything but options of providers in the catalogue."""
+"""Spelling of booleans for everything except options of catalogued providers."""
 
 _MODELS = 1 << 12
 """Models whose matches are kept: a plan asks about one after the other, and fuzzing has no end."""
@@ -69,7 +69,7 @@ _Entry = TypeVar("_Entry", bound=HasSelector)
 
 
 def one_or_more(value: str | Sequence[str]) -> tuple[str, ...]:
-    """Return a text alone, or each text of a list."""
+    """Return a single text, or each text of a list."""
     return (value,) if isinstance(value, str) else tuple(value)
 
 
@@ -85,7 +85,7 @@ def text(value: Scalar, booleans: tuple[str, str] = TRUE_FALSE) -> str:
 def selector_from(table: Mapping[str, str | Sequence[str]], *, not_keys: Iterable[str] = ()) -> Selector:
     """Return the selector of ``key = glob`` or ``key = [glob, ...]``; all but four keys are axes.
 
-    ``not_keys`` are no part of the selector, such as ``rtol``.
+    ``not_keys`` are not part of the selector, such as ``rtol``.
     """
     globs = {key: one_or_more(value) for key, value in table.items() if key not in set(not_keys)}
     named = {key: globs.pop(key, ()) for key in ("suite", "model", "target", "provider")}

@@ -1,4 +1,4 @@
-"""What ``where`` of an ``[[expect]]`` entry asks about: the target that ran, by its fingerprint."""
+"""The facts that ``where`` of an ``[[expect]]`` entry asks for: the target that ran, by its fingerprint."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,28 +23,28 @@ _SOFTWARE = re.compile(
 """Names of devices that are programs."""
 
 _EMULATED = re.compile(r"android virtual|goldfish|ranchu", re.IGNORECASE)
-"""Names that an emulated phone gives its processor."""
+"""Names that an emulated phone reports for its processor."""
 _NAME = re.compile(r"(?:full_?)?(?:device_?)?(?:name|description)|product", re.IGNORECASE)
-"""Facts of a device that have its name."""
+"""Facts of a device that contain its name."""
 
 _PACKAGES_OF_JAVASCRIPT = ("onnxruntime-web", "onnxruntime-node")
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
-    """Facts about a target where it ran; empty or None where the fingerprint does not have them.
+    """Facts about a target where it ran; empty or None if the fingerprint lacks them.
 
     Attributes:
         onnxruntime: The release of the runtime.
         ep_version: The version of the plugin, or of the runtime that the provider is built into.
         drivers: Name -> version in the words of the system.
-        devices: What is known of the devices that match the target's filter, each fact by itself.
+        devices: The known facts of the devices that match the target's filter, each separately.
         architecture: The names of the processor's architecture.
         os: ``linux``, ``windows`` or ``macos``.
         features: The processor's features that change numerics; None if the agent cannot list them.
         simulator: Whether a program stands for the accelerator.
-        simulated_by: The name of this program as far as it is known; empty without one.
-        device: The name of the first device that matches; its vendor and type where it has none.
-        accelerated: Whether a device that is not the processor computes, and no program in its place.
+        simulated_by: The name of this program, if known; empty without one.
+        device: The name of the first device that matches; else its vendor and type.
+        accelerated: Whether a device other than the processor computes, with no program in its place.
     """
 
     onnxruntime: str = ""
@@ -145,10 +145,10 @@ def _system(platform: str) -> str:
 def _simulated_by(
     chain: Sequence[str], devices: list[Mapping[str, Any]], facts: list[dict[str, str]], processor: str
 ) -> str | None:
-    """Return what stands for the accelerator, empty if it is a real one; None if no device is known.
+    """Return what stands in for the accelerator, empty if it is a real one; None if no device is known.
 
-    So does the processor where the provider drives a GPU or NPU only: QNN's HTP library for x86-64, and the
-    software adapters of WebGPU, offer a device of type CPU.
+    The processor also stands in if the provider drives only GPUs or NPUs: QNN's HTP library for x86-64, and
+    the software adapters of WebGPU, offer a device of type CPU.
     """
     if chain[0] != CPU_PROVIDER and _EMULATED.search(processor):
         return processor

@@ -34,12 +34,12 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     """Where onnxruntime runs; by default in the harness's own Python. Fields as in ``RuntimeTable``.
 
     Attributes:
-        packages: Requirements of an environment to build; files as absolute paths.
+        packages: Requirements of an environment to be built; files as absolute paths.
         python: An interpreter: a name to look up, or an absolute path; with ``ssh`` one on that machine.
         node: A version of Node.js, or an absolute path of it.
         browser: A browser's name, or an absolute path of it.
         threads: Threads of onnxruntime-web; None for one.
-        places: Name of the target at one of whose places it is; None for a runtime of its own.
+        places: Name of the target to whose places it belongs; None for an independent runtime.
     """
 
     packages: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_javascript(self) -> bool:
-        """Whether it is Node.js or a browser, and its packages those of npm."""
+        """Return whether it is Node.js or a browser, so that its packages are from npm."""
         return self.node is not None or self.browser is not None
 
 
@@ -68,7 +68,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         plugin: A package with ``get_library_path()``, or a library's path (absolute if it is local).
         options: Provider options of the target; ``options_at`` adds those of a cell.
         precisions: Modes of a provider that the catalogue lacks: name -> the options that choose it.
-        memory_limit_mb: Memory that a process may take, in MiB; None for no limit.
+        memory_limit_mb: Limit on the memory of a process, in MiB; None for no limit.
         work_limit: Operations of one run up to which a model is run again; see ``harness.core.work``.
         places: Interchangeable runtimes; None for ``runtime`` alone.
         device_lock: Name of the device that sessions occupy; empty for none, None to derive it.
@@ -98,8 +98,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     def delivers(self, cell: Cell) -> tuple[str, ...]:
         """Return coarser precisions in which the provider may compute by its own default.
 
-        Empty if the matrix chooses what it computes in, by the axis or by an option. A converted model does
-        not: the provider may compute it as any other. Nor does an option that chooses a device.
+        It is empty if the matrix chooses the computing precision, by the axis or by an option. A converted
+        model is no such choice: the provider may compute it like any other. Nor is an option that chooses a
+        device.
         """
         known = known_provider(self.provider)
         if known is None or cell.axis("precision") not in {AXIS_DEFAULTS["precision"], *IN_MODEL}:
@@ -115,12 +116,12 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def accuracy(self) -> tuple[Accuracy, ...]:
-        """Errors, larger than rounding, that documents allow the provider."""
+        """Return errors, larger than rounding, that documents allow the provider."""
         known = known_provider(self.provider)
         return () if known is None else known.accuracy
 
     def remedy(self, cell: Cell, precision: str) -> str:
-        """Return what makes the provider compute in a precision, in words; empty if nothing is known."""
+        """Return how to make the provider compute in a precision, in words; empty if unknown."""
         known = known_provider(self.provider)
         for mode in known.precision_modes if known is not None else ():
             value = EP + mode.name
@@ -151,7 +152,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def declared(self, cell: Cell) -> str:
-        """Return why this target does not have the precision of a cell; empty if the cell can be tried."""
+        """Return why this target lacks the precision of a cell; empty if the cell can be tried."""
         precision = cell.axis("precision")
         return "" if precision == AXIS_DEFAULTS["precision"] else self._why_not(precision)
 
@@ -180,7 +181,7 @@ def target_from(table: Mapping[str, Any], folder: Path, axes: Mapping[str, Seque
     if booleans != TRUE_FALSE:  # an axis for all targets has the common spelling
         own_axes = {axis: values for axis, values in axes.items() if bool in map(type, values)} | own_axes
     runtime = msgspec.convert(table.get("runtime", {}), Runtime)
-    # With ssh or a command, a path is one of another machine.
+    # With ssh or a command, a path belongs to another machine.
     here = folder if runtime.ssh is None and runtime.command is None else None
     if runtime.python is not None:
         runtime = msgspec.structs.replace(runtime, python=from_here(runtime.python, here))
@@ -208,7 +209,7 @@ def target_from(table: Mapping[str, Any], folder: Path, axes: Mapping[str, Seque
 
 
 def is_fixed(axis: str) -> bool:
-    """Return whether all cells of a process have one value of an axis: of the precision, and of options."""
+    """Return whether all cells of a process share one value of an axis: of the precision, and of options."""
     return axis == "precision" or axis.startswith(OPTION)
 
 
@@ -231,13 +232,13 @@ def axes_from(
 
 
 def is_path(requirement: str) -> bool:
-    """Return whether a requirement is a file's path, and not a name, with or without a URL."""
+    """Return whether a requirement is a file's path, not a name with or without a URL."""
     is_url = "://" in requirement or "@" in requirement
     return not is_url and ("/" in requirement or "\\" in requirement or requirement.endswith(".whl"))
 
 
 def is_version(text: str) -> bool:
-    """Return whether a text is a version of Node.js, such as ``20`` or ``20.11``, and not a program."""
+    """Return whether a text is a version of Node.js, such as ``20`` or ``20.11``, not a program."""
     return all(part.isdecimal() for part in text.split("."))
 
 
@@ -250,7 +251,10 @@ def _merged(below: str, above: str) -> str:
 
 
 def _settings(text: str) -> set[tuple[str, ...]]:
-    """Return the path of each setting of a JSON object, such as that of ``load_config``; none of others."""
+    """Return the path of each setting of a JSON object, such as the value of ``load_config``.
+
+    Nothing for others.
+    """
 
     def paths(table: Any) -> Iterator[tuple[str, ...]]:
         if not isinstance(table, dict):
@@ -273,7 +277,7 @@ def _over(below: Any, above: Any) -> Any:
 
 
 def is_library(plugin: str) -> bool:
-    """Return whether a plugin is named by the path of its library, and not by its package."""
+    """Return whether a plugin is given by the path of its library, not by its package."""
     pure = PurePath(plugin)
     return len(pure.parts) > 1 or pure.suffix in LIBRARY_SUFFIXES
 

@@ -15,11 +15,11 @@ from harness.plan.selector import Selector, SelectorTable, selector_from
 
 _FIXED = ("rtol", "atol")
 _ALONE = frozenset({"noise", "steps", "table_only", "bits"})
-"""Keys that make an entry by themselves."""
+"""Keys that suffice for an entry."""
 
 
 _MOST = 1e30
-"""The largest tolerance: that of a cell of which any finite answer is right."""
+"""The largest tolerance: with it, any finite answer of a cell is right."""
 
 Bits = Annotated[float, Meta(ge=0, le=52)]
 _Allowed = Annotated[float, Meta(ge=0, le=_MOST)]
@@ -81,17 +81,17 @@ ToleranceItem = Annotated[
 
 
 class ToleranceEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the selected cells' results may lie from their goldens.
+    """How far the selected cells' results may deviate from their goldens.
 
     Attributes:
-        selector: Which cells.
+        selector: The selected cells.
         rtol: With ``atol``: ``|out - golden| <= atol + rtol * |golden|``; both or none are set.
         atol: See ``rtol``.
-        noise: Limits in multiples of the model's own rounding noise; never beside ``rtol``. Without either,
-            the built-in tolerances apply.
-        noise_precision: Precision whose rounding makes the noise; empty for that of the cell.
+        noise: Limits in multiples of the model's own rounding noise; never together with ``rtol``. Without
+            either, the built-in tolerances apply.
+        noise_precision: Precision whose rounding makes the noise; empty for the cell's precision.
         steps: Quantization steps that an output computed in integers may be off; None for the default.
-        table_only: Whether the built-in table judges, and not the model's own rounding noise.
+        table_only: Whether the built-in table judges, not the model's own rounding noise.
         bits: As in ``harness.core.policy.Policy``.
     """
 

@@ -53,7 +53,7 @@ def load_policy(path: Path) -> tuple[ToleranceEntry, ...]:
 
 
 def _without_record(entries: list[dict[str, Any]], place: Place) -> Iterator[Problem]:
-    """Yield what a matrix may set, but what cannot be judged from records."""
+    """Yield settings that a matrix may have but that cannot be judged from records."""
     valid = ", ".join(f"{atol:g}" for atol in ATOL_GRID)
     for index, entry in enumerate(entries):
         if "atol" in entry and float(entry["atol"]) not in ATOL_GRID:

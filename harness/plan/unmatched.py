@@ -1,4 +1,4 @@
-"""Entries of a matrix that match nothing, with the nearest names: an outdated entry must not stay."""
+"""Entries of a matrix that match nothing, with the nearest names: an outdated entry must not remain."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from harness.plan.matrix import Matrix
 from harness.plan.selector import Selector, SelectorIndex, model_matcher, selector_from
 
 _SHOWN = 200
-"""Characters of a glob that are compared with names."""
+"""Number of characters of a glob that are compared with names."""
 
 
 def unmatched_entries(
@@ -76,7 +76,7 @@ def _unmatched(
 
 
 def _value(key: str, cell: Cell, providers: Mapping[str, str]) -> str | None:
-    """Return what the globs of a key are matched with; None if the cell has no such axis."""
+    """Return the value that the globs of a key are matched with; None if the cell has no such axis."""
     match key:
         case "suite":
             return cell.suite

@@ -21,7 +21,7 @@ _X86 = (
 )
 _ARM = ("asimd", "asimdhp", "asimddp", "bf16", "i8mm", "sve", "sve2", "svebf16", "sme")
 FEATURES = (*_X86, *_ARM)
-"""Features of processors that an agent reports: those that change numerics, as Linux names them."""
+"""Features of processors that an agent reports: those that change numerics, by their names in Linux."""
 
 NOT = "!"
 _VERSIONS = ("onnxruntime", "ep_version")
@@ -67,7 +67,7 @@ class WhereTable(msgspec.Struct, kw_only=True):
 
 
 class Where(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The conditions in their normal form; fields as in ``WhereTable``, empty where there is none."""
+    """The conditions in their normal form; fields as in ``WhereTable``, empty if there is none."""
 
     onnxruntime: str = ""
     ep_version: str = ""
@@ -111,27 +111,28 @@ def where_problems(table: object, place: Place) -> Iterator[Problem]:
 
 
 def holds(where: Where, seen: Surroundings, delivered: str) -> tuple[bool, tuple[str, ...]]:
-    """Return whether all conditions hold, and which of them ask for what is not known there.
+    """Return whether all conditions hold, and which of them concern unknown facts.
 
-    What is not known does not hold. A cell that shows no delivered precision simply has none.
+    A condition on an unknown fact does not hold. A cell without a visible delivered precision simply has
+    none.
     """
     found: dict[str, bool | None] = {
         key: _delivers(wanted, delivered) if key == "delivers" else _CHECKS[key](wanted, seen)
         for key, wanted in conditions(where).items()
     }
     unknown = tuple(key for key, answer in found.items() if answer is None)
-    # One that certainly does not hold makes it of no interest what the others are.
+    # If one condition certainly does not hold, the others do not matter.
     return all(found.values()), () if False in found.values() else unknown
 
 
 def conditions(where: Where) -> dict[str, Any]:
-    """Return the conditions that there are, by key."""
+    """Return the existing conditions, by key."""
     values = {key: getattr(where, key) for key in Where.__struct_fields__}
     return {key: wanted for key, wanted in values.items() if wanted not in ("", (), None)}
 
 
 def features_of(architecture: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the features that a processor may have; all of them if its architecture is another one."""
+    """Return the features that a processor may have; all of them if its architecture is unknown."""
     families = (("x86_64", _X86), ("aarch64", _ARM))
     return next((features for name, features in families if name in architecture), FEATURES)
 

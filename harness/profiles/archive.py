@@ -1,7 +1,7 @@
 """Archives of profiles: zip files that are written the same way each time, and read with care.
 
-An archive comes from elsewhere, so nothing in it is trusted: names are plain relative paths, sizes are
-limited before anything is unpacked, and links, doubles and encrypted entries are refused.
+An archive comes from elsewhere, so nothing in it is trusted. Names are plain relative paths, sizes are
+limited before anything is unpacked, and links, duplicates and encrypted entries are refused.
 """
 
 import re
@@ -16,10 +16,11 @@ import msgspec
 from harness.core.zips import open_zip
 
 _NAME = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9._+-]*(/[A-Za-z0-9_+-][A-Za-z0-9._+-]*)*")
-"""No part begins with a dot, so none is ``..``; neither backslashes nor colons, which Windows resolves."""
+"""No part begins with a dot, so none is ``..``; backslashes and colons are excluded because Windows
+resolves them."""
 
 _TIME = (1980, 1, 1, 0, 0, 0)
-"""The earliest time that a zip can tell."""
+"""The earliest time that a zip can express."""
 
 _MODE = (stat.S_IFREG | 0o644) << 16
 _UNIX = 3
@@ -28,7 +29,7 @@ _METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What an archive may hold at most.
+    """Largest sizes of an archive.
 
     Attributes:
         entries: Files.
@@ -72,7 +73,7 @@ def read_archive(content: bytes, limits: Limits = PROFILE_LIMITS) -> dict[str, b
     """Return the files of a zip by name, in the order of the archive; nothing is written.
 
     Raises:
-        ValueError: It is no zip, damaged, too large, or has an entry that no archive of ours has.
+        ValueError: It is not a zip, is damaged or too large, or has an entry that our archives never have.
     """
     try:
         with open_zip(BytesIO(content)) as archive:
@@ -84,7 +85,7 @@ def read_archive(content: bytes, limits: Limits = PROFILE_LIMITS) -> dict[str, b
 
 
 def _check(entries: list[zipfile.ZipInfo], limits: Limits) -> None:
-    """Check everything that the directory of an archive tells, before anything is unpacked."""
+    """Check everything in the directory of an archive, before anything is unpacked."""
     if len(entries) > limits.entries:
         raise ValueError(f"{len(entries)} entries, and the limit is {limits.entries}")
     total = sum(entry.file_size for entry in entries)
@@ -95,7 +96,7 @@ def _check(entries: list[zipfile.ZipInfo], limits: Limits) -> None:
         name = entry.filename
         if why := _why_refused(entry, limits):
             raise ValueError(f"the entry {name[: limits.name_chars]!r} {why}")
-        folded = name.lower()  # Windows and macOS take both for one file
+        folded = name.lower()  # Windows and macOS treat both as one file
         if folded in seen:
             raise ValueError(f"the entry {name!r} is there twice")
         seen.add(folded)
@@ -123,7 +124,7 @@ def _why_refused(entry: zipfile.ZipInfo, limits: Limits) -> str:
 
 
 def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    # One byte more than declared: the directory may tell less than there is.
+    # One byte more than declared: the directory may declare less than there is.
     with archive.open(entry) as file:
         content = file.read(entry.file_size + 1)
     if len(content) != entry.file_size:

@@ -17,7 +17,7 @@ Files = Mapping[str, bytes]
 
 
 class Digests(msgspec.Struct, frozen=True, kw_only=True):
-    """SHA-256 of what a case consists of; see ``ProfileCase``."""
+    """SHA-256 of the parts of a case; see ``ProfileCase``."""
 
     model: str
     inputs: str
@@ -27,7 +27,7 @@ class Digests(msgspec.Struct, frozen=True, kw_only=True):
 def digests_of(files: Files) -> Digests:
     """Return the digests of a case's files.
 
-    That of several files is the digest of what ``sha256sum`` prints of them, ordered by role and numbers.
+    The digest of several files is that of ``sha256sum``'s output for them, ordered by role and numbers.
 
     Raises:
         ValueError: A file is missing, or has no place in a case.

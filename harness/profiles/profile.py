@@ -23,14 +23,14 @@ CORE = "core"
 """The feature of cases that every provider has to place and compute right; all others are extended."""
 
 JOINT = "+"
-"""Between the names of features that a case needs at once: ``float16+large_rank`` is a feature of its own."""
+"""Separates the names of joint features: a case needs all parts of ``float16+large_rank`` together."""
 
 
 class Feature(msgspec.Struct, frozen=True, kw_only=True):
-    """An extended feature: what a provider may or may not have.
+    """An extended feature: one that a provider may or may not have.
 
     Attributes:
-        name: Short, such as ``float16`` or ``io_binding``; ``float16+large_rank`` is both at once.
+        name: Short, such as ``float16`` or ``io_binding``; ``float16+large_rank`` is both together.
         meaning: One line for people.
     """
 
@@ -64,7 +64,7 @@ class ProfileCase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         model: SHA-256 of the model's file.
         inputs: SHA-256 over the files of its inputs, in order.
         golden: SHA-256 over the files of its goldens and their noise, in order.
-        ops: Operator type -> nodes; with the domain before it, such as ``com.microsoft.FusedMatMul``.
+        ops: Operator type -> nodes; the domain precedes it, such as ``com.microsoft.FusedMatMul``.
         types: Element types of inputs and outputs, sorted.
         opset: Version of ONNX's operators that it imports.
         precision: Computing precision, a key of ``Rules.tolerances``.
@@ -95,7 +95,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         name: Such as ``cnn``.
         version: From 1.
         title: One line for people.
-        about: What it is for, in a few sentences.
+        about: Its purpose, in a few sentences.
         archive: SHA-256 of the archive.
         rules: The limits of its verdicts.
         features: The extended features, in the order of pages.
@@ -123,7 +123,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()
 
     def closed(self, claims: Collection[str]) -> frozenset[str]:
-        """Return claimed features with those that are several at once, each of which is claimed."""
+        """Return claimed features, with the joint features whose parts are all claimed."""
         joint = {one.name for one in self.features if set(one.name.split(JOINT)) <= set(claims)}
         return frozenset(claims) | joint
 
@@ -158,7 +158,7 @@ def decode_profile(content: bytes) -> Profile:
     """Return the profile that a file describes.
 
     Raises:
-        msgspec.MsgspecError: It is none, or contradicts itself.
+        msgspec.MsgspecError: It is not a profile, or contradicts itself.
     """
     profile = msgspec.json.decode(content, type=Profile)
     if profile.schema != SCHEMA:

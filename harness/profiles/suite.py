@@ -70,7 +70,7 @@ def suite_name(profile: Profile) -> str:
 def policy_of_case(rules: Rules, case: ProfileCase) -> Policy:
     """Return the policy by which a profile judges one of its cases.
 
-    Nothing else has a say: neither a matrix, nor the precision that a provider computes in by default.
+    Nothing else has an influence: neither a matrix, nor the precision that a provider uses by default.
     """
     rtol, atol = rules.tolerances[case.precision]
     return Policy(

@@ -1,4 +1,4 @@
-"""The cases of one profile by provider, and what a page that compares any two submissions has."""
+"""The cases of one profile by provider, and the data of the page that compares any two submissions."""
 
 from collections.abc import Iterable, Sequence
 
@@ -27,8 +27,8 @@ class CaseRow(msgspec.Struct, frozen=True, kw_only=True):
     """One case; ``results`` are in the order of the columns.
 
     Attributes:
-        shown: Words by which a filter picks it: ``failing`` if it does not pass everywhere, ``differing`` if
-            it passes in some columns alone.
+        shown: Words by which a filter selects it: ``failing`` if it does not pass everywhere, ``differing``
+            if it passes only in some columns.
     """
 
     case: ProfileCase
@@ -38,7 +38,10 @@ class CaseRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """The cases of one operator, or of models of ``SEVERAL``; reaches are in the order of the columns."""
+    """The cases of one operator, or those of models under ``SEVERAL``.
+
+    Reaches are in the order of the columns.
+    """
 
     name: str
     reaches: tuple[Reach, ...]
@@ -60,7 +63,10 @@ class ProfileView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
-    """One submission in ``archive_of``; a letter of ``verdicts`` is an index in its table, from ``a`` on."""
+    """One submission in ``archive_of``.
+
+    A letter of ``verdicts`` is an index into its table, starting at ``a``.
+    """
 
     id: str
     line: str
@@ -69,7 +75,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def view_of(profile: Profile, lines: Iterable[Line]) -> ProfileView:
-    """Return the page of a profile, of lines that have a submission of it or not."""
+    """Return the page of a profile, from lines with or without a submission of it."""
     columns = tuple(line.newest[profile.label] for line in lines if profile.label in line.newest)
     meanings = {feature.name: feature.meaning for feature in profile.features}
     rows = tuple(_row(results) for results in zip(*(entry.result.cases for entry in columns), strict=True))
@@ -90,7 +96,7 @@ def view_of(profile: Profile, lines: Iterable[Line]) -> ProfileView:
 
 
 def archive_of(profile: Profile, lines: Iterable[Line]) -> Markup:
-    """Return what the page that compares has of all submissions of a profile: base64 of zlib of JSON.
+    """Return the data of all submissions of a profile for the comparing page: base64 of zlib of JSON.
 
     A submission takes one letter for each case, so the page stays small with many of them.
     """

@@ -11,9 +11,9 @@ from harness.publication.site import write_publication
 
 
 def publish(submissions: Path, out: Path, *, title: str, day: dt.date | None, signers: Path | None) -> int:
-    """Write the site; refused submissions are told, listed, and not published."""
+    """Write the site; refused submissions are reported, listed, and not published."""
     today = day or dt.datetime.now(dt.UTC).date()
-    # The day alone decides, so that two sites of one day are the same.
+    # Only the day counts, so that two sites of one day are the same.
     now = dt.datetime.combine(today, dt.time.max, dt.UTC)
     gathered = gather(submissions, signers=signers, now=now)
     index = write_publication(gathered, out, title=title, today=today)

@@ -1,4 +1,4 @@
-"""One published submission, as the pages of a site need it."""
+"""One published submission, in the form that the pages of a site need."""
 
 import re
 from collections.abc import Mapping
@@ -20,13 +20,13 @@ LEVEL_WORDS = {
 }
 
 NO_CASE = ("computes none", "unsupported")
-"""Word and tone of a partial level without one passed case, which is no part of the way."""
+"""Word and tone of a partial level without one passed case."""
 
 _NAMED_VENDOR = re.compile(r"^(\S+ \S+.*?) vendor_id \d+\b")
-"""The number of a vendor, behind its type and name."""
+"""The number of a vendor, after its type and name."""
 
 _NUMBER = re.compile(r" device_id 0\b")
-"""The number of a device that has none."""
+"""The number of a device without one."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,8 +35,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         id: Its address on any site: the first 16 hexadecimal digits of the SHA-256 of its statement.
         result: The result, decided again from the records.
-        reasons: Label of a case that does not pass -> why, as its record tells.
-        marks: Why a person has to look at it, one line each.
+        reasons: Label of a case that does not pass -> the reason in its record.
+        marks: Why a person has to examine it, one line each.
         has_plugin: Whether its provider came from a plugin library.
         signer: Identity or fingerprint of the key; empty if nobody signed.
         simulated: The program that stands for its accelerator; empty without one, or if it is not known.
@@ -85,7 +85,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def device(self) -> str:
-        """Its devices in one line, without numbers that tell a reader nothing; else its platform."""
+        """Its devices in one line, without numbers that mean nothing to a reader; else its platform."""
         where = self.statement.environment
         devices = (_NUMBER.sub("", _NAMED_VENDOR.sub(r"\1", device)) for device in where.devices)
         told = ", ".join(dict.fromkeys(devices)) or where.platform
@@ -105,7 +105,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> tuple[str, ...]:
-        """What is equal in all versions of one provider on one device."""
+        """The key that is equal for all versions of one provider on one device."""
         where, product = self.statement.environment, self.statement.product
         options = (f"{key}={value}" for key, value in sorted(where.provider_options.items()))
         return (product.vendor, product.name, where.provider, where.runtime, *where.devices, *options)

@@ -19,7 +19,7 @@ _COLOURS = {Level.CONFORMANT: "#2f7d46", Level.PARTIAL: "#8a6d00", Level.NOT: "#
 _NO_COLOUR = "#6f747c"
 _SHIELDS = {Level.CONFORMANT: "green", Level.PARTIAL: "yellow", Level.NOT: "red"}
 _CHAR_PX = 7
-"""Width of a character at 11 px in the fonts that badges name; a little too wide for most."""
+"""Files for other programs: badges, the Atom feed, and ``data.json``."""
 
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "https://in-toto.io/attestation/test-result/v0.1")
 
@@ -31,7 +31,7 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
         id: Its address is ``s/<id>/``.
         line: Address of its provider and device, ``l/<line>/``.
         level: Its level, decided again by the publisher.
-        marks: Why a person has to look at it; empty if it is verified.
+        marks: Why a person has to examine it; empty if it is verified.
         signer: Identity or fingerprint of the key; empty if nobody signed.
         passed: Passed cases of core and claimed features.
         required: All cases of these features.
@@ -93,7 +93,7 @@ def shields(entry: Entry) -> Badge:
 
 
 def badge_svg(entry: Entry) -> str:
-    """Return the badge as a picture that needs nothing else."""
+    """Return the badge as a self-contained picture."""
     label, message = _label(entry), _message(entry)
     left, right = (_CHAR_PX * len(text) + 10 for text in (label, message))
     title = escape(f"{label}: {message}")

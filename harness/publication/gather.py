@@ -28,7 +28,7 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Gathered(msgspec.Struct, frozen=True, kw_only=True):
-    """What a folder of submissions has.
+    """The content of a folder of submissions.
 
     Attributes:
         entries: The newest first.
@@ -57,7 +57,8 @@ def gather(
     known: dict[str, Profile] = {}
     refused: list[Refused] = []
     done = verify(submissions_in(folder), signers=signers, now=now, profiles=profiles)
-    # Of two with one statement the signed one counts: a copy without its signature must not take its place.
+    # Of two submissions with one statement the signed one counts: a copy without the signature must not
+    # replace it.
     for one in sorted(done, key=lambda each: not each.signer):
         found = _entry(one)
         if isinstance(found, Entry) and one.profile is not None:

@@ -1,4 +1,4 @@
-"""What the search of a site finds: names, and no results, so that it stays small with many submissions."""
+"""The entries of a site's search: names without results, so that it stays small with many submissions."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,11 +10,11 @@ from harness.publication.entry import anchor_of
 from harness.publication.lines import Line
 
 KINDS = ("operator", "provider", "profile", "case")
-"""In the order of the list."""
+"""The kinds in the order of the list."""
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that can be found: its address within the site, and a few words about it."""
+    """One entry of the search: its address within the site, and a short description."""
 
     kind: str
     name: str
@@ -23,7 +23,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def index_of(lines: Iterable[Line], profiles: Iterable[Profile]) -> tuple[Found, ...]:
-    """Return everything that can be found, by kind and name."""
+    """Return all entries, by kind and name."""
     profiles = tuple(profiles)
     found = [*_operators(profiles), *_providers(lines), *_cases(profiles)]
     for one in profiles:
@@ -33,7 +33,7 @@ def index_of(lines: Iterable[Line], profiles: Iterable[Profile]) -> tuple[Found,
 
 
 def _operators(profiles: Iterable[Profile]) -> Iterator[Found]:
-    """Yield each operator: where it is alone in a case, the table of operators, else its first profile."""
+    """Yield each operator, with its table if a case has only this operator, else its first profile."""
     alone: set[str] = set()
     inside: dict[str, list[str]] = {}
     for profile in profiles:

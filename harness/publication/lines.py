@@ -1,6 +1,7 @@
 """Lines: the versions of one provider on one device, over time, by one signer.
 
-What another key has signed, or nobody, is another line whatever its names, and never the newest of this one.
+A submission that another key or nobody signed belongs to another line, whatever its names, and is never the
+newest of this one.
 """
 
 import hashlib
@@ -29,7 +30,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     """A provider on a device, by one signer, or by nobody.
 
     Attributes:
-        id: Its address on any site: by what is equal in all versions, and the signer.
+        id: Its address on any site: derived from what is equal in all versions, and from the signer.
         versions: The newest first.
         newest: Label of a profile -> its submission of the newest version that has one.
     """
@@ -40,7 +41,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def one(self) -> Entry:
-        """A submission of the newest version; device, options and vendor are those of all."""
+        """A submission of the newest version; device, options and vendor are the same in all."""
         return next(iter(self.versions[0].entries.values()))[0]
 
     @property
@@ -54,7 +55,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
-    """Cases that pass in one submission and not in an older one, and the reverse; by label."""
+    """Cases that pass in one submission but not in an older one, and the reverse; by label."""
 
     older: Entry
     gained: tuple[str, ...]
@@ -62,7 +63,7 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lines_of(entries: Iterable[Entry]) -> tuple[Line, ...]:
-    """Return the lines, by vendor, product and signer; of one name the signed ones first."""
+    """Return the lines, by vendor, product and signer; for equal names signed ones come first."""
     found: dict[tuple[tuple[str, ...], bool, str], list[Entry]] = {}
     for entry in entries:
         found.setdefault((entry.place, not entry.signer, entry.signer), []).append(entry)
@@ -70,7 +71,7 @@ def lines_of(entries: Iterable[Entry]) -> tuple[Line, ...]:
 
 
 def line_id(entry: Entry) -> str:
-    """Return the address of the line of a submission: by its place, and by who signed."""
+    """Return the address of a submission's line: derived from its place and its signer."""
     key = (entry.place, entry.signer) if entry.signer else entry.place
     return hashlib.sha256(msgspec.json.encode(key)).hexdigest()[:16]
 
@@ -85,7 +86,7 @@ def steps_of(line: Line) -> tuple[tuple[Entry, Changes], ...]:
 
 
 def changes_between(older: Entry, newer: Entry) -> Changes:
-    """Return what a submission gained and lost since another one of its profile."""
+    """Return the gains and losses of a submission relative to another one of its profile."""
     then, now = _passed(older), _passed(newer)
     return Changes(older=older, gained=tuple(sorted(now - then)), lost=tuple(sorted(then - now)))
 

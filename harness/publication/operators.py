@@ -13,11 +13,11 @@ _WORSE = (Standing.PASSED, Standing.MISSING, Standing.OPEN, Standing.FAILED)
 
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
-    """What one provider reaches of some cases.
+    """The reach of one provider over some cases.
 
     Attributes:
         passed: Right, and computed by the provider alone.
-        types: Element types of passed cases; ``other_types`` are those of the rest alone.
+        types: Element types of passed cases; ``other_types`` are those that only the other cases have.
         opsets: ``(version, passed, tried)``.
         listed: Whether the catalogue lists the operator as documented; None without a list.
     """
@@ -49,7 +49,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """The reach of one operator on one line.
 
     Attributes:
-        reach: Over all profiles; a case that several of them have counts once.
+        reach: Over all profiles; a case in several of them counts once.
         failing: The submissions with cases that do not pass, each with the label of the first.
     """
 
@@ -58,7 +58,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def operators_of(line: Line) -> dict[str, Evidence]:
-    """Return the evidence of each operator that some case of the newest submissions has alone."""
+    """Return the evidence for each operator that some case of the newest submissions has alone."""
     provider = find_provider(line.one.statement.environment.provider)
     documents = provider.operators.operators if provider and provider.operators else {}
     results: dict[str, list[tuple[Entry, CaseResult]]] = {}

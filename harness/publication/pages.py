@@ -15,7 +15,7 @@ from harness.publication.rerun import rerun_of
 from harness.report.page import Pages
 
 FILTERS = ("report.js", "publication.js")
-"""Scripts of pages with a filter."""
+"""The pages of a publisher's site, a function of only the submissions and the day."""
 
 TABLES = ("report.js", "tables.js", "publication.js")
 """Scripts of pages with a filter and a table that can be sorted."""
@@ -52,7 +52,7 @@ class SitePages:
                     yield self._submission(entry, line, changes.get(entry.id))
 
     def withdrawn(self, names: Iterable[str]) -> Iterator[tuple[str, str]]:
-        """Yield pages for addresses of submissions and lines that are no longer there."""
+        """Yield pages for addresses of submissions and lines that no longer exist."""
         for name in names:
             kind = "submission" if name.startswith("s/") else "provider"
             yield self._page(name, "publication_withdrawn.html", FILTERS[:1], kind=kind)

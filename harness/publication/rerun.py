@@ -1,6 +1,6 @@
-"""The command that runs a profile again as a submission did: made here of checked words.
+"""The command that runs a profile again as a submission did, built here from checked words.
 
-Visitors paste it. ``reproduce`` of the statement is anybody's text, which no page shows.
+Visitors paste it. ``reproduce`` of the statement is a stranger's text, which no page shows.
 """
 
 import re
@@ -15,7 +15,7 @@ from harness.publication.entry import Entry
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}", re.ASCII)
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:+-]{0,99}", re.ASCII)
 _VALUE = re.compile(r"""[A-Za-z0-9_ .,:=+{}\[\]"-]{0,300}""", re.ASCII)
-"""No character that a shell of any system acts on inside quotes."""
+"""Only characters that no system's shell interprets inside quotes."""
 
 _PLACES = ("browser", "node")
 
@@ -24,8 +24,8 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True):
     """How to run it again.
 
     Attributes:
-        command: One line for a shell; empty if the provider has no name that a command can have.
-        without: Options that it lacks: they name files, or have other characters than plain ones.
+        command: One line for a shell; empty if the provider's name is not valid in a command.
+        without: Options that it omits: they name files, or contain special characters.
     """
 
     command: str = ""

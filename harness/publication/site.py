@@ -1,4 +1,4 @@
-"""The publisher's site: its files, a function of the submissions and the day alone."""
+"""The publisher's site: its files, a function of only the submissions and the day."""
 
 import datetime as dt
 import io
@@ -17,10 +17,10 @@ from harness.publication.pages import SitePages
 from harness.report.inert import inert_json
 
 _LISTING = "files.txt"
-"""The files that a site consists of; what a later one has no longer is removed."""
+"""The files of a site; files that a later site no longer has are removed."""
 
 _KEPT = re.compile(r"[sl]/[0-9a-f]{16}/index\.html")
-"""Pages whose address stays after what they are about is withdrawn."""
+"""Pages whose address stays after their subject is withdrawn."""
 
 
 def write_publication(gathered: Gathered, out: Path, *, title: str, today: dt.date) -> Path:
@@ -59,7 +59,7 @@ def _old_files(out: Path) -> set[str]:
 
 def _files(gathered: Gathered, pages: SitePages, old: set[str]) -> Iterator[tuple[str, bytes]]:
     made = dict(pages.all())
-    # An address that was given away leads somewhere for ever.
+    # A published address must lead somewhere for ever.
     gone = sorted(name for name in old - made.keys() if _KEPT.fullmatch(name))
     for name, text in (made | dict(pages.withdrawn(gone))).items():
         yield name, text.encode()

@@ -1,6 +1,6 @@
 """Reports a cell without pytest's setup, call and teardown phases, which do nothing for a cell.
 
-The engine has run the cell already. pytest's phases, with capturing, collectors and warning filters, take
+The engine has already run the cell. pytest's phases, with capturing, collectors and warning filters, take
 longer than many cells. They are skipped only if no other plugin uses them.
 """
 
@@ -37,7 +37,7 @@ _STOPS = (pytest.exit.Exception, KeyboardInterrupt)
 class Brevity:
     """Decides which of pytest's phases a session can skip for cells, and runs cells without them.
 
-    All plugins are loaded by then; ``complete`` adds the cell's data to its report.
+    All plugins are loaded at that time; ``complete`` adds the cell's data to its report.
     """
 
     def __init__(self, config: pytest.Config, complete: Complete) -> None:

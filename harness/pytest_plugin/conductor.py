@@ -1,4 +1,4 @@
-"""The hooks that run a matrix: which cells are submitted ahead, and how records reach the main process."""
+"""The hooks that run a matrix: cells submitted in advance, and the way of records to the main process."""
 
 import atexit
 import gc
@@ -38,7 +38,7 @@ def has_places(matrix: Path) -> bool:
 
 
 class Conductor:
-    """Submits the cells of items ahead, in the process that runs the items."""
+    """Submits the cells of items in advance, in the process that runs the items."""
 
     def __init__(self, config: pytest.Config, matrices: Matrices, *, only_matrices: bool) -> None:
         self._config = config
@@ -53,8 +53,8 @@ class Conductor:
     def pytest_collection(self) -> Generator[None, object, object]:
         """Collect without the garbage collector, which would visit all items and free none.
 
-        Unregister pytest's fixture manager, too: cells have no fixtures, and it took a third of the time to
-        sort the items by them.
+        Unregister pytest's fixture manager, too: cells have no fixtures, and sorting the items by fixtures
+        took a third of the time.
         """
         fixtures = self._config.pluginmanager.get_plugin("funcmanage")
         if self._only_matrices and fixtures is not None:
@@ -154,7 +154,7 @@ class Conductor:
             report.longrepr = (str(item.path), 1, report.longrepr[2])
         item.finished = None
         self._left[item.path] -= 1
-        if self._left[item.path] == 0:  # with the last report travels how the processes ended
+        if self._left[item.path] == 0:  # the last report also carries how the processes ended
             news = self._matrices.done_with(item.path)
         else:
             news = self._matrices.for_items(item.path).take_news()

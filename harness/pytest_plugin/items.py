@@ -81,7 +81,7 @@ class CellItem(pytest.Item):
         return outcome
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Return the matrix file: a cell has no line of its own."""
+        """Return the matrix file: a cell has no own line."""
         # If this ended like the node id, pytest would change its dots as in a Python name.
         return self.path, 0, f"cell {self.name}"
 

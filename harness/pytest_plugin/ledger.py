@@ -153,8 +153,8 @@ class Ledger:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Close the runs, with the records of this process's engines that no report carried.
 
-        A session of skipped tests alone passes in pytest; where a whole matrix proves nothing, it fails. So
-        does one whose processes do not end as the matrix expects, which is no single test's fault.
+        A session with only skipped tests passes in pytest; if a whole matrix proves nothing, it fails. It
+        also fails if processes do not end as the matrix expects, which is no single test's fault.
         """
         for path, run in self._runs.items():
             news = self._matrices.done_with(Path(path))

@@ -40,7 +40,7 @@ def outcome_of(record: Record, cell: Cell, plan: Plan) -> Outcome:
     if record.family is Family.PASSED:
         return Outcome("passed")
     if record.family is Family.FAILED:
-        # That of conditions that hold is among them: else the failure were not expected.
+        # That of conditions that hold is among them: otherwise the failure would not be expected.
         entries = (entry for entry in plan.expectations(cell) if record.verdict in entry.verdicts)
         expectation = next(entries, None)
         why = _by_baselines(record, plan) if expectation is None else expectation.reason

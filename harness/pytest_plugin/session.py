@@ -84,7 +84,7 @@ class EngineRun:
     def _next_batch(self) -> list[Event]:
         """Wait for the next events. What another plugin raises meanwhile, such as a timeout, goes through."""
         try:
-            # A new iterator each time: an exception during the wait ends the one that it goes through.
+            # A new iterator each time: an exception during the wait ends the iterator that it passes through.
             return next(self._engine.batches())
         except (Exception, UncontainedError) as error:
             if error is not self._engine.failure:
@@ -137,7 +137,7 @@ class EngineRun:
     def close(self) -> "News":
         """End the engine, and return what is new since the last call.
 
-        Its processes end by themselves if every cell that was submitted has its result, and are killed else.
+        Its processes end by themselves if every submitted cell has its result; otherwise they are killed.
         """
         self._consume_arrived()
         if self._known <= self._finished.keys() | self._not_run.keys():

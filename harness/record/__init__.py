@@ -1,6 +1,6 @@
-"""What an application feeds its models, saved as data sets: this runs in the application's own Python.
+"""The inputs of an application's models, saved as data sets: this runs in the application's own Python.
 
-In two lines: ``import harness.record``, then ``harness.record.start()`` before sessions are made.
+Two lines start it: ``import harness.record``, then ``harness.record.start()`` before sessions are created.
 """
 
 from harness.record.recorder import start

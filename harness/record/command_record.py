@@ -1,4 +1,4 @@
-"""`ep-harness record`: run an application, and save what it feeds its models."""
+"""`ep-harness record`: run an application, and save the inputs of its models."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from harness.record.summary import summary
 
 _INJECTED = Path(harness.record.__file__).parent / "inject"
 _FROM_SHELL = 128
-"""What shells add to the number of the signal that ended a program."""
+"""The number that shells add to the signal that ended a program."""
 
 
 def record(command: list[str], calls: int, out: Path | None, max_mib: int) -> int:
-    """Run an application; its exit code is returned, and one line on stderr tells what was saved."""
+    """Run an application and return its exit code; one line on stderr reports what was saved."""
     program = shutil.which(command[0])
     if program is None:
         what = f"there is no program {command[0]!r}"
@@ -56,7 +56,7 @@ def _run(command: list[str], settings: Settings) -> int:
 
 
 def _events(journal: Path) -> Iterator[dict[str, str]]:
-    """Yield what the processes noted; a line that a process did not finish is left out."""
+    """Yield the processes' entries; a line that a process did not finish is left out."""
     for path in sorted(journal.glob("*.jsonl")):
         for line in path.read_text("utf-8", errors="replace").splitlines():
             try:

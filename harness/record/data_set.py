@@ -44,7 +44,7 @@ def array(name: str, value: Any, kind: str) -> Any:
 
 
 def digest(arrays: Mapping[str, Any]) -> str:
-    """Return a digest by which two calls that feed the same are known."""
+    """Return a digest that identifies calls with equal inputs."""
     from hashlib import sha256
 
     digest = sha256()
@@ -55,7 +55,10 @@ def digest(arrays: Mapping[str, Any]) -> str:
 
 
 def write_data_set(home: str, arrays: Mapping[str, Any]) -> str:
-    """Write arrays into a new ``test_data_set_N`` of a folder; return its path. None is ever overwritten."""
+    """Write arrays into a new ``test_data_set_N`` of a folder; return its path.
+
+    No existing one is overwritten.
+    """
     import zipfile
 
     import numpy as np
@@ -71,7 +74,7 @@ def write_data_set(home: str, arrays: Mapping[str, Any]) -> str:
             number += 1
     try:
         part = os.path.join(folder, f"part-{os.getpid()}")
-        # Not np.savez, for which an input of the name "file" is its own argument.
+        # Not np.savez, for which an input named "file" is its own argument.
         with zipfile.ZipFile(part, "w") as archive:
             for name, array in arrays.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
@@ -84,7 +87,7 @@ def write_data_set(home: str, arrays: Mapping[str, Any]) -> str:
 
 
 def write_model(home: str, content: bytes) -> None:
-    """Write a model that the application has as bytes, unless it is there."""
+    """Write a model that the application has as bytes, unless it exists."""
     os.makedirs(home, exist_ok=True)
     path = os.path.join(home, "model.ort" if content[4:8] == b"ORTM" else "model.onnx")
     if not os.path.exists(path):
@@ -95,14 +98,17 @@ def write_model(home: str, content: bytes) -> None:
 
 
 def remove(folder: str) -> None:
-    """Remove a data set that this process has made, and nothing else."""
+    """Remove a data set that this process made, and nothing else."""
     for name in os.listdir(folder):
         os.remove(os.path.join(folder, name))
     os.rmdir(folder)
 
 
 def models_in(folder: str) -> int:
-    """Return how many models of a folder the harness finds; an ``.ort`` beside its ``.onnx`` is the same."""
+    """Return how many models of a folder the harness finds.
+
+    An ``.ort`` file beside its ``.onnx`` does not count.
+    """
     names = [name for name in os.listdir(folder) if not name.startswith("._")]
     stems = {name[: -len(".onnx")] for name in names if name.lower().endswith(".onnx")}
     other = {name[: -len(".ort")] for name in names if name.lower().endswith(".ort")}

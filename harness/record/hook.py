@@ -21,7 +21,7 @@ class Finder:
         self._wrap = wrap
 
     def find_spec(self, name: str, _path: Any = None, _target: Any = None) -> Any:
-        """Return what loads a module and then wraps it, for onnxruntime alone."""
+        """Return a loader that wraps onnxruntime after loading it; nothing for other modules."""
         if name != "onnxruntime":
             return None
         sys.meta_path.remove(self)
@@ -32,7 +32,7 @@ class Finder:
 
 
 class _Loader:
-    """Loads a module as its own loader does, and wraps it after that."""
+    """Loads a module with its own loader, and then wraps it."""
 
     def __init__(self, loader: Any, wrap: Callable[[ModuleType], None]) -> None:
         self._loader = loader
@@ -49,7 +49,7 @@ class _Loader:
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
         self._loader.exec_module(module)
-        with contextlib.suppress(Exception):  # another onnxruntime than any that is known: not recorded
+        with contextlib.suppress(Exception):  # an unknown onnxruntime: not recorded
             self._wrap(module)
 
 

@@ -1,7 +1,7 @@
-"""Wrap the sessions of an application, and save what it feeds them as data sets beside its models.
+"""Wrap the sessions of an application, and save their inputs as data sets beside its models.
 
 It runs in the application's own Python, 3.9 or newer, with any onnxruntime from 1.16 on, and imports nothing
-else of the harness. It must never disturb the application: what goes wrong is told at its end, in a line.
+else of the harness. It must never disturb the application: errors are reported at its end, in a line.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 VARIABLE = "EP_HARNESS_RECORD"
-"""The environment variable that hands the settings to every process of the application, as JSON."""
+"""The environment variable that passes the settings to every process of the application, as JSON."""
 
 CALLS = 3
 MOST_MIB = 256
 
 _LOOKS = 20
-"""Times ``calls``: so many calls are looked at, as one that feeds what another fed is not saved again."""
+"""Multiple of ``calls``: so many calls are examined; one with the same inputs is not saved again."""
 
 _NOT_VALID = frozenset({"InvalidArgument", "TypeError", "ValueError"})
-"""Errors of a run that say that its inputs do not fit the model; any other may be the provider's fault."""
+"""Errors of a run that report inputs which do not fit the model; any other may be the provider's fault."""
 
 
 class Settings(NamedTuple):
-    """What is saved, and where.
+    """The settings: what is saved, and where.
 
     Attributes:
-        calls: Different calls that are saved for each model.
+        calls: Number of different calls that are saved for each model.
         out: Folder for the data sets; empty: beside each model.
-        journal: Folder in which the processes of an application tell what they did; empty: it is one process.
-        most_bytes: Of the data of one model.
+        journal: Folder for the processes' reports; empty for a single process.
+        most_bytes: Largest size of one model's data.
     """
 
     calls: int = CALLS
@@ -77,14 +77,14 @@ class _Model:
 
 
 def start(calls: int = CALLS, out: str | os.PathLike[str] = "", most_mib: int = MOST_MIB) -> None:
-    """Save what this process feeds its models from now on; sessions that exist already are not recorded.
+    """Save the inputs of this process's models from now on; existing sessions are not recorded.
 
     Args:
-        calls: Different calls that are saved for each model.
+        calls: Number of different calls that are saved for each model.
         out: Folder for the data sets; by default they are saved beside each model.
-        most_mib: Data of one model at most, in MiB.
+        most_mib: Largest size of one model's data, in MiB.
     """
-    if VARIABLE in os.environ:  # `ep-harness record` does it already
+    if VARIABLE in os.environ:  # `ep-harness record` already does it
         return
     path = os.path.abspath(out) if os.fspath(out) else ""
     recorder = _Recorder(Settings(calls, path, "", most_mib << 20))
@@ -93,12 +93,12 @@ def start(calls: int = CALLS, out: str | os.PathLike[str] = "", most_mib: int = 
 
 
 def start_by_environment() -> None:
-    """Save what this process feeds its models, as `ep-harness record` asks for it."""
+    """Save the inputs of this process's models, with the settings of `ep-harness record`."""
     _Recorder(Settings(**json.loads(os.environ[VARIABLE]))).begin()
 
 
 class _Recorder:
-    """What is known of the models of one process."""
+    """The known models of one process."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -195,7 +195,7 @@ class _Recorder:
         return dict(self._bound.get(args[0] if args else kwargs["iobinding"], {}))
 
     def _save(self, session: Any, feeds_of: Callable[[], Mapping[str, Any]]) -> tuple[str, str] | None:
-        """Save a call before it is run, as the run may end the process; return its folder and its slot."""
+        """Save a call before it runs, because the run may end the process; return its folder and its slot."""
         model = self._sessions.get(session)
         if model is None or model.full:
             return None
@@ -222,7 +222,7 @@ class _Recorder:
         return None
 
     def _drop(self, session: Any, folder: str, slot: str) -> None:
-        """Remove what was saved of a call whose inputs do not fit the model."""
+        """Remove the saved data of a call whose inputs do not fit the model."""
         with self._quietly(folder):
             remove(folder)
             self._note("dropped", folder=folder, model="")
@@ -230,7 +230,7 @@ class _Recorder:
             self._sessions[session].full = False
 
     def _take(self, name: str) -> bool:
-        """Return whether nobody has taken a name before, in any process of the application."""
+        """Return whether no process of the application has taken a name before."""
         if not self._settings.journal:
             new = name not in self._taken
             self._taken.add(name)
@@ -257,7 +257,7 @@ class _Recorder:
 
     @contextlib.contextmanager
     def _quietly(self, label: str) -> Iterator[None]:
-        """Note any exception of what is done here, once for each model, and go on."""
+        """Note any exception of the recorder, once for each model, and continue."""
         try:
             yield
         except Exception as error:  # noqa: BLE001 - the application runs on
@@ -269,7 +269,7 @@ class _Recorder:
                     self._note("unsaved", model=label, why=why)
 
     def _home(self, model: _Model) -> str:
-        """Return the folder of a model's data sets, as ``Suite.data_folder`` of the harness finds them."""
+        """Return the folder of a model's data sets, where ``Suite.data_folder`` of the harness finds them."""
         out = self._settings.out
         if not model.path:
             if not out:
@@ -281,13 +281,13 @@ class _Recorder:
             return os.path.join(folder, stem) if models_in(folder) > 1 else folder
         home = os.path.join(out, f"{stem}-{model.key[:8]}")
         os.makedirs(home, exist_ok=True)
-        with contextlib.suppress(OSError):  # no links here: the reader of the data knows where the model is
+        with contextlib.suppress(OSError):  # no links here: the reader of the data knows the model's place
             os.symlink(model.path, os.path.join(home, name))
         return home
 
 
 def _second(args: Any, kwargs: Any) -> Any:
-    """Return the feeds of a run, or the value of an input that is bound: the second argument."""
+    """Return the inputs of a run, or the value of a bound input: the second argument."""
     names = ("input_feed", "input_dict_ort_values", "arr_on_cpu", "ortvalue")
     return args[1] if len(args) > 1 else next(kwargs[name] for name in names if name in kwargs)
 
@@ -297,7 +297,7 @@ def _no_feeds(_args: Any, _kwargs: Any) -> Any:
 
 
 def _at_address(args: Any, kwargs: Any) -> Any:
-    """Return a function that reads an input that is bound by its address, when it is run."""
+    """Return a function that reads an input bound by its address, at the time of the run."""
     names = ("name", "device_type", "device_id", "element_type", "shape", "buffer_ptr")
     given = {**dict(zip(names, args)), **kwargs}
 

@@ -1,4 +1,4 @@
-"""What the processes of an application have saved, in one line."""
+"""The saved data of an application's processes, in one line."""
 
 from __future__ import annotations
 

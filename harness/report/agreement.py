@@ -1,4 +1,4 @@
-"""The answers of tasks by column: how many are the golden's, and in which cells some are others."""
+"""The answers to tasks by column: how many equal the golden's, and in which cells some differ."""
 
 from collections.abc import Iterator
 
@@ -11,19 +11,19 @@ from harness.report.column import Column
 from harness.report.view import Report
 
 SHOWN = 8
-"""Cells that are named in a row: those with the most other answers."""
+"""Number of cells that are named in a row: those with the most differing answers."""
 
 
 class ColumnAgreement(msgspec.Struct, frozen=True, kw_only=True):
-    """The answers of one task in one column, of the cells that pass.
+    """The answers to one task in one column, over the cells that pass.
 
     Attributes:
         task: The task in words.
         cells: Cells with a figure.
         others: Answers that disagree.
         unknown: Cells without a figure because it failed.
-        differing: The cells with such answers, the worst first, ``SHOWN`` at most, each with its figure.
-        more: Such cells that are left out.
+        differing: The cells with such answers, the worst first, at most ``SHOWN``, each with its figure.
+        more: Number of such cells that are left out.
     """
 
     column: Column
@@ -39,7 +39,7 @@ class ColumnAgreement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def percent(self) -> str:
-        """The part that does not disagree, rounded down, so that 100% means all."""
+        """Return the share that does not disagree, rounded down, so that 100% means all."""
         part = 1000 * (self.same + self.tied) / self.of if self.of else 0.0
         return f"{int(part) / 10:g}%" if self.of else "unknown"
 

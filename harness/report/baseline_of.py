@@ -21,11 +21,11 @@ from harness.report.merge import MergedRun
 
 
 def baselines_of(run: MergedRun, wanted: Callable[[str], bool]) -> tuple[Baseline, ...]:
-    """Return a baseline for each target that ran and that is wanted by its name, sorted by name.
+    """Return a baseline for each requested target that ran, sorted by name.
 
     Raises:
-        UsageError: The matrix of the run cannot be read, none of these targets ran, or one ran on machines of
-            several kinds.
+        UsageError: The matrix of the run cannot be read, none of these targets ran, or a target ran on
+            several kinds of machines.
     """
     where = ", ".join(map(str, run.folders))
     try:
@@ -72,7 +72,7 @@ def _results(records: list[Record]) -> dict[str, Any]:
 
 
 def file_name(run: MergedRun, baselines: tuple[Baseline, ...]) -> str:
-    """Return a name by matrix and class of machine, such as ``local-linux-x86_64-1f3a9c.toml``."""
+    """Return a name from matrix and class of machine, such as ``local-linux-x86_64-1f3a9c.toml``."""
     classes = msgspec.json.encode([(one.target, one.where) for one in baselines])
     stem = run.matrix_file.rpartition(".")[0] or "baseline"
     parts = [stem, *baselines[0].where.os, *baselines[0].where.architecture]

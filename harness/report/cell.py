@@ -20,19 +20,23 @@ SHOWN_RETRIES = 10
 """How many retries of one cell are listed."""
 
 MAX_DETAILS_CHARS = 1_200_000
-"""Details in one page, which then stays below 3 MB: a browser opens that at once."""
+"""Largest number of characters of details in one page, which then stays below 3 MB: a browser opens that
+at once."""
 
 MAX_DETAIL_PAGES = 4
-"""Pages of details. They serve readers without scripts, and links; the table of models holds every record."""
+"""Largest number of pages of details.
+
+They serve readers without scripts, and links; the table of models holds every record.
+"""
 
 UNKNOWN_MATRIX = "MATRIX"
-"""Stands in commands for the matrix file of a run that does not name it."""
+"""Replaces the matrix file in commands for a run that does not name it."""
 
 _GLOB = re.compile(r"[*?\[]")
 
 
 class FaultLink(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the page *Faults* shows the fault that explains a cell."""
+    """Link to the fault on the page *Faults* that explains a cell."""
 
     id: str
     href: str
@@ -49,7 +53,7 @@ class ReportCell(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         href: Link to its details, such as ``cells.html#c12``; empty if they are not shown.
         fault: The fault that explains it; null if none is known.
-        known: Why the matrix expects its failure; empty if it expects none.
+        known: Why the matrix expects its failure; empty if it does not.
     """
 
     record: Record
@@ -67,7 +71,7 @@ def placed(
 ) -> tuple[ReportCell, ...]:
     """Return the cells, sorted by suite, model and column; the most urgent ones have a link to details.
 
-    ``known_of`` has run folder -> cell -> why the matrix expects its failure.
+    ``known_of`` maps run folder -> cell -> why the matrix expects its failure.
     """
     ordered = sorted(records, key=lambda pair: (pair[1].suite, pair[1].model, pair[1].cell))
     hrefs = _hrefs(record for _, record in ordered)
@@ -88,7 +92,7 @@ def placed(
 
 
 def details_rank(record: Record) -> int | None:
-    """Return the index of the section for a record's details, 0 the most urgent; None without details."""
+    """Return the index of a record's section of details, 0 being the most urgent; None without details."""
     if not record.expected:
         return 0
     if record.verdict is Verdict.PASS_PARTIAL:
@@ -111,7 +115,7 @@ def command_of(record: Record, matrix_path: str) -> str:
 def _hrefs(records: Iterable[Record]) -> dict[int, str]:
     """Return index -> link of the records with details, the most urgent first, until the pages are full."""
     ranked = sorted(
-        # About what the details take: markup, metrics and command, and the reason.
+        # Approximate size of the details: markup, metrics and command, and the reason.
         (rank, index, 700 + min(len(record.reason), REASON_CHARS))
         for index, record in enumerate(records)
         if (rank := details_rank(record)) is not None
@@ -132,7 +136,7 @@ def _beginning(matrix_path: str, target: str) -> str:
 
 
 def _target(record: Record) -> str:
-    # If runs contradict each other, the target is named with its run; the id has the matrix's name.
+    # If runs contradict each other, the target is named with its run; the id has the matrix's name for it.
     if " @ " not in record.target:
         return record.target
     try:

@@ -10,7 +10,7 @@ from harness.report.view import Report
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
-    """The view of the page; of each kind of change the first ``shown`` are listed."""
+    """The view of the page; the first ``shown`` changes of each kind are listed."""
 
     diff: Diff
 

@@ -9,7 +9,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 34.0, 6.0, 8.0, 20.0
 
 
 class Dot(msgspec.Struct, frozen=True, kw_only=True):
-    """One run's figure; ``title`` is the text under the pointer."""
+    """One run's figure; ``title`` is the tooltip."""
 
     x: float
     y: float
@@ -18,7 +18,7 @@ class Dot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Edge(msgspec.Struct, frozen=True):
-    """The upper edge of a chart: its value, and that in words."""
+    """The upper edge of a chart: its value, and the value in words."""
 
     value: float
     text: str
@@ -36,11 +36,11 @@ class Chart(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         latest: The newest figure in words; empty if the newest run has none.
-        dots: A dot for each figure; marked if the environment changed.
+        dots: A dot for each figure; marked if the environment changed before it.
         ticks: The figures at its edges.
         dates: The first and the last date; the last is empty if there is one run.
-        left: Where the lines begin.
-        floor: Where 0 is.
+        left: Left end of the lines.
+        floor: Position of 0.
         label: The whole chart in words, for screen readers.
     """
 
@@ -66,10 +66,10 @@ def chart(
     marked: Sequence[bool],
     limits: Sequence[float] = (),
 ) -> Chart | None:
-    """Draw a value for each run, oldest first, None where a run has none; None without any figure.
+    """Draw a value for each run, oldest first, None where a run has none; return None without any figure.
 
-    ``top`` is at the upper edge, where larger values are drawn as well; the lower edge is 0. ``dates`` has
-    one for each run. ``marked`` are runs before which the environment changed.
+    ``top`` is the upper edge, where larger values are drawn as well; the lower edge is 0. ``dates`` has one
+    date for each run. ``marked`` are runs before which the environment changed.
     """
     if all(value is None for value in values):
         return None

@@ -15,10 +15,10 @@ SHOWN_TOKENS = 64
 
 
 class Text(msgspec.Struct, frozen=True, kw_only=True):
-    """The tokens that a provider chose by itself, cut where they leave those of the other one.
+    """The tokens that a provider chose by itself, split where they depart from the other's.
 
     Attributes:
-        same: The first tokens, which both have.
+        same: The first tokens, which both have in common.
         rest: The tokens behind them.
     """
 
@@ -28,7 +28,7 @@ class Text(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cpu_text(record: Record, of_model: Sequence[ReportCell]) -> tuple[int, ...]:
-    """Return the text that the CPU EP chose in a cell that passes, of the same model after the same text."""
+    """Return the text that the CPU EP chose in a passing cell of the same model after the same prompt."""
     own = _golden_texts(record)
     for cell in of_model:
         other, made = cell.record, cell.record.generation
@@ -45,7 +45,7 @@ def cpu_text(record: Record, of_model: Sequence[ReportCell]) -> tuple[int, ...]:
 
 
 def _golden_texts(record: Record) -> set[tuple[str, int, float]]:
-    """Return what tells one golden's text from another: ways, lengths and the golden's perplexities."""
+    """Return what distinguishes one golden's text from another: ways, lengths, and golden perplexities."""
     ways = record.generation.ways if record.generation is not None else ()
     return {
         (way.way, way.positions, way.golden_perplexity) for way in ways if way.golden_perplexity is not None
@@ -53,7 +53,7 @@ def _golden_texts(record: Record) -> set[tuple[str, int, float]]:
 
 
 def texts(text: Sequence[int], golden: Sequence[int]) -> tuple[Text | None, Text | None, int | None]:
-    """Return two texts, cut where they differ, and how many tokens they share; None for an empty one."""
+    """Return two texts, split where they differ, and how many tokens they share; None for an empty one."""
     pairs = zip(text, golden, strict=False)
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)) if text and golden else None
     cut = 0 if same is None else same

@@ -15,7 +15,7 @@ from harness.report.rows import CellRow
 def write_table(
     path: Path, kind: type[msgspec.Struct], rows: Iterable[msgspec.Struct], axes: Sequence[str] = ()
 ) -> None:
-    """Write one line for each row; each of ``axes`` is a column after the others."""
+    """Write one line for each row; each of ``axes`` is a further column."""
     fields = [each for each in kind.__struct_fields__ if each != "axes"]
     # Spreadsheets recognize UTF-8 by a byte order mark.
     with aside(path) as fresh, fresh.open("w", encoding="utf-8-sig", newline="") as file:

@@ -1,4 +1,4 @@
-"""What models lose by conversion to a lower precision: on each column's provider, and on the CPU EP."""
+"""The loss by conversion to a lower precision: on each column's provider, and on the CPU EP."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -13,14 +13,14 @@ from harness.report.worst import worst_error
 
 
 class ColumnConversion(msgspec.Struct, frozen=True, kw_only=True):
-    """Errors against the goldens of the models before conversion, each cell with its worst output.
+    """Errors against the goldens of the unconverted models; each cell counts with its worst output.
 
     Attributes:
         error: Median of the relative error on the provider.
         cpu_error: The same on the CPU EP with the same converted model; null without any.
-        ratios: The provider's error over the CPU EP's, of the cells that have one.
+        ratios: The provider's error over the CPU EP's, for the cells that have one.
         unknown: ``(why a number is missing, cells)``, the most frequent first; such a cell counts among
-            ``cells`` if it has the others.
+            ``cells`` if it has the other numbers.
     """
 
     column: Column

@@ -1,7 +1,7 @@
-"""What a record claims and a reader derives: its cell, provider, verdict, family and expectation.
+"""Facts that a record claims and that a reader derives: its cell, provider, verdict, family and expectation.
 
-The plan names the cells, the matrix the policies and expectations, and the rules of this version give the
-verdict. What is stored is never believed; where it differs, that is told.
+The plan names the cells, the matrix has the policies and expectations, and the rules of this version give the
+verdict. Stored values are not trusted; where they differ, this is reported.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ _CHARS = 160
 
 
 class Derived:
-    """Derives the records of one run, one after the other.
+    """Derives the records of one run, one after another.
 
     Args:
         info: ``run.json``.
@@ -56,11 +56,11 @@ class Derived:
 
     @property
     def foreign(self) -> int:
-        """Records that were left out, since the plan has no such cell."""
+        """Number of records that were left out because the plan has no such cell."""
         return len(self._foreign)
 
     def of(self, record: Record) -> Record | None:
-        """Return a record with what is derived, or None if the plan does not have its cell."""
+        """Return a record with the derived facts, or None if the plan lacks its cell."""
         cell = cell_of(record)
         if cell.id != record.cell or not self._has(record):
             self._foreign.append(record.cell)
@@ -78,7 +78,7 @@ class Derived:
         return derived
 
     def exits(self) -> dict[str, TargetExit]:
-        """Return how the processes of each target ended, with what the matrix expects of that."""
+        """Return how the processes of each target ended, with the matrix's expectation."""
         found = {}
         for name, one in self._info.exits.items():
             verdicts: tuple[Verdict, ...] = ()
@@ -96,7 +96,7 @@ class Derived:
         return found
 
     def simulated(self) -> dict[str, str]:
-        """Return target -> the program that stands for its accelerator, of those where one does."""
+        """Return target -> the program that stands for its accelerator, for targets with one."""
         found = {}
         for name in self._info.targets if self._plan is not None else ():
             if self._plan is not None and name in self._providers:
@@ -106,7 +106,7 @@ class Derived:
         return {name: by for name, by in found.items() if by}
 
     def told(self) -> Iterator[str]:
-        """Yield what differs from what is stored, one line each."""
+        """Yield the differences from the stored values, one line each."""
         if self._problem:
             yield (
                 f"the matrix of run.json cannot be read, so verdicts are as stored, and no failure is "
@@ -149,7 +149,7 @@ class Derived:
         return judged_again(record, policy)
 
     def _policy(self, record: Record, cell: Cell, plan: Plan) -> Policy | None:
-        """Return the policy of a cell; None for that of a profile which this version does not have."""
+        """Return the policy of a cell; None for a cell of a profile that this version lacks."""
         if self._frozen is None:
             self._frozen = dict(_frozen_policies(plan.matrix))
         if record.suite in self._frozen:
@@ -173,7 +173,7 @@ def is_plan_of(info: RunInfo, records: Sequence[Record]) -> bool:
 
 
 def _plan_of(info: RunInfo) -> tuple[Plan | None, str]:
-    """Return a plan that has no cells, but what the matrix sets for each; else why there is none."""
+    """Return a plan without cells but with the matrix's settings for each; else why there is none."""
     try:
         return Plan(matrix=msgspec.convert(info.matrix, Matrix), cells=()), ""
     except msgspec.ValidationError as error:
@@ -183,7 +183,7 @@ def _plan_of(info: RunInfo) -> tuple[Plan | None, str]:
 def _frozen_policies(matrix: Matrix) -> Iterator[tuple[str, Mapping[tuple[str, str], Policy]]]:
     """Yield each frozen suite of a matrix, with the policy of each case, by model and scenario.
 
-    A profile that this version does not have gives none.
+    A profile that this version lacks gives none.
     """
     for name in matrix.models.suites:
         kind, colon, rest = name.partition(":")

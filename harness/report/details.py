@@ -1,4 +1,4 @@
-"""The page *Details*: everything about the cells that a reader wants to look into."""
+"""The page *Details*: everything about the cells that a reader may want to examine."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ from harness.report.view import Report
 from harness.report.worst import is_within
 
 MAX_CAPTURED_CHARS = 300_000
-"""Captured output over all cells."""
+"""Largest number of characters of captured output over all cells."""
 
 _SHOWN_OUTPUTS = 8
 _SHOWN_OPS = 12
@@ -45,7 +45,7 @@ class CellDetail(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         outputs: The outputs, those out of tolerance first.
         fault: The fault that explains it; null if none is known.
-        known: Why the matrix expects its failure; empty if it expects none.
+        known: Why the matrix expects its failure; empty if it does not.
     """
 
     record: Record

@@ -27,8 +27,11 @@ from harness.report.worst import HEADROOM_WARNING, least_bits, most_headroom
 
 _DIFF_SCHEMA = 1
 _LOST_BITS = 3.0
-"""Loss of delivered bits that is reported of a passing cell. Half the way from float32 to float16 is 5, from
-float16 to bfloat16 3; the same arithmetic in another order changes about one."""
+"""Loss of delivered bits from which on it is reported for a passing cell.
+
+Half the distance from float32 to float16 is 5 bits, from float16 to bfloat16 3; the same arithmetic in
+another order changes about one.
+"""
 
 _REASON_CHARS = 300
 
@@ -79,12 +82,13 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         before: Its verdict in the old run; null if it was not planned.
         after: The same in the new run.
         expected: False if the new verdict is not what the new matrix expects.
-        flaky: Whether retries gave another verdict, in either run.
+        flaky: Whether retries had another verdict, in either run.
         slower: Whether its latency grew by more than noise explains.
-        lacks: The feature of the device for want of which it fails in the new run; empty if there is none.
-        unclear: Whether it may have grown, while noise, a disturbance or another way of measuring hides it.
+        lacks: The missing feature of the device for which it fails in the new run; empty if there is none.
+        unclear: Whether the latency may have grown, while noise, a disturbance or another way of measuring
+            hides it.
         facts: Other differences, such as ``delivered bits 20.3 -> 10.6``; one line each.
-        beside: What else changed for its target, such as ``runtime changed`` or ``device changed``.
+        beside: Other changes of its target, such as ``runtime changed`` or ``device changed``.
         reason: The reason in the new run; one line.
     """
 
@@ -129,7 +133,7 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
         new: Name of the new run.
         old_not_run: Planned cells without a result in the old run.
         new_not_run: The same in the new run.
-        new_not_planned: Records of the new run, left out, of cells that its plan does not have.
+        new_not_planned: Records of the new run for cells outside its plan; they are left out.
         required_unavailable: Required targets that are unavailable in the new run.
         compared: Cells with a result in both.
         unchanged: Those of them without a change.
@@ -137,19 +141,20 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
         flows: The families, in their order.
         changes: By kind, then by cell.
         unlike: Targets whose environment or settings differ.
-        manners: Target -> its cells in the new run with a manner of a kind that they had not in the old one,
-            and its words.
-        leaks: Target -> what leaks in the new run and not in the old one: itself, or its cells, with what.
-        lacks: What devices lack in the new run: target -> feature -> cells that need it, in the old and in
-            the new run.
+        manners: Target -> its cells in the new run with a manner of a kind that they did not have in the old
+            one, and its words.
+        leaks: Target -> what leaks in the new run but not in the old one: the target itself, or its cells,
+            each in words.
+        lacks: Features that devices lack in the new run: target -> feature -> cells that need it, in the old
+            and in the new run.
         judged: Target -> its cells that say something about the provider, in the old and in the new run.
-        measures: Cells of both runs whose ``model``, ``golden`` or ``policy`` is another one, whatever their
+        measures: Cells of both runs whose ``model``, ``golden`` or ``policy`` differs, whatever their
             verdicts; a part without such cells is left out.
-        latency: What became of the latencies; null without any on like machines.
-        unclean_exits: Target -> how its process died or hung when it was asked to end, where the new matrix
-            does not expect that, and none did so in the old run.
-        untried: Target -> its skipped or missing cells in the new run, and all of its cells there, if these
-            are more than a tenth: the rest says little about the target.
+        latency: The comparison of latencies; null without any on like machines.
+        unclean_exits: Target -> how its process died or hung when it was asked to end, if the new matrix does
+            not expect that and none did so in the old run.
+        untried: Target -> its skipped or missing cells in the new run, and all of its cells there, if the
+            former are more than a tenth: the rest says little about the target.
     """
 
     schema: int
@@ -184,7 +189,7 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unavailable(self) -> tuple[tuple[str, int, str], ...]:
-        """The targets that the new run could not use: name, cells that had a result before, and why."""
+        """Return the targets that the new run could not use: name, cells with a result before, and why."""
         found: dict[str, list[Change]] = {}
         for change in self.changes:
             if change.after is Verdict.UNAVAILABLE:
@@ -253,7 +258,7 @@ def compare(
 ) -> Diff:
     """Compare two runs, each merged as one. ``names`` are those of the old and the new run.
 
-    ``earlier`` runs are more nights before, which show how far latencies differ from night to night.
+    ``earlier`` are runs of earlier nights, which show how much latencies vary from night to night.
     """
     before = {record.cell: record for _, record in old.records}
     after = {record.cell: record for _, record in new.records}
@@ -355,7 +360,7 @@ def _change(
         kind = kind_between(old.verdict, new.verdict, measure, has_facts=bool(facts), less=less)
         facts = (*_told(old, new, measure), *facts)
     elif not is_result(one.verdict):
-        # Planned in one run, and not tried there: neither run has a result.
+        # Planned in one run, and not tried in the other: neither has a result.
         return None
     else:
         kind = Kind.NEW if new else Kind.GONE
@@ -409,13 +414,13 @@ def _have_results(old: Record | None, new: Record | None) -> bool:
 
 
 def _told(old: Record, new: Record, measure: MeasureChange) -> tuple[str, ...]:
-    """Return how the measure differs; also that it is unknown, where that leaves a change open."""
+    """Return how the measure differs; also that it is unknown, if that leaves a change open."""
     is_open = measure.is_open(old.verdict, new.verdict)
     return (*measure.told, *([measure.unknown] if is_open else []))
 
 
 def _facts(old: Record, new: Record, *, like: bool) -> Iterator[str]:
-    """Yield differences of note beside the verdict; ``like`` if both were judged by the same measure."""
+    """Yield notable differences beside the verdict; ``like`` if both were judged by the same measure."""
     if old.expected != new.expected and old.verdict is new.verdict:
         yield "now as the matrix expects" if new.expected else "no longer as the matrix expects"
     if old.placement and new.placement and old.placement.ep_nodes != new.placement.ep_nodes:

@@ -13,19 +13,19 @@ from harness.report.latencies import latency_words
 WIDTH = 80
 
 _SHOWN_CHANGES = 20
-"""How many cells of one kind are listed in a terminal."""
+"""Number of cells of one kind that are listed in a terminal."""
 
 MAX_ANNOTATIONS = 10
-"""How many annotations of each level GitHub shows of a step."""
+"""Number of annotations of each level that GitHub shows for a step."""
 
 _SHOWN_IN_MARKDOWN = 200
-"""How many in Markdown: of all kinds some 300 KB, and GitHub shows up to 1 MiB."""
+"""Number of cells in Markdown: all kinds together have some 300 KB, and GitHub shows up to 1 MiB."""
 
 _WARNED = (Kind.OTHER_MEASURE, Kind.GOLDEN_MOVED, Kind.OTHER_MODEL, Kind.CHANGED)
 
 
 def headline(diff: Diff) -> str:
-    """Return one line with all counts; nothing is netted."""
+    """Return one line with all counts; gains and losses are not offset."""
     counts = [f"{count:,} {kind.value.replace('_', ' ')}" for kind, count in diff.kinds.items()]
     return f"{', '.join(counts)}; {diff.unchanged:,} of {plural(diff.compared, 'compared cell')} unchanged"
 
@@ -97,7 +97,7 @@ def diff_markdown(diff: Diff) -> Iterator[str]:
 
 
 def diff_github(diff: Diff) -> Iterator[str]:
-    """Yield annotations of a GitHub workflow, as many as GitHub shows of a step; the worst kinds first."""
+    """Yield annotations of a GitHub workflow, as many as GitHub shows for a step; the worst kinds first."""
     yield annotation("notice", "ep-harness diff", headline(diff))
     levels = {"error": (Kind.REGRESSED, Kind.GONE), "warning": _WARNED}
     for level, kinds in levels.items():
@@ -127,7 +127,7 @@ def gate_lines(diff: Diff, judgement: Judgement) -> Iterator[str]:
 
 
 def gate_github(judgement: Judgement) -> Iterator[str]:
-    """Yield an annotation for each exceeded limit, then for the cells, as many as GitHub shows of a step."""
+    """Yield an annotation for each exceeded limit, then for the cells, as many as GitHub shows for a step."""
     lines = [annotation("error", "ep-harness gate", _told(breach)) for breach in judgement.breaches]
     for breach in judgement.breaches:
         for line in breach.cells:
@@ -193,7 +193,7 @@ def _lacks(diff: Diff) -> Iterator[str]:
 
 
 def _once(changes: Sequence[Change]) -> tuple[list[Change], list[str]]:
-    """Return the changes with one for each feature that a device lacks, and how many others there are."""
+    """Return the changes with one for each feature that a device lacks, and the number of the others."""
     shown: list[Change] = []
     counts: dict[tuple[str, str], int] = {}
     for change in changes:

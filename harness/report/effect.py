@@ -1,4 +1,4 @@
-"""Options that should change what is computed: in how many cells of each column they did."""
+"""Options that should change the computation: the number of cells of each column in which they did."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ from harness.report.column import Column
 from harness.report.view import Report
 
 _SHOWN_OPTIONS = 20
-"""How many options of one column are named."""
+"""Number of options of one column that are named."""
 
 
 class ColumnEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """The effect of the options of one column; its cells share their options.
+    """The effect of one column's options; its cells share their options.
 
     Attributes:
         options: Their keys, and the precision mode as ``ep:<name>``.

@@ -13,7 +13,7 @@ class EnvironmentRow(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         key: Path of the fact, such as ``versions.onnxruntime``.
         values: One text per environment; empty if it lacks the fact.
-        same: True if all environments, of several, have the same value.
+        same: True if there are several environments and all have the same value.
     """
 
     key: str

@@ -1,4 +1,4 @@
-"""Facts about a cell in words: its scenario, and what its verdict rests on beside the comparison."""
+"""Facts about a cell in words: its scenario, and what else its verdict depends on."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ _NEARER = {"golden": "the golden is nearer", "ep": "the provider is nearer", "eq
 
 
 def evidence(record: Record) -> Iterator[tuple[str, str]]:
-    """Yield ``(label, text)`` pairs: answers, noise that is missing, precision, adjudication, repeats."""
+    """Yield ``(label, text)`` pairs: answers, missing noise, precision, adjudication, repeats."""
     if record.agreement:
         yield "Answers", one_line(agreements_words(record.agreement), _CHARS)
     if record.no_spread:

@@ -21,7 +21,7 @@ class FailingOperator(msgspec.Struct, frozen=True, kw_only=True):
     """An operator whose models fail, over all columns.
 
     Attributes:
-        failed: Failed cells, of the tried cells of models of this operator alone.
+        failed: Number of failed cells, among the tried cells of models with only this operator.
         columns: ``(label, failed cells)``, the most concerned column first.
         kinds: ``(verdict, count)``, the most frequent first.
     """

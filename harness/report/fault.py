@@ -1,4 +1,4 @@
-"""The faults of the report: those that several representatives or runs share are one."""
+"""The faults of the report: faults that several representatives or runs share are merged."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from harness.report.fault_bundle import Bundle, BundleOf
 from harness.report.merge import MergedRun, RunFault
 
 FAULTS_PER_PAGE = 40
-"""Faults on one page, which then stays below 3 MB."""
+"""Number of faults on one page, which then stays below 3 MB."""
 
 
 class FaultCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,10 +27,10 @@ class ReportFault(msgspec.Struct, frozen=True, kw_only=True):
     """One fault.
 
     Attributes:
-        fault: That of the first representative with a reduced model, else of the first.
-        found: Every time that it was found, in the order of the runs.
-        cells: The cells that all of these explain; at least the representative.
-        bundle: The first bundle that is there.
+        fault: The fault of the first representative with a reduced model, else of the first.
+        found: Every occurrence of the fault, in the order of the runs.
+        cells: The cells that these occurrences explain; at least the representative.
+        bundle: The first existing bundle.
     """
 
     link: FaultLink
@@ -64,7 +64,8 @@ class KnownFaults:
         self._links = [_link(group, number) for number, group in enumerate(self._groups)]
         self._exact: dict[tuple[Path, str], FaultLink] = {}
         self._by_cell: dict[str, FaultLink] = {}
-        # The results of a target whose runs conflict are apart, so a fault of one run explains only that run.
+        # The results of a target whose runs conflict are shown separately, so a fault of one run explains
+        # only that run.
         apart = {conflict.target for conflict in run.conflicts}
         for group, link in zip(self._groups, self._links, strict=True):
             for found in group:
@@ -106,7 +107,7 @@ class KnownFaults:
 def _link(group: Sequence[RunFault], index: int) -> FaultLink:
     fault = _first(group).fault
     file = page_file("faults", index // FAULTS_PER_PAGE + 1)
-    # The id of the element counts: an id from a file could be that of another element.
+    # The id of the element counts: an id from a file could equal that of another element.
     return FaultLink(id=fault.id, href=f"{file}#f{index + 1}", sentence=fault.sentence)
 
 

@@ -1,4 +1,4 @@
-"""Where the report links to the bundle of a fault: in the run folder, or a copy in the site."""
+"""The target of the report's link to a fault's bundle: in the run folder, or a copy in the site."""
 
 import os
 import re
@@ -13,10 +13,10 @@ from harness.core.reading import read_regular
 from harness.core.writing import write_aside
 
 MAX_COPIED_BYTES = 16 * 2**20
-"""Largest bundle that is copied into a report outside of the run folder."""
+"""Size of the largest bundle that is copied into a report outside the run folder."""
 
 FOLDER = "bundles"
-"""Where copies lie in the site."""
+"""Folder for copies in the site."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
@@ -26,7 +26,7 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         href: Link to it, relative to the site; empty if it is too large to be copied.
-        source: The archive that is to be copied into the site; null if the link leads into the run folder.
+        source: The archive to copy into the site; null if the link leads into the run folder.
     """
 
     file: str
@@ -45,9 +45,9 @@ def no_bundle(_folder: Path, _fault: Fault) -> Bundle | None:
 
 
 def bundles_for(out: Path) -> BundleOf:
-    """Return a function that finds bundles, as a report in the folder ``out`` links to them.
+    """Return a function that finds bundles for a report in the folder ``out``.
 
-    The name of a bundle comes from a file, so one that leads out of the triage folder is not followed.
+    The name of a bundle comes from a file, so a name that leads out of the triage folder is not followed.
     """
     site = out.resolve()
 
@@ -75,7 +75,7 @@ def bundles_for(out: Path) -> BundleOf:
 
 
 def copy_bundles(bundles: Iterable[Bundle], out: Path) -> None:
-    """Copy the bundles to which the site links, and that do not lie in the run folder.
+    """Copy the bundles to which the site links and that are not in the run folder.
 
     Raises:
         OSError: One cannot be read or written.

@@ -15,7 +15,7 @@ from harness.report.figures import first_of, plural
 from harness.report.graph_layout import BETWEEN_BOXES, Point, arrange
 
 MAX_NODES = 60
-"""Larger models are told in words: nobody reads such a drawing."""
+"""Larger models are described in words: nobody reads such a drawing."""
 
 _MAX_BOXES = 160
 _MAX_EDGES = 200
@@ -28,7 +28,8 @@ _ROW_PX = 17.0
 _LEAST_WIDTH = 96.0
 _SIDE = 10.0
 _MARGIN = 6.0
-# Of the characters of a system's sans serif, wide ones included: rather too wide a box than text beside it.
+# Widths of characters of a system's sans serif, wide ones included: better too wide a box than text beside
+# it.
 _HEAD_CHAR_PX = 7.9
 _CHAR_PX = 6.7
 
@@ -46,7 +47,7 @@ class Box(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         rows: Attributes and initializers of a node, type of an input or output.
-        below: The types of what a node passes on.
+        below: The types of a node's results.
     """
 
     kind: Literal["node", "input", "output"]
@@ -64,14 +65,14 @@ class Box(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Edge(msgspec.Struct, frozen=True, kw_only=True):
-    """What one box passes to another, as paths of a line and of its arrow head."""
+    """The tensors that one box passes to another, as paths of a line and of its arrow head."""
 
     line: str
     head: str
 
 
 class Label(msgspec.Struct, frozen=True):
-    """A text with its place: below a node, the types of what it passes on."""
+    """A text with its place: the types of a node's results, below the node."""
 
     text: str
     x: float
@@ -90,7 +91,7 @@ class Drawing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def draw(model: ReducedModel) -> Drawing:
-    """Draw a model, or tell what it has if it is too large to draw."""
+    """Draw a model, or describe it if it is too large to draw."""
     words = _words(model.nodes)
     if len(model.nodes) > MAX_NODES:
         return Drawing(words=f"{words} It is too large to draw.")
@@ -137,7 +138,7 @@ def _boxes(model: ReducedModel) -> tuple[list[Box], set[tuple[int, int]]]:
     edges: set[tuple[int, int]] = set()
 
     def source(name: str) -> int:
-        """Return the box that a tensor comes from; what no node makes is an input."""
+        """Return the box of a tensor's source; a tensor that no node makes is an input."""
         if name not in makers:
             makers[name] = len(boxes)
             boxes.append(_end("input", name, tensors.get(name)))
@@ -166,7 +167,7 @@ def _node(node: GraphNode, tensors: Mapping[str, GraphTensor]) -> Box:
     if len(rows) > _MAX_ROWS:
         rows = [*rows[: _MAX_ROWS - 1], ("…", f"{len(rows) - _MAX_ROWS + 1} more")]
     domain = f"{node.domain}." if node.domain not in ("", "ai.onnx") else ""
-    # Outputs of the model have their types in their own boxes.
+    # The model's outputs have their types in their own boxes.
     inner = (tensors.get(name) for name in node.outputs)
     types = (_type(tensor) for tensor in inner if tensor is not None and tensor.role == "inner")
     below = _short(", ".join(dict.fromkeys(filter(None, types))), _ROW_CHARS)
@@ -192,7 +193,7 @@ def _box(
     guilty: bool = False,
     below: str = "",
 ) -> Box:
-    """Return a box as large as its texts; it has no place yet."""
+    """Return a box as large as its texts; it has no position yet."""
     widest = max((_columns(label) + _columns(text) + 1 for label, text in rows), default=0)
     mark = 2 if guilty else 0
     width = max(_HEAD_CHAR_PX * (_columns(head) + mark), _CHAR_PX * widest) + 2 * _SIDE
@@ -225,7 +226,7 @@ def _edge(route: Sequence[Point]) -> Edge:
 
 
 def _short(text: str, limit: int = _NAME_CHARS) -> str:
-    # Spelled out first, because that makes a text longer.
+    # Spelled out first, because that lengthens a text.
     return one_line(visible(text[: 4 * limit]), limit)
 
 

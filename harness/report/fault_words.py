@@ -1,4 +1,4 @@
-"""What is known about a fault, in words for somebody who has not triaged it."""
+"""The known facts about a fault, in words for somebody who has not triaged it."""
 
 from collections.abc import Iterable, Iterator
 
@@ -40,12 +40,12 @@ _WEIGHTS = {"kept": "as in the model", "random": "replaced by random numbers", "
 
 
 class ConditionRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that was tried of one kind, as values in words.
+    """All variations of one kind, as values in words.
 
     Attributes:
-        fails: With which values the failure is still there.
-        right: With which it is gone.
-        unknown: With which it could not be judged, and what the trial gave instead.
+        fails: Values with which the failure is still there.
+        right: Values with which it is gone.
+        unknown: Values with which it could not be judged, and the trial's result.
     """
 
     varied: str
@@ -73,7 +73,7 @@ def facts(shown: ReportFault, runs: int) -> Iterator[tuple[str, str]]:
     if signature.cause:
         yield "Cause", _name(signature.cause)
     if signature.message:
-        # Of wrong values it is which run shows them.
+        # For wrong values this is the run that shows them.
         label = "Shown by" if signature.verdict in _WRONG_VALUES else "Message"
         yield label, one_line(signature.message, _MESSAGE_CHARS)
     yield from _needs(fault)
@@ -86,7 +86,7 @@ def facts(shown: ReportFault, runs: int) -> Iterator[tuple[str, str]]:
 
 
 def _needs(fault: Fault) -> Iterator[tuple[str, str]]:
-    """Yield what was fed, and what a fault needs beside its model."""
+    """Yield the inputs, and what else a fault needs beside its model."""
     if fault.fed:
         yield "Fed", one_line(fault.fed, _MESSAGE_CHARS)
     if fault.scenario:
@@ -138,7 +138,7 @@ def located(location: Location) -> Iterator[tuple[str, str]]:
 
 
 def reduced(model: ReducedModel) -> Iterator[tuple[str, str]]:
-    """Yield how far the model was reduced, and what is left of it."""
+    """Yield how far the model was reduced, and what remains of it."""
     opsets = [f"{_name(domain or 'ai.onnx')} {version}" for domain, version in model.opsets.items()]
     nodes = f"{len(model.nodes):,} of {plural(model.nodes_before, 'node')}"
     nbytes = f"{model.bytes:,} of {model.bytes_before:,} bytes"
@@ -150,7 +150,7 @@ def reduced(model: ReducedModel) -> Iterator[tuple[str, str]]:
 
 
 def condition_rows(conditions: Iterable[Condition]) -> tuple[ConditionRow, ...]:
-    """Return a row for each thing that was varied, in the order in which they were tried."""
+    """Return a row for each thing that was varied, in the order of the trials."""
     rows: dict[tuple[str, str], list[Condition]] = {}
     for condition in conditions:
         rows.setdefault((condition.kind, condition.name), []).append(condition)
@@ -209,7 +209,7 @@ def _listed(names: Iterable[str], chars: int = 0, *, shown: int = _SHOWN_NAMES) 
 
 
 def title(fault: Fault) -> str:
-    """Return the operators in which a fault is, or its verdict if it was not located."""
+    """Return the operators that contain a fault, or its verdict if it was not located."""
     if fault.location is None or not fault.location.op_types:
         return spoken(fault.signature.verdict)
     return _listed(map(_name, fault.location.op_types), shown=3)

@@ -21,7 +21,7 @@ class ShownFault(msgspec.Struct, frozen=True, kw_only=True):
     """One fault in full.
 
     Attributes:
-        title: The operators in which it is.
+        title: The operators that contain it.
         conditions: What was varied; the first that fit on the page.
         frames: Native stack of a crash, the innermost first.
         culprit: The library in which it died; may be empty.
@@ -46,9 +46,9 @@ class FaultsPage(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         files: ``(file, number of its first fault)`` of all files, for links.
         faults: Faults with a result.
-        inconclusive: Those of which nothing more is known.
+        inconclusive: Faults about which nothing more is known.
         known: Faults with a result in all files.
-        unknown: The others in all files.
+        unknown: Number of the other faults in all files.
         explained: Failed cells that a fault with a result explains.
     """
 
@@ -117,7 +117,7 @@ def _not_failed_before(diff: Diff) -> frozenset[str]:
 
 
 def _in_history(cells: Collection[FaultCell], failing: Mapping[str, Failing]) -> str:
-    """Return since which run of a history the first of some cells fails without a break."""
+    """Return the run of a history since which the first of some cells fails without a break."""
     known = [failing[cell.cell] for cell in cells if cell.cell in failing]
     if not known:
         return "new: none of its cells fails in the newest run"

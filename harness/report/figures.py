@@ -11,7 +11,7 @@ class Share(msgspec.Struct, frozen=True):
     """``count`` of ``total``; there is no percentage if ``total`` is zero.
 
     Attributes:
-        open: Whether cells were not run: then no share is all or none of the cells.
+        open: Whether cells were not run: then no share counts as all or none of the cells.
     """
 
     count: int
@@ -36,7 +36,7 @@ class Share(msgspec.Struct, frozen=True):
 
 
 def moment(text: str) -> str:
-    """Return ``2026-11-23 03:11:19 UTC`` of a time in ISO 8601 with its zone; any other text unchanged."""
+    """Return ``2026-11-23 03:11:19 UTC`` for a time in ISO 8601 with its zone; any other text unchanged."""
     try:
         time = dt.datetime.fromisoformat(text)
         return f"{time.astimezone(dt.UTC):%Y-%m-%d %H:%M:%S} UTC" if time.tzinfo else text
@@ -95,7 +95,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def first_of(texts: Sequence[str], most: int, what: str = "") -> list[str]:
-    """Return the first texts and, as the last one, how many there are beside them: ``3 more types``."""
+    """Return the first texts and, as the last one, the number of the others: ``3 more types``."""
     left_out = len(texts) - most
     return [*texts[:most], *([f"{left_out:,} more {what}".rstrip()] if left_out > 0 else [])]
 
@@ -106,7 +106,7 @@ def brief(value: float | None) -> str:
 
 
 def percentage(share: float | None) -> str:
-    """Return ``99.2%`` of a share from 0 to 1; 0% and 100% only if they are exact, a dash if undefined."""
+    """Return ``99.2%`` for a share from 0 to 1; 0% and 100% only if they are exact, a dash if undefined."""
     if share is None:
         return brief(None)
     if share in (0.0, 1.0):
@@ -120,7 +120,7 @@ def ratio(value: float | None) -> str:
 
 
 def alike(like: str) -> str:
-    """Return the precision that an error is like, in words; ``none`` is beyond the noise of any."""
+    """Return the precision that an error resembles, in words; ``none`` is beyond the noise of any."""
     return "no precision" if like == "none" else like
 
 

@@ -14,7 +14,7 @@ from harness.core.verdict import Family
 from harness.report.diff import Change, Diff, Kind
 
 Flake = Callable[[Change], str]
-"""Returns the reason why a change is a known flake; empty if it is none."""
+"""Returns the reason why a change is a known flake; empty if it is not."""
 
 
 Count = Annotated[int, Meta(ge=0)]
@@ -24,7 +24,10 @@ _WORDS_CHARS = 300
 
 
 class Enter(msgspec.Struct, frozen=True, kw_only=True):
-    """Cells that may enter a family, also as new cells. A family left out has no limit, except ``failed``."""
+    """Limits on cells that enter a family, including new cells.
+
+    A missing family has no limit, except ``failed``.
+    """
 
     failed: Annotated[Count, Meta(description="The EP's failures.")] = 0
     unsupported: Annotated[Count | UnsetType, Meta(description="Clean refusals.")] = UNSET
@@ -34,7 +37,7 @@ class Enter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How many cells may get worse; cells that got better do not make up for them."""
+    """Limits on cells that get worse; cells that get better do not offset them."""
 
     regressed: Annotated[Count, Meta(description="Cells with a worse result than before.")] = 0
     gone: Annotated[
@@ -112,7 +115,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TargetLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits of one target; ``owner`` is asked when one is exceeded, and may be empty."""
+    """Limits of one target; ``owner`` is the person to ask when one is exceeded, and may be empty."""
 
     limits: Limits
     owner: str = ""
@@ -122,16 +125,17 @@ class Breach(msgspec.Struct, frozen=True, kw_only=True):
     """A limit that is exceeded.
 
     Attributes:
-        target: The target whose own limit it is; empty for one of all other targets together.
-        owner: Of this target; empty if the policy names none.
+        target: The target with this limit; empty for a limit on all other targets together.
+        owner: Owner of this target; empty if the policy names none.
         limit: Its key, such as ``regressed`` or ``enter.failed``.
         count: Number of cells; of targets for ``required_unavailable`` and ``unclean_exit``.
-        changes: These cells; empty for limits of targets, ``not_run``, ``not_planned``, and where ``cells``
-            has them.
-        cells: Of ``manners`` and ``leaks``, the cells or targets with what they do. Of ``min_agreement``, the
-            cells with what disagrees: ``cell: top-1 the same in 39 of 40``. Of ``judged``, the targets with
-            how many: ``npu: 0 of 23 cells``. Of ``required_unavailable`` and ``unclean_exit``, these.
-        least: Of ``min_agreement`` and ``judged``, the limit.
+        changes: The cells; empty for limits on targets, ``not_run``, ``not_planned``, and where ``cells`` has
+            them.
+        cells: For ``manners`` and ``leaks``, the cells or targets with a description. For ``min_agreement``,
+            the cells with their disagreement: ``cell: top-1 the same in 39 of 40``. For ``judged``, the
+            targets with their numbers: ``npu: 0 of 23 cells``. For ``required_unavailable`` and
+            ``unclean_exit``, the targets.
+        least: The limit, for ``min_agreement`` and ``judged``.
     """
 
     limit: str
@@ -166,7 +170,7 @@ def judge(
 ) -> Judgement:
     """Compare a difference with the limits; changes for which ``flake`` returns a reason do not count.
 
-    ``records`` are those of the new run, for ``min_agreement``. Targets ``apart`` have limits of their own;
+    ``records`` are those of the new run, for ``min_agreement``. Targets in ``apart`` have their own limits;
     their cells do not count among those of the others.
     """
     excused = tuple((change, reason) for change in diff.changes if (reason := flake(change)))
@@ -197,7 +201,7 @@ def judge(
 
 
 def has_answers(records: Iterable[Record]) -> bool:
-    """Return whether any cell has answers of a task, or should have."""
+    """Return whether any cell has answers to a task, or should have them."""
     return any(record.agreement for record in records)
 
 
@@ -206,7 +210,7 @@ def _of(by_target: Mapping[str, Sequence[str]], is_its: Callable[[str], bool]) -
 
 
 def _of_run(diff: Diff, limits: Limits) -> Iterator[Breach]:
-    """Yield what no target has alone."""
+    """Yield breaches that concern the run, not a single target."""
     yield Breach(limit="not_run", count=diff.new_not_run, allowed=limits.not_run, changes=())
     yield Breach(
         limit="not_planned", count=diff.new_not_planned, allowed=limits.not_planned, changes=(), what="record"
@@ -241,7 +245,7 @@ def _ill_mannered(name: str, what: str, found: Sequence[str], allowed: int) -> B
 
 
 def _too_few(judged: Mapping[str, tuple[int, int]], limits: Limits) -> Breach:
-    """Return the targets of which too few cells were judged for the rest to prove anything."""
+    """Return the targets with too few judged cells for the rest to prove anything."""
     least = limits.judged
     return _silent(
         [f"{one}: {new:,} of {old:,} cells" for one, (old, new) in judged.items() if new < least * old], least
@@ -267,7 +271,7 @@ def _silent(targets: Sequence[str], least: float) -> Breach:
 
 
 def _disagreements(records: Iterable[Record], limits: Limits) -> Iterator[Breach]:
-    """Yield the cells below the least agreement. A figure that failed is none, so its cell is below."""
+    """Yield the cells below the least agreement. A failed figure counts as missing, so its cell is below."""
     least = limits.min_agreement
     if least is UNSET:
         return
@@ -300,7 +304,7 @@ def _of_changes(among: Sequence[Change], limits: Limits) -> Iterator[Breach]:
     ):
         if allowed is not UNSET:
             yield _breach(kind.value, allowed, [change for change in changes if change.kind is kind])
-    # An older policy file has one limit for whatever was judged by another measure.
+    # An older policy file has one limit for everything that was judged by another measure.
     apart = ((Kind.GOLDEN_MOVED, limits.golden_moved), (Kind.OTHER_MODEL, limits.other_model))
     others = {Kind.OTHER_MEASURE, *(kind for kind, allowed in apart if allowed is UNSET)}
     unlike = [change for change in changes if change.kind in others]

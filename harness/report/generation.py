@@ -18,10 +18,10 @@ from harness.report.view import Report
 from harness.report.ways import decisive, fails, generates, largest_kl
 
 CELLS_PER_PAGE = 40
-"""About how many cells a file shows; with all ways of each it then stays below some 2 MB."""
+"""Approximate number of cells in a file; with all ways of each it then stays below some 2 MB."""
 
 MOST_PAGES = 20
-"""Files of the page; ``records.jsonl`` has the cells that do not fit."""
+"""Largest number of files of the page; ``records.jsonl`` has the cells that do not fit."""
 
 _NAME_CHARS = 80
 _SHOWN_WAYS = 40
@@ -36,7 +36,7 @@ class ShownWay(msgspec.Struct, frozen=True, kw_only=True):
         position: The first failing position; a dash if none fails.
         layer: The first failing tensor of the cache, and since which position; empty if none fails.
         top: Agreement of the first 1, 5 and 10 tokens.
-        largest_at: Its position; empty without any.
+        largest_at: Position of the largest divergence; empty without any.
         noise: The largest error of a logit, in multiples of the noise.
         curve: The divergence over the positions; null without any.
     """
@@ -59,14 +59,14 @@ class GenerationCell(msgspec.Struct, frozen=True, kw_only=True):
     """One cell in full.
 
     Attributes:
-        setting: The axes of its column, but for the scenario.
-        way: The way that stands for it; null if none was played.
-        ways: Every way, those that fail first, else in the order of playing.
+        setting: The axes of its column, except the scenario.
+        way: The way that represents it; null if none was played.
+        ways: Every way; failing ones first, else in the order of playing.
         disagreements: Ways that differ from another one of the same provider.
         declined: ``(way, why it was not played)``.
-        text: What the provider chose by itself; null without any.
+        text: The text that the provider chose by itself; null without any.
         golden_text: The same of the CPU EP: for this cell, or in a cell of its own that passes.
-        equal: How many tokens the two have in common at their beginning; null if one is missing.
+        equal: Number of tokens that the two have in common at the beginning; null if one is missing.
     """
 
     cell: ReportCell
@@ -85,7 +85,7 @@ class GenerationCell(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def others(self) -> int:
-        """Ways that fail beside the one that stands for the cell."""
+        """Return the failing ways other than the one that represents the cell."""
         return max(0, self.failing - 1)
 
 
@@ -100,8 +100,8 @@ class GenerationColumn(msgspec.Struct, frozen=True, kw_only=True):
     """One column over all models.
 
     Attributes:
-        setting: Its axes, but for the scenario.
-        passed: Cells whose text is right, in part on the provider included.
+        setting: Its axes, except the scenario.
+        passed: Cells whose text is right, including those computed in part on the provider.
         others: The other cells: refused, excluded, untested or not run.
         declined: Ways that were not played, with a reason.
     """
@@ -270,5 +270,5 @@ def _largest(way: Generated) -> tuple[str, str]:
 
 
 def _perplexity(value: float | None, way: Generated) -> str:
-    # Without a golden's, nothing was computed; with one, the provider's own is not finite.
+    # Without a golden's, nothing was computed; otherwise the provider's own is not finite.
     return _NOT_FINITE if value is None and way.golden_perplexity is not None else ratio(value)

@@ -24,14 +24,14 @@ class WayRow(RecordRow, frozen=True, kw_only=True):
         first_cache: The first output of the cache that fails, in the order of the layers; empty if none does.
         cache_from: The position from which it fails.
         largest_kl: Largest divergence from the golden, in nats; null if one is not finite, or there is none.
-        largest_kl_at: The position of it, or of the first one that is not finite.
-        top1: Share of positions with the same first token, of those at which the golden's margin exceeds the
+        largest_kl_at: Its position, or that of the first one that is not finite.
+        top1: Share of positions with the same first token, among those where the golden's margin exceeds the
             noise.
         top5: The same for the first five tokens.
         top10: The same for the first ten tokens.
         noise: Largest error of a logit as a multiple of the model's noise.
-        perplexity: Of the text on the provider.
-        golden_perplexity: Of the text under the golden.
+        perplexity: Perplexity of the text on the provider.
+        golden_perplexity: Perplexity of the text under the golden.
     """
 
     verdict: Verdict

@@ -25,12 +25,12 @@ class Point(msgspec.Struct, frozen=True):
 
 
 class Layout(msgspec.Struct, frozen=True, kw_only=True):
-    """Where everything is.
+    """The positions of all parts.
 
     Attributes:
         corners: Upper left corner of each box.
-        routes: Edge -> the points that it passes, from the lower side of its first box on. Between the
-            second and the third, the fourth and the fifth it passes a layer vertically.
+        routes: Edge -> the points on its way, starting at the lower side of its first box. Between the second
+            and the third, and the fourth and the fifth point, it crosses a layer vertically.
     """
 
     width: float
@@ -40,7 +40,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def arrange(sizes: Sequence[tuple[float, float]], edges: Collection[tuple[int, int]]) -> Layout | None:
-    """Place boxes of given widths and heights so that edges, pairs of their indices, lead downwards.
+    """Place boxes of given widths and heights so that edges, pairs of their indices, point downwards.
 
     None if edges form a circle.
     """
@@ -53,7 +53,7 @@ def arrange(sizes: Sequence[tuple[float, float]], edges: Collection[tuple[int, i
     chains: dict[tuple[int, int], list[int]] = {}
     for start, end in sorted(set(edges)):
         chain = [start]
-        # An edge that passes a layer has a bend in it, which takes a place among the boxes.
+        # An edge that crosses a layer has a bend in it, which takes a place among the boxes.
         for layer in range(layer_of[start] + 1, layer_of[end]):
             chain.append(len(layer_of))
             layer_of.append(layer)
@@ -84,7 +84,7 @@ def _layers(count: int, edges: Collection[tuple[int, int]]) -> list[int] | None:
     except nx.NetworkXUnfeasible:
         return None
     for box in range(count):
-        if not graph.pred[box] and graph.succ[box]:  # an input belongs near to what reads it
+        if not graph.pred[box] and graph.succ[box]:  # an input belongs near its readers
             layer_of[box] = min(layer_of[other] for other in graph.succ[box]) - 1
     return layer_of
 
@@ -122,7 +122,7 @@ def _crossings(layers: Sequence[Sequence[int]], below: _Neighbours) -> int:
 def _centres(
     layers: Sequence[Sequence[int]], widths: Sequence[float], above: _Neighbours, below: _Neighbours
 ) -> list[float]:
-    """Return the horizontal centre of each box and bend: near to its neighbours, without an overlap."""
+    """Return the horizontal centre of each box and bend: near its neighbours, without overlaps."""
     centres = [0.0] * len(widths)
     for layer in layers:
         for box, centre in zip(layer, _apart(layer, [0.0] * len(layer), widths), strict=True):
@@ -137,7 +137,7 @@ def _centres(
 
 
 def _apart(layer: Sequence[int], wanted: Sequence[float], widths: Sequence[float]) -> list[float]:
-    """Return centres as near to the wanted ones as their order and widths allow, by least squares."""
+    """Return centres as near to the wanted ones as order and widths allow, by least squares."""
     offsets = [0.0]
     for left, right in pairwise(layer):
         offsets.append(offsets[-1] + (widths[left] + widths[right]) / 2 + BETWEEN_BOXES)
@@ -169,7 +169,7 @@ def _layout(
     right = max((centre + width / 2 for centre, width in zip(centres, widths, strict=True)), default=0.0)
 
     def top(box: int) -> float:
-        # The boxes of a layer have their middles at one height.
+        # The boxes of a layer have their centres at one height.
         return tops[layer_of[box]] + (heights[layer_of[box]] - sizes[box][1]) / 2
 
     def route(chain: Sequence[int]) -> tuple[Point, ...]:

@@ -1,6 +1,6 @@
-"""The page of models by targets: a square for each cell, cut into files that a browser opens at once.
+"""The page of models by targets: a square for each cell, split into files that a browser opens at once.
 
-The records behind the squares travel in the page, compressed; its script unpacks them when a reader opens a
+The page contains the records behind the squares, compressed; its script unpacks them when a reader opens a
 cell. Base64 has no character with a meaning in HTML, so no text of a model or provider is in the source.
 """
 
@@ -28,12 +28,12 @@ MAX_SQUARES = 8_000
 """Squares in one file, which a browser lays out in a fraction of a second."""
 
 _MAX_CHARS = 2_000_000
-"""About how large one file may be, with the records behind its squares."""
+"""Approximate largest size of one file, with the records behind its squares."""
 
 _TITLE_CHARS = 120
 _TAG_CHARS = 24
 _LEVEL = 4
-"""Of compression: a tenth larger than by the default, in half the time."""
+"""Level of compression: a tenth larger than by the default, in half the time."""
 
 
 class GridCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,11 +41,11 @@ class GridCell(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         text: Delivered bits of a pass, if there are any; else the verdict, and whether it is flaky.
-        nodes: Of a pass in part, the compute nodes on the EP: ``82/84``.
+        nodes: For a pass in part, the compute nodes on the EP: ``82/84``.
         precision: The precision that was delivered where it is lower than asked, such as ``bf16``.
-        near: Whether a right answer has hardly more bits than it must.
-        tag: Of a pass, the answers that are the golden's, if some are others: ``top-1 39/40``.
-        title: Text under the pointer; empty if there are details, and for a pass without answers.
+        near: Whether a right answer has hardly more bits than required.
+        tag: For a pass, the answers that equal the golden's, if some differ: ``top-1 39/40``.
+        title: Tooltip; empty if there are details, and for a pass without answers.
     """
 
     tone: str
@@ -77,7 +77,7 @@ class GridSuite(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         models: Number of its models in all files.
-        passed: For each column the passed of the tried cells of the whole suite.
+        passed: For each column the passed cells among the tried ones of the whole suite.
     """
 
     name: str
@@ -157,7 +157,7 @@ def model_pages(report: Report) -> Iterator[ModelPage]:
 
 
 def column_filters(columns: Sequence[Column]) -> tuple[ColumnFilter, ...]:
-    """Return what the columns differ in: their targets, and each axis with more than one value."""
+    """Return how the columns differ: in their targets, and in each axis with more than one value."""
     filters = [_filter("target", [column.target for column in columns])]
     for axis in sorted({axis for column in columns for axis, _ in column.axes}):
         default = AXIS_DEFAULTS.get(axis, "not set")
@@ -194,7 +194,7 @@ def _parts(suites: Sequence[GridSuite]) -> Iterator[GridPart]:
 
 
 def _chars(row: GridRow) -> int:
-    """Return about how much of the page a row takes: its markup, and its compressed records."""
+    """Return the approximate size of a row in the page: its markup, and its compressed records."""
     squares = sum(
         40 + len(cell.title) + len(cell.text) + len(cell.tag) + len(cell.href) for cell in row.cells if cell
     )
@@ -245,7 +245,7 @@ def _square(cell: ReportCell) -> GridCell:
         precision=lower_precision(record),
         near=is_near_limit(record),
         tag=_tag(record),
-        # The details that the link leads to have the same text; a second copy would double the page.
+        # The linked details have the same text; a second copy would double the page.
         title="" if cell.href else _title(record, is_plain=look == "passed"),
         href=cell.href,
         expected=record.expected,
@@ -260,7 +260,7 @@ def _text(record: Record) -> str:
 
 
 def _tag(record: Record) -> str:
-    """Return the first task of a right answer of which some answers are others."""
+    """Return the first task for which some answers of a right cell differ."""
     if record.verdict.family is not Family.PASSED:
         return ""
     one = next((one for one in record.agreement if one.share != 1.0 or one.failed), None)

@@ -21,18 +21,18 @@ SHOWN_MODELS = 4
 """How many models of one group are named while it is closed."""
 
 SHOWN_FAULTS = 5
-"""How many faults of one group are listed."""
+"""Number of faults of one group that are listed."""
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
     """Cells of one provider with one verdict and one reason.
 
     Attributes:
-        models: The first ``SHOWN_MODELS`` different models, and how many there are beside them.
-        reason: The reason of the first cell, an example if figures vary.
+        models: The first ``SHOWN_MODELS`` different models, and the number of the others.
+        reason: The reason of the first cell; an example if figures vary.
         varies: True if the reasons differ in figures or names.
         columns: ``(label, count)`` for each column concerned.
-        known: The first ``SHOWN_FAULTS`` reasons for which the matrix expects its cells, and how many each.
+        known: The first ``SHOWN_FAULTS`` reasons for which the matrix expects its cells, each with its count.
         faults: The first ``SHOWN_FAULTS`` faults that explain its cells, and how many cells each explains.
     """
 

@@ -1,4 +1,4 @@
-"""How much of the allowed error each column uses, and the right answers closest to the limit."""
+"""The part of the allowed error that each column uses, and the right answers closest to the limit."""
 
 import heapq
 from bisect import bisect_left
@@ -14,13 +14,15 @@ from harness.report.figures import Segment, stacked
 from harness.report.worst import most_headroom
 
 EDGES = (0.0, 0.01, 0.1, 0.5, 0.8, 1.0)
-"""Upper ends of the bands, as shares of the allowed error. The first band has only exact results; above
-the last edge is out of tolerance."""
+"""Upper ends of the bands, as shares of the allowed error.
+
+The first band has only exact results; above the last edge is out of tolerance.
+"""
 
 BANDS = ("exact", "to 1%", "to 10%", "to 50%", "to 80%", "to 100%", "out of tolerance")
 
 _SHOWN_CLOSE = 25
-"""How many of the right answers closest to their limit are named."""
+"""Number of right answers closest to their limit that are named."""
 
 _CLOSE = 0.5
 """Share of the allowed error from which a right answer is named."""

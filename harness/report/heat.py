@@ -14,10 +14,10 @@ from harness.report.grid import column_filters
 from harness.report.view import Report
 
 CROWDED = 8
-"""Columns of a report above which a table stands in place of a bar for each: their bars fill the screen."""
+"""Number of columns from which on a table replaces the bars, which would fill the screen."""
 
 _LIMITS = (0.0, 0.02, 0.1, 0.3)
-"""Shares of failed cells up to which a square has the colour of its number."""
+"""Shares of failed cells up to which a square has the colour with that index."""
 
 _ACROSS = "scenario"
 
@@ -26,11 +26,11 @@ class HeatCell(msgspec.Struct, frozen=True, kw_only=True):
     """One target at one point of its axes.
 
     Attributes:
-        passed: Right answers in which the EP had a part, of the tried.
+        passed: Right answers in which the EP had a part, among the tried cells.
         unexpected: Cells whose verdict is not what the matrix expects.
-        tone: ``heat-0`` if none of the tried failed, up to ``heat-4`` where most did; ``heat-idle`` if none
-            failed, and less than half of them passed.
-        href: The table of models with this column alone.
+        tone: ``heat-0`` if none of the tried cells failed, up to ``heat-4`` if most did; ``heat-idle`` if
+            none failed and less than half of them passed.
+        href: The table of models with only this column.
     """
 
     passed: Share
@@ -52,7 +52,7 @@ class Heat(msgspec.Struct, frozen=True, kw_only=True):
     """The table.
 
     Attributes:
-        axis: The axis in its head; empty if the columns differ in their targets only.
+        axis: The axis in its head; empty if the columns differ only in their targets.
         values: Its values.
     """
 

@@ -74,8 +74,10 @@ CREATE TABLE IF NOT EXISTS judged_by (
 CREATE VIEW IF NOT EXISTS measures AS SELECT cell, run, model, golden, golden_digest, policy
     FROM judged_by JOIN measure ON measure.id = judged_by.measure;
 """
-"""What judged each result. A history of an earlier version gets these tables with the next run; versions that
-do not know them read the others as before."""
+"""The measure of each result.
+
+A history of an earlier version gets these tables with the next run; older versions ignore them.
+"""
 
 _SIGNATURES = """
 CREATE TABLE IF NOT EXISTS failure (
@@ -89,7 +91,10 @@ CREATE TABLE IF NOT EXISTS failed_by (
 CREATE VIEW IF NOT EXISTS failures AS SELECT cell, run, cause, phase, reason, flaky
     FROM failed_by JOIN failure ON failure.id = failed_by.failure;
 """
-"""How each cell failed, in short; added to a history of an earlier version like the tables of measures."""
+"""A short form of how each cell failed.
+
+Added to a history of an earlier version like the tables of measures.
+"""
 
 _NO_FAILURES = (
     "CREATE TEMP VIEW failures AS SELECT 0 AS cell, 0 AS run, '' AS cause, '' AS phase, '' AS reason, "
@@ -106,7 +111,7 @@ class History:
     """An open history; ``create`` makes it if it does not exist.
 
     Raises:
-        UsageError: It does not exist, cannot be opened, is no history, or is of a later version.
+        UsageError: It does not exist, cannot be opened, is not a history, or is of a later version.
     """
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
@@ -142,9 +147,9 @@ class History:
 
         Args:
             path: The run's folder.
-            tell: Receives where records claim something else than what is derived, and where the parts of
-                the run contradict each other.
-            run: The run, if it is read already.
+            tell: Receives a line for each claim of a record that differs from the derived fact, and for each
+                contradiction between parts of the run.
+            run: The run, if it was already read.
 
         Raises:
             UsageError: The run cannot be read, or the file is not writable.

@@ -1,4 +1,4 @@
-"""What a history and a store keep of a run: the run itself, and the counts of each of its targets."""
+"""The facts of a run in a history and a store: the run itself, and the counts of each of its targets."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ TREND_COLUMNS = {
     "headroom_most": "DOUBLE",
     "median_p50_ms": "DOUBLE",
 }
-"""Name -> SQL type of what ``trend_rows`` yields, in its order."""
+"""Name -> SQL type of the values of ``trend_rows``, in its order."""
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_row(run: MergedRun, *, otherwise: str) -> RunRow:
-    """Return the row of a run; ``otherwise`` is its time if no cell has one."""
+    """Return the row of a run; ``otherwise`` is its time if no cell has a time."""
     records = [record for _, record in run.records]
     started = sorted(_to_seconds(record.started) for record in records if record.started)
     return RunRow(

@@ -1,4 +1,4 @@
-"""What a target was when it ran: releases, library, driver and device, and whether a program stood for it."""
+"""A target's identity when it ran: releases, library, driver, device, and whether a program stood for it."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,11 +10,11 @@ from harness.report.merge import Environment, MergedRun, target_settings
 
 _SUFFIX = "ExecutionProvider"
 _OF_A_RUN = re.compile(r" (?:@|at) .*", re.DOTALL)
-"""What stands behind a target's own name where runs or places differ."""
+"""Suffix of a target's own name where runs or places differ."""
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """Facts about a target; empty where its fingerprint does not have them.
+    """Facts about a target; empty if its fingerprint lacks them.
 
     Attributes:
         target: Its shown name.
@@ -24,7 +24,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
         library: File name of the plugin's library; empty if the provider is built in.
         driver: Drivers with their versions.
         device: Name of the device.
-        simulated: Whether a program stands for the accelerator; null if that is not known.
+        simulated: Whether a program stands for the accelerator; null if unknown.
         unavailable: Why it could not be used; empty if it could.
     """
 
@@ -40,7 +40,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def line(self) -> str:
-        """All of it in one line: ``onnxruntime 1.32.0, QNN 2.7.0, driver 1.2, Hexagon, simulated``."""
+        """Return all of it in one line: ``onnxruntime 1.32.0, QNN 2.7.0, driver 1.2, Hexagon, simulated``."""
         return ", ".join(self._parts())
 
     @property
@@ -73,7 +73,7 @@ def identities(run: MergedRun) -> tuple[Identity, ...]:
 
 
 def identity_of(environment: Environment, settings: Mapping[str, Mapping[str, object]]) -> Identity:
-    """Return what an environment was; ``settings`` are those of the targets in the matrix, by name."""
+    """Return the identity of an environment; ``settings`` are those of the targets in the matrix, by name."""
     facts = environment.fingerprint
     entry = settings.get(_own_name(environment.target), {})
     chain = _texts(facts.get("providers")) or _texts(entry.get("provider")) or [""]

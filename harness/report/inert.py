@@ -18,7 +18,7 @@ _NOT_PLAIN = re.compile(r"[<\x7f]|[^\x00-\x7f]+")
 def code(text: object) -> str:
     """Return text as inline code of Markdown, without effect of links, images, mentions, emphasis or HTML.
 
-    If the text has a character that ends a code span or a cell of a table, the result is HTML, with all
+    If the text has a character that ends a code span or a table cell, the result is HTML, with all
     punctuation as character references.
     """
     line = one_line(visible(str(text)), _MAX_CODE)
@@ -30,11 +30,11 @@ def code(text: object) -> str:
 
 
 ADDRESS = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&*+,;=%-]*[A-Za-z0-9/=_-]")
-"""An address in a text; neither punctuation that ends a sentence nor quotes and brackets belong to it."""
+"""An address in a text, without punctuation that ends a sentence, quotes or brackets."""
 
 
 def linked(text: object) -> str:
-    """As ``code``, but an address that is the whole text is a link, which shows where it leads."""
+    """Do what ``code`` does; but if the whole text is an address, return a link that shows its target."""
     line = one_line(visible(str(text)), _MAX_CODE)
     return f"<{line}>" if ADDRESS.fullmatch(line) else code(line)
 
@@ -45,7 +45,7 @@ def heading(text: str) -> tuple[str, ...]:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, figures: int = 0) -> Iterator[str]:
-    """Yield the lines of a Markdown table; the last columns, as many as ``figures``, are set flush right."""
+    """Yield the lines of a Markdown table; the last ``figures`` columns are right-aligned."""
     words = len(head) - figures
     yield f"| {' | '.join(head)} |"
     yield f"|{'---|' * words}{'---:|' * figures}"

@@ -44,15 +44,15 @@ class ReportFile(msgspec.Struct, frozen=True, kw_only=True):
         not_run: Planned cells without a result.
         complete: Whether no result is missing and every run ended by itself.
         unexpected: Cells whose verdict is not what the matrix expects.
-        flaky: Failures that gave another verdict when tried again.
-        notices: Problems of the data, one sentence each.
+        flaky: Failures that had another verdict when tried again.
+        notices: Problems in the data, one sentence each.
         verdicts: Verdict -> cells.
         conflicts: Cells with different results in several runs.
         environments: Environment of each target.
         targets: Counts.
-        cells: Every planned cell that is known by name.
+        cells: Every planned cell whose name is known.
         faults: What triage found out about failing cells.
-        ways: Each way of generating text of each cell that generates text.
+        ways: Each way of generating text, for each cell that generates text.
         speed: How fast these cells generate it.
         exits: Target -> how its processes ended that were asked to.
     """

@@ -22,10 +22,10 @@ _OF_TARGET = ("onnxruntime", "provider", "ep_version", "library", "driver", "dev
 def to_junit(report: Report, targets: Sequence[TargetRow], cells: Iterable[CellRow]) -> Iterator[str]:
     """Yield the file in pieces: a suite for each row of the targets, a case for each cell.
 
-    An unexpected verdict is a failure, also an unexpected pass and a required target that is unavailable. A
-    cell that was not run is an error. Expected failures, and verdicts that say nothing about the EP, are
-    skipped, with the verdict in the message. Ends of a target's processes that are unclean or unexpected are
-    one more case, ``exit``, in the first suite of the target.
+    An unexpected verdict is a failure, as is an unexpected pass, and an unavailable required target. A cell
+    that was not run is an error. Expected failures, and verdicts that say nothing about the EP, are skipped,
+    with the verdict in the message. Unclean or unexpected ends of a target's processes are an additional
+    case, ``exit``, in the first suite of the target.
     """
     ends = dict(_ends(report, targets))
     required = {row.label for row in targets if row.required}
@@ -43,7 +43,7 @@ def to_junit(report: Report, targets: Sequence[TargetRow], cells: Iterable[CellR
 
 
 def _ends(report: Report, targets: Sequence[TargetRow]) -> Iterator[tuple[str, tuple[str, TargetExit]]]:
-    """Yield the label of the first row of a target, with the outcome of its processes' ends and these."""
+    """Yield the label of a target's first row, with the outcome of its processes' ends, and these ends."""
     labels: dict[str, str] = {}
     for row in targets:
         labels.setdefault(row.target, row.label)

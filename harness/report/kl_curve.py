@@ -10,21 +10,21 @@ import msgspec
 from harness.report.figures import brief, plural
 
 WIDTH, HEIGHT = 240.0, 56.0
-"""Units of the drawing; a page stretches it to the width that there is."""
+"""Units of the drawing; a page stretches it to the available width."""
 
 LEAST, MOST = 1e-15, 10.0
 """Ends of the logarithmic scale, in nats.
 
 The divergence grows with the square of the logits' error, so rounding in float32 gives some 1e-12, and in
-float16 some 1e-6. Below 1e-15 is nothing but rounding of the divergence itself, which is computed in float64.
-A distribution that has nothing to do with the golden's over some ten thousand tokens is near the upper end.
+float16 some 1e-6. Values below 1e-15 are only rounding of the divergence itself, which is computed in
+float64. A distribution unrelated to the golden's over some ten thousand tokens is near the upper end.
 """
 
 RULES = (1e-12, 1e-9, 1e-6, 1e-3, 1.0)
 """Divergences with a line."""
 
 MOST_POINTS = 120
-"""Points of a curve; more positions are drawn in groups, by the largest of each."""
+"""Largest number of points of a curve; more positions are drawn in groups, by the largest value of each."""
 
 _EDGE = 3.0
 
@@ -33,7 +33,7 @@ class KlCurve(msgspec.Struct, frozen=True, kw_only=True):
     """One curve.
 
     Attributes:
-        broken: ``(x, width)`` of these gaps.
+        broken: ``(x, width)`` of the gaps.
         rules: Heights of the lines of ``RULES``.
         bad: Where the first failing position is; null if none fails.
     """

@@ -1,4 +1,4 @@
-"""The latencies of all cells of a comparison: what was found, and what the runs before can promise."""
+"""The latencies of all cells of a comparison: what was found, and what the earlier runs can promise."""
 
 import statistics
 from collections import Counter
@@ -17,17 +17,17 @@ Records = Mapping[str, Record]
 
 
 class Latencies(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the latencies of a run.
+    """The comparison of a run's latencies.
 
     Attributes:
         cells: Cells with a latency in both runs, on like machines.
         slower: Those that became slower by more than noise.
         faster: Those that became faster.
-        unclear: Those that look slower, while noise, a disturbance or another way of measuring hides it.
-        before: Most runs before that a cell was compared with.
-        promise: The ratio from which on a slowdown is found in 95 % of the nights, where many cells have it;
+        unclear: Cells that look slower, while noise, a disturbance or another way of measuring hides it.
+        before: Largest number of earlier runs with which a cell was compared.
+        promise: The ratio from which on a slowdown is found in 95 % of the nights, if many cells have it;
             null if none can be compared.
-        promise_alone: The same where one cell alone has it.
+        promise_alone: The same if only one cell has it.
     """
 
     cells: int
@@ -42,10 +42,10 @@ class Latencies(msgspec.Struct, frozen=True, kw_only=True):
 def compared_latencies(
     old: MergedRun, new: MergedRun, earlier: Sequence[MergedRun], likeness: Likeness
 ) -> tuple[dict[str, LatencyChange], Latencies | None]:
-    """Compare the latencies of each cell with those of the run before, and of earlier ones.
+    """Compare the latencies of each cell with those of the previous run, and of earlier ones.
 
     Returns:
-        The changes by cell, and their numbers; None if no cell has a latency on like machines.
+        Return the changes by cell, and their numbers; None if no cell has a latency on like machines.
     """
     cells = dict(_pairs(old, new, [(run, Likeness(run, new)) for run in earlier], likeness))
     if not cells:
@@ -87,7 +87,7 @@ def _pairs(
     sides = [(run, _by_cell(run), likeness) for run, likeness in ((old, likeness), *earlier)]
     for cell, record in _by_cell(new).items():
         first = sides[0][1].get(cell)
-        # Without a latency in the run before there is nothing that could have changed since.
+        # Without a latency in the previous run nothing can have changed since.
         if first is None or not likeness.comparable(record.target):
             continue
         before = [

@@ -1,11 +1,11 @@
-"""Which cells of a run became slower by more than noise, against one run before it or several.
+"""Which cells of a run became slower by more than noise, compared with one or several earlier runs.
 
-The times of consecutive runs are neither normal nor independent: they have a floor, a long tail, and
-phases. So what is compared are two quantiles, the median and the lower decile, and how far these vary within
-a process comes from a bootstrap of moving blocks, which keeps neighbours together (Kuensch, "The jackknife
-and the bootstrap for general stationary observations", Annals of Statistics 17, 1989). Disturbances only add
-to a time, so the fastest runs are the least disturbed (Chen and Revels, "Robust benchmarking in noisy
-environments", arXiv:1608.04295). A slower provider is slower in both.
+The times of consecutive runs are neither normal nor independent: they have a floor, a long tail, and phases.
+So two quantiles are compared, the median and the lower decile. How much these vary within a process comes
+from a bootstrap of moving blocks, which keeps neighbours together (Kuensch, "The jackknife and the bootstrap
+for general stationary observations", Annals of Statistics 17, 1989). Disturbances only add to a time, so the
+fastest runs are the least disturbed (Chen and Revels, "Robust benchmarking in noisy environments",
+arXiv:1608.04295). A slower provider is slower in both quantiles.
 
 Two processes of one build differ by more than the runs within each (Kalibera and Jones, "Rigorous
 benchmarking in reasonable time", ISMM 2013). So the logarithms of a quantile, one for each run, are compared
@@ -14,8 +14,8 @@ counts as more degrees of freedom: as many as the variances of cells are alike (
 empirical Bayes methods", Statistical Applications in Genetics and Molecular Biology 3, 2004, section 6.2).
 Without any runs to learn it from, ``USUAL`` counts as ten.
 
-Of hundreds of equal cells some are far off by chance. Which ones are told follows from all p-values of a
-run together: ``harness.core.student.discoveries``.
+Of hundreds of equal cells some differ much by chance. All p-values of a run together decide which ones are
+reported: ``harness.core.student.discoveries``.
 """
 
 import functools
@@ -33,11 +33,11 @@ from harness.core.latency import Latency
 from harness.core.student import critical, discoveries, survival, trigamma, trigamma_inverse
 
 FLOOR = 0.05
-"""A change by this share or less is of no interest: the mere place of code and data in memory changes as much
-(Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009)."""
+"""A change by at most this share does not matter: the place of code and data in memory alone changes as
+much (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009)."""
 
 _FLOOR_MS = 0.01
-"""A change by so many milliseconds or less is of no interest: the smallest models spend them in Python."""
+"""A change by at most so many milliseconds does not matter: the smallest models spend them in Python."""
 
 USUAL = 0.03
 """Standard deviation of a cell's time from run to run, as a share, before runs have shown it."""
@@ -46,29 +46,32 @@ _PRIOR_RUNS = 10
 """Degrees of freedom that ``USUAL`` counts for, and other cells in each if nothing shows how many."""
 
 _LEVEL = 0.0075
-"""Greatest p-value of a cell that is slower. Of equal cells at most one in a hundred is to be; a quarter of
-that is kept back, because the variance is an estimate."""
+"""Largest p-value of a cell that counts as slower.
+
+At most one in a hundred equal cells should; a quarter of that is a margin, because the variance is an
+estimate.
+"""
 
 _OUTSIDE = 0.01
-"""Part of the intervals that do not have the ratio."""
+"""Share of the intervals that do not contain the true ratio."""
 
 _FALSE = 0.05
-"""Part of the cells told as slower that may be equal ones, on average."""
+"""Share of the cells reported as slower that may be equal ones, on average."""
 
 _MISSED = 0.05
-"""Part of the slowdowns of the promised size that are missed."""
+"""Share of the slowdowns of the promised size that are missed."""
 
 _WIDE = 1.5
-"""An interval that reaches further than this from 1 tells nothing."""
+"""An interval that reaches further than this from 1 says nothing."""
 
 _CLEARLY = 1.25
-"""A median that grew by this factor is counted as unclear, if nothing shows that it is noise."""
+"""A median that grew by this factor counts as unclear, if nothing shows that it is noise."""
 
 _RESAMPLES = 200
-"""Enough to know a variance to a tenth."""
+"""Number of resamples: enough to know a variance to a tenth."""
 
 FEWEST_RUNS = 10
-"""Fewest samples of each run for an answer."""
+"""Least number of samples of each run for an answer."""
 
 _QUANTILES = (0.1, 0.5)
 _MEDIAN = _QUANTILES.index(0.5)
@@ -88,9 +91,9 @@ class LatencyChange(msgspec.Struct, frozen=True, kw_only=True):
         ratio: Median after over median before; null if the latter is zero.
         low: Lower end of the 99 % interval of the ratio of medians; null without an interval.
         high: Its upper end.
-        promise: The ratio from which on 95 % of the slowdowns are found where many cells have one; null
+        promise: The ratio from which on 95 % of the slowdowns are found if many cells have one; null
             likewise.
-        promise_alone: The same where this cell alone has one.
+        promise_alone: The same if only this cell has one.
     """
 
     verdict: Verdict
@@ -108,7 +111,7 @@ class _Evidence(msgspec.Struct, frozen=True):
 
     Attributes:
         change: Logarithm of the ratio after to before, shape ``(Q,)``.
-        nights: Deviations of the runs before from their mean, shape ``(runs, Q)``.
+        nights: Deviations of the earlier runs from their mean, shape ``(runs, Q)``.
         squares: Sum of squares of the deviations from run to run, shape ``(Q,)``.
         degrees: Its degrees of freedom.
         within: Variance of a logarithm within a process, before and after, shape ``(2, Q)``.
@@ -129,7 +132,7 @@ class _Evidence(msgspec.Struct, frozen=True):
 
 
 class _Tested(msgspec.Struct, frozen=True):
-    """The tests of a cell: p-values for slower and faster, of each quantile, and the interval's half."""
+    """The tests of a cell: p-values for slower and faster, for each quantile, and half of the interval."""
 
     slower: tuple[float, ...]
     faster: tuple[float, ...]
@@ -152,7 +155,7 @@ def latency_changes(cells: Mapping[str, Pair]) -> dict[str, LatencyChange]:
     why_not = {name: _not_comparable(*pair) for name, pair in cells.items()}
     told = {name: _evidence(*pair) for name, pair in cells.items() if not why_not[name]}
     tested = dict(zip(told, _tests(list(told.values())), strict=True))
-    # All quantiles have to tell it; that any of them does is tested several times.
+    # All quantiles must show the change: asking for any of them would be several tests.
     slower = discoveries({name: max(one.slower) for name, one in tested.items()}, _FALSE)
     faster = discoveries({name: max(one.faster) for name, one in tested.items()}, _FALSE)
     any_slower = discoveries({name: _any(one.slower) for name, one in tested.items()}, _FALSE)
@@ -170,7 +173,7 @@ def latency_changes(cells: Mapping[str, Pair]) -> dict[str, LatencyChange]:
             verdict = "slower"
         elif name in faster and max(one.faster) <= _LEVEL and change.max() < -bound:
             verdict = "faster"
-        # One of the quantiles alone: something slowed a part of the runs.
+        # A single quantile: something slowed down a part of the runs.
         in_part = name in any_slower and bool(change.max() > bound)
         in_part = in_part or (name in any_faster and bool(change.min() < -bound))
         found[name] = _with_interval(
@@ -186,8 +189,8 @@ def _any(p_values: tuple[float, ...]) -> float:
 def unlike(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
     """Return why the latencies of two environments of ``run.json`` cannot be compared; empty if they can.
 
-    Versions of onnxruntime, of a provider or of a driver may differ: they are what is compared. Hardware,
-    operating system and number of threads may not.
+    Versions of onnxruntime, of a provider or of a driver may differ: they are the subject of the comparison.
+    Hardware, operating system and number of threads may not.
     """
     pairs = (
         (key, old, new) for (key, old), (_, new) in zip(_hardware(before), _hardware(after), strict=True)
@@ -198,7 +201,7 @@ def unlike(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ..
 def _hardware(environment: Mapping[str, Any]) -> list[tuple[str, str]]:
     processor = environment.get("processor", "unknown")
     if isinstance(processor, dict):
-        # Features are recorded since a later version, and follow from the model.
+        # Later versions record features, which follow from the model.
         processor = {key: value for key, value in processor.items() if key != "features"}
     listed = environment.get("devices")
     entries = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
@@ -277,9 +280,9 @@ def _with_interval(
 
 
 def _excuse(verdict: Verdict, before: Sequence[Latency], after: Sequence[Latency]) -> str:
-    """Return what disturbed the slower side; only that could explain the difference."""
+    """Return what disturbed the slower side; nothing else could explain the difference."""
     suspects = {"slower": after, "faster": before}.get(verdict, ())
-    # Of several runs one that was disturbed makes the variance larger, and explains nothing else.
+    # If one of several runs was disturbed, this increases the variance, and explains nothing else.
     if not suspects or not all(latency.disturbed for latency in suspects):
         return ""
     return f"something else wanted the processors {'now' if verdict == 'slower' else 'before'}"
@@ -301,7 +304,7 @@ def _evidence(before: Sequence[Latency], after: Sequence[Latency]) -> _Evidence:
 
 
 def _tests(cells: Sequence[_Evidence]) -> list[_Tested]:
-    """Return the tests of each cell, with the variance from run to run that the other cells show, too."""
+    """Return the tests of each cell; the other cells contribute to its variance from run to run."""
     if not cells:
         return []
     between = [one.squares - one.degrees * one.mean_within for one in cells]
@@ -323,7 +326,7 @@ def _tests(cells: Sequence[_Evidence]) -> list[_Tested]:
 
 
 def _independence(cells: Sequence[_Evidence]) -> float:
-    """Return how much the other cells tell of a cell's nights: 1 if each has its own, 0 if all move together.
+    """Return how much other cells say about a cell's nights: 1 if all are independent, 0 if all move as one.
 
     Of independent cells the mean over all varies by a part of what each does; of cells that move together, by
     as much. The first are as many observations of a night as there are cells, the others are one.
@@ -373,7 +376,7 @@ def _tested(one: _Evidence, expected: Floats, prior: float, level_alone: float) 
     variance = (prior * expected + one.squares) / degrees
     noisier = np.maximum(0, one.within - one.mean_within)
     errors = np.sqrt(sum((variance + more) / count for more, count in zip(noisier, one.counts, strict=True)))
-    # Where nothing varies at all, any difference is one.
+    # If nothing varies at all, any difference counts.
     with np.errstate(divide="ignore", invalid="ignore"):
         ts = [float(t) for t in np.nan_to_num(one.change / errors, nan=0.0, posinf=np.inf, neginf=-np.inf)]
     error = float(errors[_MEDIAN])
@@ -403,7 +406,10 @@ def _median(side: Sequence[Latency]) -> float:
 
 
 def _blocks(samples: Floats, count: int, generator: np.random.Generator) -> Floats:
-    """Return ``count`` resamples of ``samples``, made of blocks of neighbours; the last block is cut."""
+    """Return ``count`` resamples of ``samples``, made of blocks of neighbours.
+
+    The last block is truncated.
+    """
     length = math.ceil(len(samples) ** (1 / 3))
     starts = generator.integers(0, len(samples) - length + 1, (count, math.ceil(len(samples) / length)))
     indices = (starts[:, :, np.newaxis] + np.arange(length)).reshape(count, -1)

@@ -11,7 +11,7 @@ from harness.report.page import Pages, write_pages
 
 _PAGE = "levels.html"
 
-_GIVEN = -1  # the column of the model as it is
+_GIVEN = -1  # the column of the unchanged model
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,7 +19,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         count: Nodes; None without a graph.
-        delta: Difference to the step that it is compared with, such as ``+2``; empty without a difference.
+        delta: Difference from the step of comparison, such as ``+2``; empty without a difference.
     """
 
     count: int | None
@@ -27,7 +27,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """An operator with its figures, that of the model first."""
+    """An operator with its figures, the model's first."""
 
     label: str
     figures: tuple[Figure, ...]

@@ -34,12 +34,13 @@ UNAVAILABLE = "unavailable"
 """Key of a fingerprint: why the target could not be used."""
 
 _PACKAGES = re.compile(r"^.*[/\\](?:site|dist)-packages[/\\]")
-"""The folder in which a virtual environment has a package."""
+"""The folder with packages of a virtual environment."""
 
 _DIGEST = "sha256."
 _ANY_OTHER = "environment changed"
 _SINCE_LATER = re.compile(r"processor\.features$|drivers\b|sha256\b|altered\b|mapped\b")
-"""Facts that an older version did not record, or records on demand: absent on one side, they tell nothing."""
+"""Facts that an older version did not record, or that are recorded on demand: absent on one side, they say
+nothing."""
 
 
 class Unlike(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +50,7 @@ class Unlike(msgspec.Struct, frozen=True, kw_only=True):
         target: Its name.
         environment: ``key: old -> new`` of its environment.
         settings: The same of its settings in the matrix.
-        words: What changed in a few phrases, such as ``runtime changed`` or ``device changed``.
+        words: A summary of the changes in a few phrases, such as ``runtime changed`` or ``device changed``.
     """
 
     target: str
@@ -74,13 +75,13 @@ class Likeness:
             old, new = (
                 [each.fingerprint for each in run.environments if each.target == target] for run in self._runs
             )
-            # A side may be several runs, and one of them on another machine.
+            # A side may consist of several runs, one of them on another machine.
             alike = all(not unlike(one, other) for one in old for other in new)
             self._comparable[target] = bool(old and new) and alike
         return self._comparable[target]
 
     def unlike_targets(self) -> tuple[Unlike, ...]:
-        """Return the targets of both runs in which something differs."""
+        """Return the targets of both runs that differ."""
         found = []
         for target in self._environments[0].keys() & self._environments[1].keys():
             environment = differences(*(sides[target] for sides in self._environments))
@@ -91,7 +92,7 @@ class Likeness:
         return tuple(sorted(found, key=lambda each: each.target))
 
     def words(self, target: str) -> tuple[str, ...]:
-        """Return what changed for a target, in a few phrases; empty if nothing did, or a run lacks it."""
+        """Return what changed for a target, in a few phrases; empty if nothing did, or if a run lacks it."""
         if target not in self._words:
             old, new = (sides.get(target) for sides in self._environments)
             settings = _rows(*(sides.get(target, {}) for sides in self._settings))
@@ -117,12 +118,12 @@ def differences(old: dict[str, object], new: dict[str, object]) -> tuple[str, ..
 def change_words(
     environment: Iterable[EnvironmentRow], settings: Iterable[EnvironmentRow]
 ) -> tuple[str, ...]:
-    """Return what changed between two runs of a target, each in one phrase such as ``runtime changed``."""
+    """Return what changed between two runs of a target, as phrases such as ``runtime changed``."""
     rows = tuple(environment)
     plugin = {name for row in rows if row.key == "plugin.library" for name in library_names(row.values)}
     found = {_word(row.key, plugin) for row in rows if not row.same and _is_known(row)}
     if "provider changed" in found:
-        found.discard(OTHER_BUILD)  # of another version, it is another build anyway
+        found.discard(OTHER_BUILD)  # a library of another version is another build anyway
     found |= {"settings changed" for row in settings if not row.same}
     return tuple(word for word in (*_WORDS, _ANY_OTHER) if word in found)
 
@@ -135,14 +136,15 @@ def _word(key: str, plugin: set[str]) -> str:
 
 
 def _is_known(row: EnvironmentRow) -> bool:
-    """Return whether a difference is one of the machine, and not of what a version of the harness records."""
+    """Return whether a difference concerns the machine, not what a version of the harness records."""
     return row.key != UNAVAILABLE and not (_SINCE_LATER.match(row.key) and "" in row.values)
 
 
 def _rows(old: dict[str, object], new: dict[str, object]) -> tuple[EnvironmentRow, ...]:
     """Return the facts of two trees side by side.
 
-    A library is the same in any virtual environment. What a target lacks that could not be used is no change.
+    A library is the same in any virtual environment. Facts that a target lacks because it could not be used
+    are no change.
     """
     if old == new:
         return ()

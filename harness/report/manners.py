@@ -10,7 +10,7 @@ _WORDS_CHARS = 300
 
 
 def new_manners(old: Iterable[Record], new: Iterable[Record]) -> dict[str, tuple[str, ...]]:
-    """Return target -> cells with a manner of a kind that they had not before, each as ``cell: words``."""
+    """Return target -> cells with a manner of a new kind, each as ``cell: words``."""
     known = {key for record in old for key, _ in _manners(record)}
     found: dict[str, list[str]] = {}
     for record in new:
@@ -21,7 +21,7 @@ def new_manners(old: Iterable[Record], new: Iterable[Record]) -> dict[str, tuple
 
 
 def new_leaks(old: Iterable[Record], new: Iterable[Record]) -> dict[str, tuple[str, ...]]:
-    """Return target -> what leaks and did not before: itself, and its cells of the scenario ``sessions``."""
+    """Return target -> what leaks and did not before: the target, its cells of the scenario ``sessions``."""
     before, after = _leaks(old), _leaks(new)
     found: dict[str, list[str]] = {}
     for (target, where), what in after.items():
@@ -31,7 +31,7 @@ def new_leaks(old: Iterable[Record], new: Iterable[Record]) -> dict[str, tuple[s
 
 
 def _manners(record: Record) -> list[tuple[tuple[str, str], str]]:
-    # What a library does while it is loaded goes to the first cell of each process, whichever that is.
+    # Effects of loading a library belong to the first cell of each process, whichever that is.
     return [
         ((record.target if one.phase == "register" else record.cell, one.kind), one.words)
         for one in record.manners

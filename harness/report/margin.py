@@ -1,7 +1,7 @@
-"""Which precision a cell delivered where it is lower than asked, and how many bits are left to lose.
+"""The precision that a cell delivered where it is lower than requested, and how many bits are left to lose.
 
-The precision is that which explains the error within the limits, as the verdict has it; an error that none
-explains shows no precision.
+It is the precision that explains the error within the limits, as for the verdict; an error that none explains
+shows no precision.
 """
 
 from harness.core.delivered import delivered_precision
@@ -18,11 +18,11 @@ NEAR_BITS = 2.0
 _SHORT = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
 
 _LIMIT_OF_ALL = "bits."
-"""Setting of a record's policy that is the limit of every output without one of its own."""
+"""The setting of a record's policy that limits every output without its own limit."""
 
 
 def lower_precision(record: Record) -> str:
-    """Return the precision that was delivered, such as ``bf16``, where it is lower than asked; else empty."""
+    """Return the delivered precision, such as ``bf16``, if it is lower than requested; else empty."""
     if record.verdict.family is not Family.PASSED and record.verdict is not Verdict.PRECISION_LOSS:
         return ""
     shown = [one for row in record.outputs if _is_coarser(one := _delivered(row, record), _asked(record))]
@@ -33,7 +33,7 @@ def lower_precision(record: Record) -> str:
 def bits_to_spare(record: Record) -> float | None:
     """Return by how many bits a right answer is above the limit of ``precision_loss``, in its worst output.
 
-    None where that limit does not apply: the model's own precision was delivered, or nothing shows which.
+    Return None if that limit does not apply: the model's own precision was delivered, or nothing shows which.
     """
     if record.verdict.family is not Family.PASSED:
         return None
@@ -80,5 +80,5 @@ def _is_coarser(one: str, other: str) -> bool:
 
 
 def _roundoff(precision: str) -> float:
-    """Return the unit roundoff of a precision; 0 of one that is not known."""
+    """Return the unit roundoff of a precision; 0 for an unknown one."""
     return UNIT_ROUNDOFF.get(FLOORS.get(precision, precision), 0.0)

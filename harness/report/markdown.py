@@ -18,7 +18,7 @@ _SHOWN = 25
 """How many groups, conflicts or reasons are listed, so that the document stays below GitHub's 1 MiB."""
 
 _SHOWN_LIKE = 4
-"""How many precisions are listed that the cells of a target behave like."""
+"""Largest number of listed precisions that the cells of a target behave like."""
 
 
 _COUNTS = (
@@ -306,7 +306,7 @@ def _unavailable(report: Report) -> Iterator[str]:
 def _first(
     head: Sequence[str], rows: Sequence[Sequence[str]], *, figures: int = 0, more: int = 0, what: str = ""
 ) -> Iterator[str]:
-    """Yield a table of the first rows, and how many others there are: ``more`` beside those in ``rows``."""
+    """Yield a table of the first rows, and the number of others: ``more`` besides those in ``rows``."""
     yield from table(head, rows[:_SHOWN], figures=figures)
     others = len(rows) + more - _SHOWN
     if others > 0:

@@ -1,7 +1,7 @@
 """Whether two records of a cell were judged by one measure: the same model, golden and policy.
 
-The measure is the policy, never the rule of it that happened to decide: under one policy, one record may pass
-by the table and the other fail by noise.
+The measure is the policy, never the one of its rules that happened to decide: under one policy, one record
+may pass by the table and another fail by noise.
 """
 
 from typing import Literal
@@ -15,10 +15,10 @@ from harness.core.verdict import Family, Verdict
 from harness.report.figures import brief
 
 _BY_POLICY = frozenset({"mismatch", "nan_mismatch", "nondeterministic", "precision_loss"})
-"""Failures that another policy might judge in another way."""
+"""Failures that another policy might judge differently."""
 
 _BY_GOLDEN = _BY_POLICY | {"shape_mismatch", "dtype_mismatch"}
-"""Failures that another golden might end."""
+"""Failures that another golden might remove."""
 
 _RIGHT = (Family.PASSED, Family.UNTESTED)
 _SHOWN_DIGITS = 8
@@ -29,13 +29,14 @@ _SHAPE = ("precision", "converted")
 """Settings of the policy that every record has."""
 
 Part = Literal["model", "golden", "policy"]
-"""A part of the measure, in the order in which they explain a change: the first that differs explains all."""
+"""A part of the measure, in the order in which they explain a change: the first that differs explains it
+completely."""
 
 PARTS: tuple[Part, ...] = ("model", "golden", "policy")
 
 
 class Measure(msgspec.Struct, frozen=True, kw_only=True):
-    """What judged a cell, as far as its record names it; fields as in ``harness.core.record.Record``."""
+    """The measure of a cell, as far as its record names it; fields as in ``harness.core.record.Record``."""
 
     model_digest: str = ""
     golden: str = ""
@@ -47,9 +48,9 @@ class MeasureChange(msgspec.Struct, frozen=True, kw_only=True):
     """How the measure of two records of a cell differs; each field is one line, or empty.
 
     Attributes:
-        model: The model, its weights or its test data are others.
-        golden: The golden is another one.
-        policy: The policy is another one.
+        model: The model, its weights or its test data differ.
+        golden: The golden differs.
+        policy: The policy differs.
         unknown: Why the policies cannot be compared.
     """
 
@@ -60,14 +61,14 @@ class MeasureChange(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def told(self) -> tuple[str, ...]:
-        """What differs, in the order of ``PARTS``."""
+        """Return the differences, in the order of ``PARTS``."""
         return tuple(filter(None, (self.model, self.golden, self.policy)))
 
     def explains(self, before: Verdict, after: Verdict) -> Part | None:
-        """Return what may explain another verdict by itself; None if the cell has changed.
+        """Return the part that may explain another verdict by itself; None if the cell has changed.
 
         Another model may explain anything. Another golden or policy only turns right values into wrong ones
-        or back: neither makes a process die, nor puts a node on another provider.
+        or back: it neither makes a process die nor moves a node to another provider.
         """
         if self.model:
             return "model"
@@ -76,7 +77,10 @@ class MeasureChange(msgspec.Struct, frozen=True, kw_only=True):
         return "policy" if self.policy and _turns(before, after, _BY_POLICY) else None
 
     def is_open(self, before: Verdict, after: Verdict) -> bool:
-        """Return whether another policy might explain another verdict, and nothing shows if there was one."""
+        """Return whether another policy might explain another verdict.
+
+        Nothing shows whether there was one.
+        """
         return bool(self.unknown) and _turns(before, after, _BY_POLICY)
 
 
@@ -86,12 +90,12 @@ def measure_of(record: Record) -> Measure:
 
 
 def policy_json(policy: dict[str, PolicyTerm]) -> str:
-    """Return a policy as the databases of runs keep it; empty if it is not known."""
+    """Return a policy in the form of the databases of runs; empty if unknown."""
     return msgspec.json.encode(policy, order="deterministic").decode() if policy else ""
 
 
 def between(old: Measure, new: Measure) -> MeasureChange:
-    """Compare two measures of a cell; a model or golden that either does not name counts as the same."""
+    """Compare two measures of a cell; a model or golden that either side does not name counts as equal."""
     known = bool(old.policy and new.policy)
     return MeasureChange(
         model=_model(old, new),
@@ -104,7 +108,7 @@ def between(old: Measure, new: Measure) -> MeasureChange:
 def measure_change(old: Record, new: Record) -> MeasureChange:
     """Compare the measures of two records of a cell.
 
-    For a policy that an older version did not record, the tolerances that decided stand in, where both
+    If an older version did not record the policy, the tolerances that decided replace it, provided that both
     records were judged by the same kind of rule.
     """
     change = between(measure_of(old), measure_of(new))
@@ -120,7 +124,7 @@ def measure_change(old: Record, new: Record) -> MeasureChange:
 
 
 def _turns(before: Verdict, after: Verdict, wrong: frozenset[str]) -> bool:
-    """Return whether one verdict is among the ``wrong``, and the other is one of them too, or right."""
+    """Return whether one verdict is among ``wrong``, and the other is also among them, or right."""
     pair = (before, after)
     return any(one.value in wrong for one in pair) and all(
         one.value in wrong or one.family in _RIGHT for one in pair
@@ -148,7 +152,7 @@ def _golden(old: Measure, new: Measure) -> str:
 
 
 def _by_what_was_done(old: Record, new: Record) -> tuple[str, str]:
-    """Return how the tolerances that decided differ, and why that cannot be told; both may be empty."""
+    """Return how the tolerances that decided differ, and why this is unknown; both may be empty."""
     before = {output.name: output for output in old.outputs}
     for now in new.outputs:
         then = before.get(now.name, now)

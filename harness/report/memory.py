@@ -8,10 +8,10 @@ from harness.report.view import Report
 
 
 class TargetMemory(msgspec.Struct, frozen=True, kw_only=True):
-    """The processes of one target; they serve all of its columns.
+    """The processes of one target, which serve all of its columns.
 
     Attributes:
-        peak: The most that a process held.
+        peak: The most memory that a process held.
         growth: Growth per session.
     """
 
@@ -24,7 +24,7 @@ class TargetMemory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def target_memory(report: Report) -> tuple[TargetMemory, ...]:
-    """Return the memory of each target, in the order of columns; without targets that have no process."""
+    """Return the memory of each target, in the order of columns; targets without a process are left out."""
     by_target: dict[str, list[Record]] = {column.target: [] for column in report.columns}
     # In the order in which they were written: memory grows along it.
     for _, record in report.run.records:

@@ -1,4 +1,4 @@
-"""Several runs as one: equal results once, different ones side by side, missing ones by name."""
+"""Several runs merged into one: equal results once, different ones side by side, missing ones by name."""
 
 import re
 from collections import Counter, defaultdict
@@ -50,7 +50,7 @@ class Conflict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether the runs differ in the verdict."""
+        """Return whether the runs differ in the verdict."""
         return len({verdict for _, verdict in self.verdicts}) > 1
 
 
@@ -63,7 +63,7 @@ class RunFault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One or more runs with their cells side by side.
+    """One or several runs with their cells side by side.
 
     If runs differ in a cell of a target, this target appears once for each of these runs, named
     ``target @ run`` in ``Record.target`` and ``Environment.target``; ``Record.cell`` stays the id.
@@ -76,15 +76,15 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
         complete: True if all runs are complete and every planned cell has a result.
         environments: One entry per target; several if runs differ in it.
         required: Required targets, by their shown names.
-        notices: Problems of the data, one sentence each.
-        faults: What triage found in each run, in the order of the runs.
-        foreign: Records of cells that are in no plan; they are left out.
+        notices: Problems in the data, one sentence each.
+        faults: The faults that triage found in each run, in the order of the runs.
+        foreign: Number of records of cells outside every plan; they are left out.
         known: Run folder -> cell -> why the matrix expects its failure.
-        told: Those of ``notices`` that tell what records claim, and what is derived.
+        told: The ``notices`` about differences between claims of records and derived facts.
         exits: Shown target -> how its processes ended that were asked to; of several runs the worst.
-        simulated: Shown target -> the program that stands for its accelerator, of those where one does.
-        repeated_latencies: Cell -> its further latencies, of results that occurred again in another run.
-        contradictions: Those of ``notices`` that tell of conflicts.
+        simulated: Shown target -> the program that stands for its accelerator, for targets with one.
+        repeated_latencies: Cell -> its further latencies, from results that occurred again in another run.
+        contradictions: The ``notices`` about conflicts.
     """
 
     matrix: dict[str, object]
@@ -108,7 +108,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def matrix_path(self) -> str:
-        """The matrix file as the run was given it; empty if unknown."""
+        """The path of the matrix file that the run was given; empty if unknown."""
         path = self.matrix.get("path")
         return path if isinstance(path, str) else ""
 
@@ -121,7 +121,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
 def merge(runs: Sequence[RunData], *, as_one: bool = False) -> MergedRun:
     """Put the cells of several runs side by side; cells with the same result count once.
 
-    With ``as_one`` no target is shown twice: a cell with different verdicts counts as not run, and of other
+    With ``as_one`` no target is shown twice: a cell with different verdicts counts as not run; for other
     differences the earlier result counts.
     """
     names = _names(runs)
@@ -142,7 +142,7 @@ def merge(runs: Sequence[RunData], *, as_one: bool = False) -> MergedRun:
         names=names,
         records=tuple(known),
         planned=len(known) + unnamed + sum(away.values()),
-        # Not whether each run is: what a dead one lacks, another may have.
+        # Not whether each run is complete: another one may have what a dead one lacks.
         complete=not (missing or unnamed or away or open_cells) and (len(runs) > 1 or _is_complete(runs[0])),
         environments=_environments(named, apart),
         required=frozenset(_required(named, apart)),
@@ -175,7 +175,7 @@ def _names(runs: Sequence[RunData]) -> tuple[str, ...]:
         tails = ["/".join(part[-length:]) for part in parts]
         counts = Counter(tails)
         names = [name or (tail if counts[tail] == 1 else "") for name, tail in zip(names, tails, strict=True)]
-    # A run without a name is the same folder, given twice.
+    # A run without a unique name is the same folder, given twice.
     return tuple(name or "/".join(part) for name, part in zip(names, parts, strict=True))
 
 
@@ -201,7 +201,7 @@ def _conflicts(named: _Named) -> Iterator[Conflict]:
 
 
 def _side_by_side(named: _Named, apart: set[str]) -> tuple[list[tuple[Path, Record]], int]:
-    """Return the records, and how many equal ones were left out."""
+    """Return the records, and the number of equal ones that were left out."""
     kept: dict[tuple[str, str], tuple[Path, Record]] = {}
     repeated = 0
     for name, run in named:
@@ -217,7 +217,7 @@ def _side_by_side(named: _Named, apart: set[str]) -> tuple[list[tuple[Path, Reco
 
 
 def _open(record: Record, conflict: Conflict | None) -> Record:
-    """Return a record without a verdict for one whose runs contradict each other."""
+    """Return a record without a verdict, for a cell whose runs contradict each other."""
     if conflict is None:
         return record
     told = ", ".join(f"{verdict.value} in {run}" for run, verdict in conflict.verdicts)
@@ -236,7 +236,7 @@ def _is_complete(run: RunData) -> bool:
 
 
 def _repeated_latencies(named: _Named) -> dict[str, tuple[Latency, ...]]:
-    """Return the latencies of each cell but the first; a copy of a run has no further ones."""
+    """Return the latencies of each cell except the first; a copy of a run has no further ones."""
     found: dict[str, dict[Latency, None]] = defaultdict(dict)
     for _, run in named:
         for record in run.records:
@@ -305,7 +305,7 @@ def _required(named: _Named, apart: set[str]) -> Iterator[str]:
 
 
 def _unnamed_missing(runs: Sequence[RunData]) -> int:
-    """Count planned cells without a record, over all plans of which only the number of cells is known."""
+    """Count planned cells without a record, over all plans for which only the number of cells is known."""
     recorded: dict[str, set[str]] = {}
     planned: dict[str, int] = {}
     named = {run.info.plan for run in runs if run.planned is not None}
@@ -316,7 +316,7 @@ def _unnamed_missing(runs: Sequence[RunData]) -> int:
 
 
 def _missing_shards(runs: Sequence[RunData]) -> Iterator[tuple[str, int]]:
-    """Yield ``(missing shards in words, their planned cells)`` of each plan in shards."""
+    """Yield ``(missing shards in words, their planned cells)`` for each plan in shards."""
     by_plan: dict[ShardInfo, dict[int, int]] = defaultdict(dict)
     for run in runs:
         if run.info.shard:
@@ -336,7 +336,7 @@ def _environments(named: _Named, apart: set[str]) -> tuple[Environment, ...]:
             shown = _shown(target, name, apart)
             if not any(e.target == shown and e.fingerprint == fingerprint for e in found):
                 found.append(Environment(target=shown, run=name, fingerprint=fingerprint))
-            # Equal places have one column; each other one has its own.
+            # Equal places share one column; each other one has its own.
             found += [
                 Environment(target=f"{shown} at {place}", run=name, fingerprint=there.environment)
                 for place, there in run.info.places.get(target, {}).items()
@@ -346,7 +346,7 @@ def _environments(named: _Named, apart: set[str]) -> tuple[Environment, ...]:
 
 
 def _exits(named: _Named, apart: set[str]) -> dict[str, TargetExit]:
-    """Return how the processes of each shown target ended: counts together, the rest of the worst run."""
+    """Return how the processes of each shown target ended: summed counts, and the rest from the worst run."""
     found: dict[str, TargetExit] = {}
     for name, run in named:
         for target, one in run.info.exits.items():
@@ -400,7 +400,7 @@ def _notices(named: _Named, repeated: int, unnamed: int) -> Iterator[str]:
 
 
 def _which(problem: Problem) -> str:
-    """Return the line of a problem, and what is wrong with it."""
+    """Return the number of a problem's line, and what is wrong with it."""
     return f"{problem.where.rpartition(': ')[2]}, {one_line(problem.what, 160)}"
 
 

@@ -16,14 +16,14 @@ from harness.report.trend import Results, measures_between, parts, read_runs, re
 from harness.report.trend_points import Flake, RunPoint, Trends
 
 MOST_NIGHTS = 300
-"""Runs of a matrix that are shown, the newest ones."""
+"""Number of runs of a matrix that are shown, the newest ones."""
 
 _DATES = 4
-"""Dates above the grid."""
+"""Number of dates above the grid."""
 
 _FLAKY_NIGHTS = 2
-"""Nights with another verdict than before and after, from which on a cell is called flaky: one may be the
-machine's."""
+"""Number of nights with a verdict other than before and after, from which on a cell is called flaky: one
+may be the machine's fault."""
 
 
 class Stretch(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,13 +43,13 @@ class NightCell(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         verdict: The newest one.
         expected: Whether the matrix expects it.
-        since: Of a failure, the first of the successive nights in which the cell fails.
+        since: For a failure, the first of the successive nights in which the cell fails.
         nights: Number of these nights.
         same_since: The first of the successive nights with this verdict and signature.
         same_nights: Number of these nights.
         signature: Cause, phase and reason of the failure, without figures.
-        flaky: Nights in which a retry gave another verdict, or in which the verdict was another one than in
-            the nights before and after; of the nights with a result.
+        flaky: Nights in which a retry had another verdict, or whose verdict differed from the nights before
+            and after; among the nights with a result.
         stretches: Its verdicts, oldest first.
     """
 
@@ -68,7 +68,7 @@ class NightCell(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_flake(self) -> bool:
-        """Whether it is flaky, and not only once another machine."""
+        """Return whether it is flaky, and not only because of another machine once."""
         return self.retried or self.flaky.count >= _FLAKY_NIGHTS
 
 
@@ -80,13 +80,13 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Night(msgspec.Struct, frozen=True, kw_only=True):
-    """One run: what it found, and how many cells turned since the last night with a result of them.
+    """One run: its results, and how many cells turned since their last night with a result.
 
     Attributes:
         others: Cells with another verdict which is neither, or which another golden, model or tolerance may
             explain.
-        flaky: Cells in which a retry gave another verdict.
-        skipped: Planned cells of which nothing was tried.
+        flaky: Cells in which a retry had another verdict.
+        skipped: Planned cells that were not tried.
     """
 
     run: RunPoint
@@ -104,9 +104,9 @@ class Nights(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         nights: Oldest first.
         older: Runs that are left out.
-        cells: Those that turned or fail: failures first, the newest before, then the flakiest.
+        cells: Cells that turned or fail: failures first, the newest first, then the flakiest.
         trends: Link to a page with the trends of all runs; empty without one.
-        steady: Cells that had one verdict in all these nights, and do not fail.
+        steady: Number of cells that had one verdict in all these nights, and do not fail.
     """
 
     matrix: str
@@ -150,7 +150,7 @@ class _Point(msgspec.Struct, frozen=True):
 def with_nights(
     history: Results, found: Trends, target_glob: str | None = None
 ) -> tuple[Trends, tuple[Nights, ...]]:
-    """Return trends with their flaky cells, and the nights of each matrix, of targets whose name matches."""
+    """Return trends with their flaky cells, and the nights of each matrix, for targets whose name matches."""
     nights = tuple(
         nights_of(history, matrix, target_glob) for matrix in dict.fromkeys(run.matrix for run in found.runs)
     )
@@ -163,7 +163,10 @@ def with_nights(
 
 
 def nights_of(history: Results, matrix: str, target_glob: str | None = None, *, trends: str = "") -> Nights:
-    """Return the newest nights of a matrix, of all targets or those whose name matches; empty without any."""
+    """Return the newest nights of a matrix, for all targets or those whose name matches.
+
+    Empty without any.
+    """
     every = [run for run in read_runs(history).values() if run.matrix == matrix]
     runs = every[-MOST_NIGHTS:]
     if not runs:
@@ -195,11 +198,11 @@ def _points(
 ) -> tuple[dict[int, tuple[str, str]], dict[int, list[_Point]]]:
     """Return the names, and the results, of the cells with several verdicts or a failure.
 
-    ``index`` has the number of each night, from 0, by the number of its run.
+    ``index`` maps the number of a run to the number of its night, from 0.
     """
     results = [verdict.value for verdict in Verdict if is_result(verdict)]
     failed = [verdict.value for verdict in Verdict if verdict.family is Family.FAILED]
-    # Only question marks are put into the texts.
+    # Only question marks are inserted into the texts.
     chosen = (
         "SELECT result.cell FROM result JOIN cell ON cell.id = result.cell "  # noqa: S608
         f"WHERE cell.matrix = ? AND result.run BETWEEN ? AND ? AND verdict IN ({_marks(results)}) "
@@ -239,7 +242,7 @@ def _marks(values: Sequence[object]) -> str:
 def _kinds(
     history: Results, points: dict[int, list[_Point]], runs: Sequence[RunPoint]
 ) -> Counter[tuple[int, Kind]]:
-    """Count ``(night, kind)`` of the cells that turned since the last night with a result of them."""
+    """Count ``(night, kind)`` of the cells that turned since their last night with a result."""
     turns = [
         (cell, before, after)
         for cell, its in points.items()
@@ -303,7 +306,7 @@ def _cell(cell: str, label: str, points: list[_Point], runs: Sequence[RunPoint])
 
 
 def _last(points: list[_Point], holds: Callable[[_Point], bool]) -> list[_Point]:
-    """Return the last successive points of which something holds."""
+    """Return the last successive points that satisfy a condition."""
     start = len(points)
     while start and holds(points[start - 1]):
         start -= 1
@@ -311,7 +314,7 @@ def _last(points: list[_Point], holds: Callable[[_Point], bool]) -> list[_Point]
 
 
 def _odd(points: list[_Point]) -> int:
-    """Count the nights that were retried to another verdict, or differ from the nights before and after."""
+    """Count the nights with another verdict on retry, or a verdict unlike the nights before and after."""
     count = 0
     settled = points[0].verdict if points else None
     for index, point in enumerate(points):

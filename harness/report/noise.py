@@ -18,13 +18,13 @@ from harness.report.figures import Share, Spread, spread
 from harness.report.worst import worst_noise
 
 _NEAR = 1 / 4
-"""Below this multiple a result is far more precise than the precision that it is compared with."""
+"""Below this multiple a result is far more precise than the precision of comparison."""
 
 _SHOWN_FAR = 50
-"""How many of the cells farthest beyond the limits are named."""
+"""Number of cells farthest beyond the limits that are named."""
 
 SHOWN_FAR_OF_A_COLUMN = 5
-"""How many of them may be of one column: one that computes in another precision would fill the list."""
+"""Largest number of them in one column: a column that computes in another precision would fill the list."""
 
 SHOWN_REASONS = 8
 """How many reasons for unknown noise are listed."""
@@ -32,7 +32,7 @@ SHOWN_REASONS = 8
 _REASON_CHARS = 160
 
 _SCALE_DECADES = 2
-"""How many powers of ten the plot has on either side of 1."""
+"""Powers of ten on either side of 1 in the plot."""
 
 _Excess = tuple[float, Noise]
 """A cell's :func:`worst_noise`."""
@@ -46,7 +46,8 @@ class ColumnNoise(msgspec.Struct, frozen=True, kw_only=True):
         ratios: Root mean square of the error over that of the noise, of these cells.
         above: Cells beyond the default limits: rounding alone does not explain them.
         below: Cells below ``_NEAR``.
-        like: ``(precision, cells)``: the precision that a cell's error is most like, the most frequent first.
+        like: ``(precision, cells)``: the precision that a cell's error resembles most, the most frequent
+            first.
     """
 
     column: Column
@@ -59,17 +60,17 @@ class ColumnNoise(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def above_share(self) -> Share:
-        """Cells beyond the default limits, of those with a figure."""
+        """Return the share of cells beyond the default limits, among those with a figure."""
         return Share(self.above, self.cells)
 
     @property
     def below_share(self) -> Share:
-        """Cells that are far more precise, of those with a figure."""
+        """Return the share of cells that are far more precise, among those with a figure."""
         return Share(self.below, self.cells)
 
 
 def column_noise(column: Column, records: Iterable[Record]) -> tuple[ColumnNoise, ...]:
-    """Measure one column, once for each precision of the noise; the one with the most cells first.
+    """Measure one column, once for each precision of the noise; the one with the most cells comes first.
 
     Results of the CPU in the provider's place do not count. Exact results have no figure.
     """
@@ -95,7 +96,7 @@ def column_noise(column: Column, records: Iterable[Record]) -> tuple[ColumnNoise
 
 
 def without_noise(records: Iterable[Record]) -> tuple[tuple[str, int], ...]:
-    """Return ``(reason, cells)`` of unknown noise that was to judge, the most frequent first."""
+    """Return ``(reason, cells)`` of unknown noise that should have judged, the most frequent first."""
     reasons = Counter(one_line(record.no_spread, _REASON_CHARS) for record in records if record.no_spread)
     shown = reasons.most_common(SHOWN_REASONS)
     rest = reasons.total() - sum(count for _, count in shown)
@@ -115,7 +116,7 @@ def farthest(cells: Iterable[ReportCell]) -> tuple[tuple[Noise, ReportCell], ...
 
 
 def on_log_scale(ratio: float) -> float:
-    """Return the place of a multiple on the plot, in percent of its width; 1 is in the middle."""
+    """Return the position of a multiple on the plot, in percent of its width; 1 is in the middle."""
     decades = math.log10(ratio) if ratio > 0 else -math.inf
     return round(50 + 50 * min(max(decades / _SCALE_DECADES, -1.0), 1.0), 2)
 

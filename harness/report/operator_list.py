@@ -1,7 +1,7 @@
-"""A vendor's own list of operators, held against the evidence of a run.
+"""A vendor's own list of operators, compared with the evidence of a run.
 
 A list is a TOML file with a table ``[[operators]]`` for each entry, or a CSV file with a line for each. Both
-have the same names: ``operator``, ``opset``, ``types``, ``ranks``, ``notes``. Evidence are the cells of
+have the same names: ``operator``, ``opset``, ``types``, ``ranks``, ``notes``. Evidence comes from cells of
 models with no other type of operator, as for the pages *Operators*.
 """
 
@@ -27,11 +27,11 @@ _OPSETS = re.compile(r"(\d{1,4})(?:(-)(\d{1,4})?)?")
 _PARTS = re.compile(r"[\s;,]+")
 
 Outcome = Literal["right", "wrong", "partly", "not placed", "not tried"]
-"""``partly``: right where it was placed, and some of its cells were left to the CPU provider or refused."""
+"""``partly``: right where the EP computed it, but some cells were left to the CPU provider or refused."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One entry of a list; what is empty is not restricted.
+    """One entry of a list; empty fields are not restricted.
 
     Attributes:
         operator: Type of operator.
@@ -48,7 +48,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     notes: str = ""
 
     def covers(self, content: ModelContent) -> bool:
-        """Return whether it is about a model of this operator alone."""
+        """Return whether the entry is about a model with only this operator."""
         return (
             self.operator in content.ops
             and _in_range(content.opsets.get(_ONNX, 0), self.opset)
@@ -61,11 +61,11 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     """An entry with its evidence.
 
     Attributes:
-        right: Cells with a right answer wholly by the EP.
+        right: Cells with a right answer computed wholly by the EP.
         wrong: Cells that failed.
         left: Cells in which the EP computed no node of it, or refused the model.
-        cell: The first that failed, else the first that was left; empty if there is neither.
-        reason: Of that cell.
+        cell: The first cell that failed, else the first that was left; empty if there is neither.
+        reason: Reason of that cell.
     """
 
     entry: Entry
@@ -77,7 +77,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def outcome(self) -> Outcome:
-        """What the evidence says of the entry."""
+        """Return what the evidence says about the entry."""
         if self.wrong:
             return "wrong"
         if self.right:
@@ -91,7 +91,7 @@ class Unlisted(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         opsets: Versions of ONNX's operators of these models, ascending.
         types: Element types of their inputs.
-        cells: How many there are, and how many of them failed.
+        cells: Their number, and how many of them failed.
     """
 
     operator: str
@@ -102,7 +102,7 @@ class Unlisted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """A list held against a target of a run."""
+    """A list compared with a target of a run."""
 
     target: str
     entries: tuple[Compared, ...]
@@ -133,7 +133,7 @@ def read_operator_list(path: Path) -> tuple[Entry, ...]:
 
 
 def compare_list(entries: Sequence[Entry], records: Iterable[Record], target: str) -> Comparison:
-    """Hold a list against the cells of one target."""
+    """Compare a list with the cells of one target."""
     cells = [
         (record, record.content)
         for record in records

@@ -1,8 +1,8 @@
-"""The pages *Operators*: which operators each column computes, from evidence.
+"""The pages *Operators*: the operators that each column computes, from evidence.
 
-There are two kinds of evidence. *Verdicts* come from models of one type of operator, such as ONNX's operator
-tests: there a verdict is about that operator. *Placement* comes from every model: on which provider the
-nodes of a type were placed, whatever became of the model.
+There are two kinds of evidence. *Verdicts* come from models with one type of operator, such as ONNX's
+operator tests: there a verdict is about that operator. *Placement* comes from every model: the provider of
+the nodes of each type, whatever the model's verdict.
 """
 
 from collections import Counter
@@ -19,10 +19,11 @@ from harness.report.figures import Segment, Share, stacked
 from harness.report.view import Documented, Report
 
 _MAX_OPERATORS = 1_000
-"""Rows of the table: ONNX and onnxruntime have some 400 operators, but a model may name any number."""
+"""Largest number of rows of the table: ONNX and onnxruntime have some 400 operators, but a model may name
+any number."""
 
 MAX_SQUARES = 20_000
-"""Squares of the table: operators times columns."""
+"""Largest number of squares of the table: operators times columns."""
 
 _REACHES = {
     "passed": "all pass",
@@ -33,14 +34,17 @@ _REACHES = {
 """Tone of a tried operator -> its meaning."""
 
 _SHOWN_NOTES = 3
-"""How many kinds of trouble are listed for one operator in one column."""
+"""Number of kinds of trouble that are listed for one operator in one column."""
 
 _ONNX = "ai.onnx"
 _UNTRIED = (Family.SKIPPED, Family.EXCLUDED, Family.MISSING)
 
 
 class Trouble(msgspec.Struct, frozen=True, kw_only=True):
-    """Cells of one operator with the same verdict, which is no pass; with the reason of the first of them."""
+    """Cells of one operator with the same verdict, other than a pass.
+
+    With the reason of the first of them.
+    """
 
     verdict: Verdict
     count: int
@@ -51,7 +55,8 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True):
     """One type of operator in one column.
 
     Attributes:
-        passed: Models of only this operator with a right answer wholly by the EP, of the tried ones.
+        passed: Models with only this operator and a right answer computed wholly by the EP, among the tried
+            ones.
         opsets: The same by version of ONNX's operators, ascending; 0 for models without ONNX's own operators.
         types: Element types of the inputs of models that passed wholly.
         other_types: Element types of the other tried models, without those above.
@@ -86,7 +91,7 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tone(self) -> str:
-        """The tone of ``reach``; if none passes, it depends on whether any failed."""
+        """Return the tone of ``reach``; if none passes, it depends on whether any failed."""
         if self.reach == "none":
             return "failed" if self.failed else "unsupported"
         return {"all": "passed", "some": "partial", "": "skipped"}[self.reach]
@@ -102,7 +107,10 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def differs(self) -> str:
-        """How the evidence differs from the documents; empty if it does not, or if either is missing."""
+        """Return how the evidence differs from the documents.
+
+        Empty if it does not, or if either is missing.
+        """
         if self.listed and self.reach == "none" and not self.ep_nodes:
             return "listed, but none passes"
         if self.listed is False and self.passed.count:
@@ -132,7 +140,7 @@ class OperatorTable(msgspec.Struct, frozen=True, kw_only=True):
     """The view of the table: operators by columns.
 
     Attributes:
-        columns: The columns in which anything is known about an operator.
+        columns: The columns with any evidence about an operator.
     """
 
     names: tuple[str, ...]
@@ -211,7 +219,7 @@ def only_operator(record: Record) -> str:
 
 
 class _Evidence(msgspec.Struct):
-    """What one column shows about one operator: the tried models of it alone, and the nodes of all models."""
+    """One column's evidence about one operator: tried models with only this operator, nodes of all models."""
 
     tried: list[tuple[Record, ModelContent]] = []
     ep_nodes: int = 0

@@ -27,10 +27,10 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
         without_effect: Options that changed no cell of a column.
         silent: Options outside the catalogue that changed no bit, each with its target.
         lacking: Features that the devices of targets lack, each once, with the cells that need it.
-        ill_mannered: Targets whose cells changed something around them, with how many.
-        heat: All targets in one table, of a report with many columns; else null.
+        ill_mannered: Targets whose cells made unexpected changes to their process, with their number.
+        heat: All targets in one table, for a report with many columns; else null.
         memory: The processes of each target that started any.
-        shipping: What to ship, of a report of the user's own models; else null.
+        shipping: What to ship, for a report of the user's own models; else null.
     """
 
     without_effect: tuple[str, ...]

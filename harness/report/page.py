@@ -1,4 +1,4 @@
-"""Templates to self-contained HTML pages: each has its own style and script, and loads nothing."""
+"""Turns templates into self-contained HTML pages: each has its own style and script, and loads nothing."""
 
 import base64
 import hashlib
@@ -21,7 +21,7 @@ from harness.report.template_loader import TemplateLoader
 from harness.report.tone import SYMBOLS, TONES, spoken, tone
 
 _MAX_CHARS = 5_000
-"""Longest single text in a page: more than an excerpt of captured output has."""
+"""Length of the longest single text in a page: more than an excerpt of captured output has."""
 
 GENERATOR = "ort-ep-harness"
 """The generator that a page names."""
@@ -125,7 +125,7 @@ def packed(content: bytes, level: int) -> Markup:
 
 
 def _finalize(value: object) -> object:
-    # Done here, and not in the templates, so that none of their expressions can be forgotten.
+    # Done here instead of in the templates, so that no expression can be forgotten.
     return _safe(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -143,7 +143,7 @@ def _linked(text: str, limit: int = 600) -> Markup:
 
 @lru_cache(maxsize=1024)
 def _safe(text: str) -> Markup:
-    # Cached for the few texts that a page has ten thousand times.
+    # Cached for the few texts that occur ten thousand times in a page.
     return escape(visible(text if len(text) <= _MAX_CHARS else text[: _MAX_CHARS - 1] + "…"))
 
 

@@ -19,7 +19,7 @@ from harness.report.view import Report
 from harness.report.ways import generates
 
 MOST_CELLS = 2000
-"""Cells that the page shows; a browser opens so many at once."""
+"""Largest number of cells on the page; a browser opens this many at once."""
 
 
 class TimedCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +27,7 @@ class TimedCell(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         times: Median as a multiple of the fastest column's.
-        fastest: Whether it is the only one of several that no other beats by more than noise.
+        fastest: Whether it is the only one of several cells that no other beats by more than noise.
         memory: Most host memory and, if known, device memory.
         plot: Fastest run, quartiles, median and slowest shown run, in percent of the model's scale.
     """
@@ -53,9 +53,9 @@ class ColumnSpeed(msgspec.Struct, frozen=True, kw_only=True):
     """One column over all models.
 
     Attributes:
-        compared: Those whose model was also measured in another column.
-        fastest: How often it was the fastest of these. Simulators, and times that differ by no more than
-            noise or are disturbed, make none.
+        compared: Cells whose model was also measured in another column.
+        fastest: How often it was the fastest of these. Simulators do not count, nor times that differ by no
+            more than noise or are disturbed.
         disturbed: Cells during which another process used the processors.
     """
 
@@ -70,8 +70,8 @@ class Performance(msgspec.Struct, frozen=True, kw_only=True):
     """The view of the page.
 
     Attributes:
-        left_out: Those of them that are not shown.
-        threads: Threads of all sessions, in words; empty if they differ, then each cell has a note.
+        left_out: Number of these that are not shown.
+        threads: Threads of all sessions, in words; empty if they differ, because then each cell has a note.
     """
 
     columns: tuple[ColumnSpeed, ...]
@@ -125,7 +125,7 @@ def performance_view(report: Report) -> Iterator[Performance]:
 
 
 def _fastest(timed: Sequence[_Timed], simulated: Mapping[str, str]) -> ReportCell | None:
-    """Return the cell that is the fastest of several; None where none is, beyond noise."""
+    """Return the cell that is the fastest of several; None if none is, beyond noise."""
     real = [
         (cell, latency)
         for cell, latency in timed
@@ -179,7 +179,7 @@ def _model(
 def _cell(
     cell: ReportCell, latency: Latency, scale: float, best: float, *, fastest: bool, say_threads: bool
 ) -> TimedCell:
-    """Return a cell; ``best`` is the least median of several columns, 0 of a single one."""
+    """Return a cell; ``best`` is the least median of several columns, 0 for a single one."""
     quartiles = spread(latency.samples_ms)
     ends = (
         latency.min_ms,

@@ -14,9 +14,9 @@ SCALE_BITS = 24
 """Right end of the plot: the significand of float32."""
 
 _BANDS = (
-    # Bits of each arithmetic on such models, from every layer rounded (deep models) to only the operands of
-    # one product rounded: bfloat16 7.7 to 9.7, float16 (and TF32, with the same significand) 10.6 to 12.7,
-    # float32 20 and more. The edges lie in the gaps.
+    # Delivered bits of each arithmetic on such models, from every layer rounded (deep models) to only the
+    # operands of one product rounded: bfloat16 7.7 to 9.7, float16 (and TF32, with the same significand) 10.6
+    # to 12.7, float32 20 and more. The edges lie in the gaps.
     (6.0, "less than bfloat16"),
     (10.2, "about bfloat16"),
     (16.0, "about float16"),
@@ -43,8 +43,8 @@ class ColumnPrecision(msgspec.Struct, frozen=True, kw_only=True):
 def delivered(column: Column, records: Iterable[Record]) -> ColumnPrecision:
     """Measure one column.
 
-    Cells with wrong values count too: an EP that computes in bfloat16 fails a float32 tolerance, and would
-    not show without these cells.
+    Cells with wrong values count too: an EP that computes in bfloat16 fails a float32 tolerance, and would be
+    invisible without these cells.
     """
     figures = []
     exact = 0

@@ -22,7 +22,7 @@ class PrecisionPage(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         closest: Right answers closest to their limit, with their share of the allowed error.
         far: Cells that rounding noise does not explain, with the noise of their worst output.
-        without_noise: ``(reason, cells)``: why the noise that was to judge is unknown.
+        without_noise: ``(reason, cells)``: why the noise that should have judged is unknown.
     """
 
     headroom: tuple[ColumnHeadroom, ...]

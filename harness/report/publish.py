@@ -28,7 +28,7 @@ from harness.report.view import Report, build_report
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True):
-    """What every format is rendered from."""
+    """The data from which every format is rendered."""
 
     report: Report
     targets: tuple[TargetRow, ...]
@@ -58,7 +58,7 @@ def write_report(
         formats: Of ``FORMATS``.
         templates: Folder with HTML templates that replace the shipped ones of the same name.
         baseline: A run, or a folder of runs, with which the HTML report compares.
-        history: A history, or a store of many runs, that tells since when cells and faults are there.
+        history: A history, or a store of many runs, from which the age of cells and faults is read.
         trends: Link to a page with trends, from the pages of the report.
 
     Returns:
@@ -128,7 +128,7 @@ def _csv(content: Content, out: Path) -> Path:
     cells, ways = out / "cells.csv", out / "generation.csv"
     write_table(out / "targets.csv", TargetRow, content.targets)
     write_table(cells, CellRow, content.cells(), axis_names(content.cells()))
-    # A table of an earlier report is not left as it was.
+    # A table of an earlier report must not stay as it was.
     if ways.exists() or any(record.generation is not None for _, record in run.records):
         write_table(ways, WayRow, way_rows(run))
         write_table(out / "generation-speed.csv", SpeedRow, speed_rows(run))

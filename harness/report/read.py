@@ -25,7 +25,7 @@ EDGE_BYTES = 2048
 _SHOWN_PROBLEMS = 5
 
 _MOST_DAMAGED = 10_000
-"""Lines without a record, beyond which a file is no list of records."""
+"""Number of lines without a record beyond which a file is no list of records."""
 
 _MOST_PLANNED = 5_000_000
 """Lines of a plan: the cells of a run."""
@@ -41,12 +41,12 @@ class RunData(msgspec.Struct, frozen=True, kw_only=True):
         torn: True if the last line of ``records.jsonl`` was cut off while it was written.
         planned: Ids of the planned cells; None if an older version wrote no ``plan.txt``.
         damaged: Lines of ``records.jsonl`` without a record, by number; a user of the run reports them.
-        faults: What triage found out; empty if the run was not triaged.
+        faults: The faults that triage found; empty if the run was not triaged.
         damaged_faults: Lines of ``triage/faults.jsonl`` without a fault, by number.
-        foreign: Records of cells that the plan does not have; they are left out.
-        told: Where the records claim something else than what is derived; a user of the run reports it.
+        foreign: Number of records of cells outside the plan; they are left out.
+        told: Differences between claims of the records and derived facts; a user of the run reports them.
         known: Cell -> why the matrix expects its failure.
-        simulated: Target -> the program that stands for its accelerator, of those where one does.
+        simulated: Target -> the program that stands for its accelerator, for targets with one.
     """
 
     folder: Path
@@ -90,8 +90,8 @@ def read_run(folder: Path | str, *, compact: bool = False) -> RunData:
 
     Args:
         folder: The run folder.
-        compact: Leave out frontiers, which only judging again needs, and share equal parts: 100,000 records
-            then take a third of the memory.
+        compact: Leave out frontiers, which only a second judgement needs, and share equal parts: 100,000
+            records then take a third of the memory.
 
     Raises:
         UsageError: A file is missing, unreadable, of another schema or without any record, or one cell has
@@ -238,10 +238,10 @@ def _more(path: Path, count: int) -> Problem:
 
 
 def _read_faults(run_folder: Path) -> tuple[tuple[Fault, ...], tuple[Problem, ...]]:
-    """Return the faults of a run, and the lines that are none; both empty if it was not triaged.
+    """Return the faults of a run, and the lines without one; both empty if it was not triaged.
 
-    Of two faults with one representative the later counts: its cell was triaged again. A file that cannot be
-    read costs the faults, never the report.
+    Of two faults with one representative the later one counts: its cell was triaged again. A file that cannot
+    be read costs the faults, never the report.
     """
     path = run_folder / TRIAGE_FOLDER / FAULTS_FILE
     try:

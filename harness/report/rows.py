@@ -29,13 +29,13 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
         label: Target and axes, as the report names them.
         axes: Axes that are not at their default.
         required: Whether the run fails without this target.
-        onnxruntime: Release of its runtime; this and the next ones are empty where nothing tells them.
+        onnxruntime: Release of its runtime; this field and the next ones are empty if unknown.
         ep_version: Version of the plugin, or of the runtime that the provider is built into.
         library: File name of the plugin's library.
         driver: Drivers with their versions.
         device: Name of the device.
         simulated: The program that stands for the accelerator; empty without one, or if it is not known.
-        lacks: Features that its device lacks, each with the cells that fail or are refused for want of it.
+        lacks: Features that its device lacks, each with the cells that fail or are refused without it.
         exit: ``unclean_exit`` if a process of the target that was asked to end died or did not end.
         exit_expected: Whether the matrix expects how its processes ended.
         cells: Planned cells.
@@ -45,15 +45,17 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
             they count neither as ``passed`` nor as ``passed_in_part``.
         untested: Right answers in which the EP had no part.
         unexpected: Cells whose verdict is not what the matrix expects.
-        approximate: Cells that pass by what the EP documents, with more than the rounding of their model.
-        unconfirmed: Cells that fail by values, which float64 has not confirmed.
-        flaky: Failed cells that gave another verdict when tried again.
+        approximate: Cells that pass because of a document of the EP, with an error larger than the rounding
+            of their model.
+        unconfirmed: Cells that fail by values which float64 has not confirmed as wrong.
+        flaky: Failed cells that had another verdict when tried again.
         unchecked: Cells with a check that was left out, such as a second run.
         median_bits: Median of the delivered bits of compute-heavy cells; null without figures.
-        noise_precision: Precision of the rounding noise in the following; empty if no cell has a figure.
+        noise_precision: Precision of the rounding noise in the following fields; empty if no cell has a
+            figure.
         noise_cells: Cells whose error is known as a multiple of that noise.
         median_noise: Median of these multiples; null without figures.
-        noise_beyond: Cells of these beyond the default limits.
+        noise_beyond: Number of these cells beyond the default limits.
         noise_like: The precision that most of the cells behave like; empty without figures.
         median_error: Median of the error of converted models against the models before conversion; null
             without any.
@@ -122,33 +124,32 @@ class CellRow(RecordRow, frozen=True, kw_only=True):
         run: Name of the run folder.
         target: Name of the target; ``target @ run`` if runs contradict each other.
         headroom: Largest error over the allowed one; null if it is undefined or infinite.
-        delivered_bits: Of the least precise output; null if all are exact, or not floating.
+        delivered_bits: Delivered bits of the least precise output; null if all are exact, or not floating.
         noise_rms: Error of the worst output over the rounding noise of its model; null if it is exact, or the
             noise is unknown.
         noise_max: The largest such multiple of any element of that output.
         noise_precision: The precision whose rounding makes the noise.
-        noise_like: The precision that the error is most like.
-        precision_error: Relative error of the worst output against the golden of the model before its
-            conversion to another precision.
+        noise_like: The precision that the error resembles most.
+        precision_error: Relative error of the worst output against the golden of the unconverted model.
         cpu_error: The same on the CPU EP with the same converted model.
         error_ratio: The ratio of the two.
-        error_unknown: Why one of these three is missing; empty if none is, or the model was not converted.
+        error_unknown: Why one of these three is missing; empty if none is, or if the model was not converted.
         nearer: Whether the ``golden`` or the ``ep`` is nearer to a more precise answer, in the first output
             that was compared with one; empty if none was.
         weak_golden: Why a wrong answer could go unnoticed; empty if it could not.
-        approximate: Which output passes by what the EP documents; may be empty.
+        approximate: The output that passes because of a document of the EP; may be empty.
         unconfirmed: Why float64 has not confirmed that values are wrong; may be empty.
-        ep_share: Part of the compute on the EP, from 0 to 1; null if the cell did not run, or nothing tells.
-        lacks: The feature of the device for want of which it fails or is refused; empty if there is none.
-        manners: What the cell changed around it that its user does not expect; empty if nothing.
-        agreement: The least part of a task's answers that do not disagree with the golden's; null if no task
-            is known, or no figure.
+        ep_share: Share of the compute on the EP, from 0 to 1; null if the cell did not run, or if unknown.
+        lacks: The missing feature of the device for which it fails or is refused; empty if there is none.
+        manners: Unexpected changes that the cell made to its process; empty if there are none.
+        agreement: The smallest share of a task's answers that do not disagree with the golden's; null if no
+            task is known, or if there is no figure.
         answers: The same in words, for each output and task; may be empty.
         unchecked: Checks that were left out, and why; empty if none was.
-        known: Why the matrix expects the failure; empty if it expects none.
+        known: Why the matrix expects the failure; empty if it does not.
         command: Runs the model on the target again; empty unless the cell failed or is unexpected.
-        runs: How often the first data set was run, over all sessions; null if that is not known.
-        results: Different results of these runs, bit for bit.
+        runs: How often the first data set was run, over all sessions; null if unknown.
+        results: Number of different results of these runs, bit for bit.
         mismatched: Elements outside the tolerance, of all outputs.
         elements: Elements compared.
         p50_ms: Median latency, if it was measured.
@@ -216,7 +217,7 @@ def target_rows(report: Report) -> tuple[TargetRow, ...]:
     """Return a row for each column of the report, in its order."""
     unexpected = Counter(cell.column for cell in report.cells if not cell.record.expected)
     known = {each.target: each for each in reversed(report.identities)}
-    # Of several precisions of the noise, the one with the most cells is first.
+    # If the noise has several precisions, the one with the most cells is first.
     noises = {row.column: row for row in reversed(report.noise)}
     conversions = {row.column: row for row in report.conversion}
     return tuple(
@@ -257,7 +258,7 @@ def target_rows(report: Report) -> tuple[TargetRow, ...]:
 
 
 def cell_rows(run: MergedRun) -> Iterator[CellRow]:
-    """Yield a row for each cell, those not run included, in the order of the runs."""
+    """Yield a row for each cell, including those not run, in the order of the runs."""
     path = run.matrix_path or UNKNOWN_MATRIX
     own = {name: folder for folder, name in zip(run.folders, run.names, strict=True)}
     for record, columns in with_columns(run):
@@ -283,7 +284,10 @@ def as_row(record: Record) -> dict[str, Any]:
 
 
 def with_columns(run: MergedRun) -> Iterator[tuple[Record, dict[str, Any]]]:
-    """Yield each record with the columns of ``RecordRow``, in the order of the runs; those not run, too."""
+    """Yield each record with the columns of ``RecordRow``, in the order of the runs.
+
+    Including those not run.
+    """
     names = dict(zip(run.folders, run.names, strict=True))
     for folder, record in run.records:
         copied = {name: getattr(record, name) for name in _OF_EVERY_ROW}

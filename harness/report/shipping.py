@@ -1,4 +1,4 @@
-"""What to ship, of a report of the user's own models: it leads the overview."""
+"""What to ship, for a report of the user's own models: it leads the overview."""
 
 from collections.abc import Iterator
 
@@ -29,9 +29,9 @@ class ShippingRow(msgspec.Struct, frozen=True, kw_only=True):
     """One target of a model.
 
     Attributes:
-        bits: Delivered bits of the worst output, or ``exact``; empty where nothing was computed.
-        precision: The precision that it delivered where that is lower than asked, such as ``bf16``.
-        near: Whether that leaves hardly more bits than it must.
+        bits: Delivered bits of the worst output, or ``exact``; empty if nothing was computed.
+        precision: The delivered precision if it is lower than requested, such as ``bf16``.
+        near: Whether the output has hardly more bits than required.
         href: The table of models with this cell open.
     """
 
@@ -83,7 +83,7 @@ class ShippingTable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def shipping_table(report: Report) -> ShippingTable | None:
-    """Return the table, or None for a report without models of the user's own."""
+    """Return the table, or None for a report without the user's own models."""
     own = _own_suites(report)
     choices = [
         Choice(record=record, rounds=() if record.latency is None else (record.latency,))

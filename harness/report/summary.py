@@ -1,4 +1,4 @@
-"""The counts of each column, with all denominators; nothing is netted."""
+"""The counts of each column, with all denominators; gains and losses are not offset."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -16,16 +16,17 @@ class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True):
     """Counts of one column. ``cells`` = skipped + excluded + missing + tried.
 
     Attributes:
-        tried: Cells that are neither skipped, excluded nor missing; the shares are of these.
+        tried: Cells that are neither skipped, excluded nor missing; shares are fractions of these.
         by_ep: Right answers wholly by the EP.
         partly: Right answers in part by the EP.
         weak: Right answers by the EP, wholly or in part, that the golden cannot tell from most wrong ones;
             they count neither as ``by_ep`` nor as ``partly``.
         untested: Right answers in which the EP had no part.
-        exercised: Right answers in which the EP had a part, of all right answers, weak ones included.
-        approximate: Cells that pass by what the EP documents, with more than the rounding of their model.
-        unconfirmed: Cells that fail by values, which float64 has not confirmed.
-        flaky: Failed cells that gave another verdict when tried again.
+        exercised: Right answers in which the EP had a part, among all right answers, including weak ones.
+        approximate: Cells that pass because of a document of the EP, with an error larger than the rounding
+            of their model.
+        unconfirmed: Cells that fail by values which float64 has not confirmed as wrong.
+        flaky: Failed cells that had another verdict when tried again.
         unchecked: Cells with a check that was left out, such as a second run.
         kinds: Family -> ``(verdict in words, count)``, the most frequent first.
     """
@@ -55,7 +56,7 @@ class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True):
 def summarise(column: Column, records: Iterable[Record], *, complete: bool) -> ColumnSummary:
     """Count one column's records by their first verdicts.
 
-    If the run is not complete, no share is all or none of the tried.
+    If the run is not complete, no share counts as all or none of the tried cells.
     """
     verdicts: Counter[Verdict] = Counter()
     tones: Counter[str] = Counter()

@@ -7,6 +7,6 @@ from harness.report.view import Report
 
 
 def targets_view(report: Report) -> Iterator[Heat]:
-    """Yield the view, if the overview shows one table in place of the bars."""
+    """Return the view, if the overview shows one table in place of the bars."""
     if heat := heat_of(report):
         yield heat

@@ -1,4 +1,4 @@
-"""Templates, compiled once: their byte code lies beside them, as that of Python's modules does."""
+"""Templates, compiled once: their byte code is stored beside them, like that of Python's modules."""
 
 import zlib
 from collections.abc import Mapping, MutableMapping, Sequence
@@ -11,18 +11,18 @@ import jinja2
 from harness import __version__
 
 _MADE_BY = f"{jinja2.__version__} {__version__}"
-"""What decides, beside a template itself, which code it becomes: other versions compile it anew."""
+"""What else the compiled code depends on besides the template: other versions compile it again."""
 
 
 class TemplateLoader(jinja2.FileSystemLoader):
     """Jinja's loader of folders, with Python's own cache of byte code for the shipped one.
 
-    Compiling the templates of a report takes longer than filling them. Jinja's own caches pickle; importlib
-    trusts what lies beside a file as much as the file, and follows ``PYTHONDONTWRITEBYTECODE``.
+    Compiling the templates of a report takes longer than filling them. Jinja's own caches use pickle;
+    importlib trusts a file beside the source as much as the source, and obeys ``PYTHONDONTWRITEBYTECODE``.
 
     Args:
-        folders: Folders of templates; the first that has a template counts.
-        shipped: The one of them that belongs to the package. Nothing is written into the others.
+        folders: Folders of templates; the first one that has a template counts.
+        shipped: The one of them that belongs to the package. Nothing is written to the others.
     """
 
     def __init__(self, folders: Sequence[Path], shipped: Path) -> None:
@@ -49,14 +49,14 @@ class TemplateLoader(jinja2.FileSystemLoader):
 
 
 class _Compiled(SourceFileLoader):
-    """A template in the place of a Python module."""
+    """A template in place of a Python module."""
 
     def __init__(self, environment: jinja2.Environment, name: str, path: str) -> None:
         super().__init__(name, path)
         self._environment = environment
 
     def path_stats(self, path: str) -> Mapping[str, Any]:
-        """Return time and size, by which importlib knows whether code is a file's; here also its compiler."""
+        """Return time and size, by which importlib recognizes current code; here also the compiler."""
         found = super().path_stats(path)
         return {**found, "mtime": zlib.crc32(f"{found['mtime']} {_MADE_BY}".encode())}
 

@@ -16,7 +16,7 @@ MOST_TEXT_CELLS = 500
 """Cells that the page shows; ``records.jsonl`` has all."""
 
 _MOST_SIZES = 6
-"""Lengths of a prompt, and sizes of a batch, that have a column."""
+"""Lengths of a prompt, and sizes of a batch, that get a column."""
 
 
 class SpeedFigure(msgspec.Struct, frozen=True, kw_only=True):

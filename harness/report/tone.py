@@ -1,4 +1,4 @@
-"""How a verdict looks: a tone (the CSS class) and a symbol, because colour alone is not readable by all."""
+"""The look of a verdict: a tone (the CSS class) and a symbol, because not everybody can read colour alone."""
 
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict

@@ -35,7 +35,7 @@ _RISE = 0.02
 """Smallest rise, as a share of the tolerance; another order of the same sums changes less."""
 
 _BEFORE = 10
-"""How many earlier results of a cell give the median that a new one is compared with."""
+"""Number of a cell's earlier results whose median a new result is compared with."""
 
 
 _MEASURE = ("model", "golden", "golden_digest", "policy")
@@ -54,7 +54,7 @@ _PART = 500
 """Parameters of one query: SQLite takes 999 everywhere."""
 
 _SEARCHED = 1000
-"""How many cells are searched for a name like an unknown one."""
+"""Number of cells that are searched for a name similar to an unknown one."""
 
 
 _DERIVED = ("run", "changed", "unavailable")
@@ -65,7 +65,7 @@ class Results(Protocol):
     """A database with the tables of a history: ``run``, ``environment``, ``trend``, ``cell``, ``result``."""
 
     def rows(self, sql: str, *values: object) -> Iterable[tuple[Any, ...]]:
-        """Return the rows of a query; ``?`` in it stand for the values."""
+        """Return the rows of a query; each ``?`` in it stands for a value."""
 
 
 def trends(history: Results, target_glob: str | None = None) -> Trends:
@@ -149,7 +149,7 @@ def read_runs(history: Results) -> dict[int, RunPoint]:
 
 
 def parts(values: Sequence[int]) -> Iterator[Sequence[int]]:
-    """Yield the values in parts that one query takes as parameters."""
+    """Yield the values in parts that fit into the parameters of one query."""
     for start in range(0, len(values), _PART):
         yield values[start : start + _PART]
 
@@ -218,7 +218,10 @@ class _Book:
 
     @functools.cached_property
     def _environments(self) -> dict[tuple[int, str], str]:
-        """``(run, target)`` -> fingerprint as JSON; equal texts are one, because most runs repeat them."""
+        """Return ``(run, target)`` -> fingerprint as JSON.
+
+        Equal texts are shared, because most runs repeat them.
+        """
         rows = self._history.rows(
             "SELECT run, target, min(fingerprint) FROM environment GROUP BY run, target"
         )
@@ -237,7 +240,7 @@ class _Book:
         )
 
     def turned(self, run: RunPoint) -> Iterator[tuple[str, Turned]]:
-        """Yield ``(target, cell)`` of the cells with another verdict than in the run of the matrix before."""
+        """Yield ``(target, cell)`` for the cells with another verdict than in the matrix's previous run."""
         earlier = [each for each in self.runs.values() if each.matrix == run.matrix and each != run]
         if not earlier:
             return
@@ -257,7 +260,7 @@ class _Book:
         """Yield ``(cell, label, target, results)`` of the selected cells; oldest result first."""
         columns = "cell.cell, label, target, matrix, run, verdict, expected, headroom, bits, p50_ms"
         join = "cell JOIN result ON result.cell = cell.id"
-        # The conditions are this module's own; user data comes only as values.
+        # The conditions are this module's own; user data enters only as values.
         sql = f"SELECT {columns} FROM {join} WHERE {where} ORDER BY 1, 2, 3, 4"  # noqa: S608
         for names, rows in itertools.groupby(self._history.rows(sql, *values), key=lambda row: row[:4]):
             points = [
@@ -319,7 +322,7 @@ def _wanted(book: _Book, glob: str | None) -> Callable[[str], bool]:
 
 
 def _failing(book: _Book, cell: str, label: str, target: str, points: Sequence[CellPoint]) -> Failing:
-    # A run in which the cell was not run or skipped does not end the succession.
+    # A run that skipped or did not run the cell does not end the succession.
     told = [point for point in points if point.verdict.family not in (Family.MISSING, Family.SKIPPED)]
     row = len(told)
     while row and told[row - 1].verdict.family is Family.FAILED:

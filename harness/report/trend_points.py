@@ -1,4 +1,4 @@
-"""What the trends of a history are made of: runs, targets in runs, and cells that fail or come close."""
+"""The elements of a history's trends: runs, targets in runs, and cells that fail or come close."""
 
 import msgspec
 
@@ -24,7 +24,7 @@ class TrendPoint(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         median_bits: Median of the delivered bits of compute-heavy cells.
-        headroom_high: Share of the allowed error below which 95% of its right answers are.
+        headroom_high: Share of the allowed error that 95% of its right answers stay below.
         median_p50_ms: Median over its cells of their median latency.
         changed: ``key: before -> now`` of its environment since the last run that could use it.
         unavailable: Why the run could not use it; empty if it could.
@@ -48,7 +48,7 @@ class TrendPoint(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def share(self) -> Share:
-        """Passed cells, in part included, of the tried."""
+        """Return the share of passed cells, including those in part, among the tried ones."""
         return Share(self.passed + self.passed_in_part, self.tried, not self.run.complete)
 
     @property
@@ -97,7 +97,7 @@ class Rising(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         before: Median of its earlier errors, relative to the allowed one.
-        runs: Number of results of which ``before`` is the median.
+        runs: Number of results for the median ``before``.
     """
 
     cell: str
@@ -108,11 +108,11 @@ class Rising(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Turned(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell that has another verdict in the newest run of its matrix than in the run before.
+    """A cell whose verdict in the newest run of its matrix differs from the previous run.
 
     Attributes:
         kind: The word of ``harness.report.diff``.
-        before: Its verdict in the run before; null if that did not plan it.
+        before: Its verdict in the previous run; null if that did not plan it.
         after: The same in the newest run.
         facts: The differences of its measure, or why it has no result on one side.
     """
@@ -137,11 +137,11 @@ class CellPoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Flake(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell that gave another verdict now and then.
+    """A cell whose verdict occasionally differs.
 
     Attributes:
-        nights: Runs in which a retry gave another verdict, or whose verdict is another one than in the runs
-            before and after.
+        nights: Runs in which a retry had another verdict, or whose verdict differs from the runs before and
+            after.
         judged: Runs with a result.
     """
 

@@ -1,6 +1,6 @@
-"""What all formats and pages of the report share, computed once from the records. Pure.
+"""The data that all formats and pages of the report share, computed once from the records. Pure.
 
-A page computes what only it shows; :mod:`harness.report.site` has the table of pages.
+A page computes the data that only it shows; :mod:`harness.report.site` has the table of pages.
 """
 
 from collections import Counter, defaultdict
@@ -48,7 +48,7 @@ class Unavailable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole report, but for what only one page shows.
+    """The whole report, except for data that only one page shows.
 
     Attributes:
         name: The matrix file's name; the run folder's if the run has none.
@@ -58,15 +58,15 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         recorded: Cells with a record of a result.
         complete: True if no result is missing and the run ended by itself.
         cells: All cells, sorted by suite, model and column.
-        identities: What each target was when it ran, one entry for each environment.
+        identities: The identity of each target when it ran, one entry for each environment.
         by_column: Their records, in the order in which they were written.
         verdicts: How often each verdict occurred, in the order of the verdicts.
         noise: Error relative to the rounding noise of the models; empty if no record has any.
-        conversion: What converted models lose; empty if none was converted.
-        unexpected_others: Verdicts that are no failure, if the matrix expects another verdict.
-        flaky: Failures that gave another verdict when tried again; the first verdict counts.
-        changes: What changed since an older run; null without one.
-        faults: What triage found out about failing cells; empty if no run was triaged.
+        conversion: The losses of converted models; empty if none was converted.
+        unexpected_others: Verdicts other than failures for which the matrix expects another verdict.
+        flaky: Failures that had another verdict when tried again; the first verdict counts.
+        changes: The changes since an older run; null without one.
+        faults: The faults that triage found; empty if no run was triaged.
         nights: The runs of a history side by side; null without a history.
         failing: Cells that fail in the newest run of a history, by their ids; null without a history.
     """
@@ -102,7 +102,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def named(self) -> bool:
-        """Whether the rows of the targets contain every planned cell, those not run included."""
+        """Return whether the rows of the targets contain every planned cell, including those not run."""
         return sum(row.cells for row in self.summary) == self.run.planned
 
     @property
@@ -128,7 +128,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def says_nothing(self) -> bool:
-        """Whether cells were tried, and none of them says anything about a provider."""
+        """Return whether cells were tried, and none of them says anything about a provider."""
         return says_nothing([verdict for verdict, _ in self.verdicts])
 
 

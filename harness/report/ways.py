@@ -1,4 +1,4 @@
-"""The ways of generating text in a cell: which fails, which stands for the cell, and how that changed."""
+"""The ways of generating text in a cell: which one fails, which represents the cell, and how that changed."""
 
 import math
 from collections.abc import Iterator
@@ -9,10 +9,11 @@ from harness.core.scenario import GENERATE
 from harness.report.figures import brief
 
 _CHANGED = 0.01
-"""Relative change of a perplexity that is told; healthy providers agree to a thousandth and better."""
+"""Relative change of a perplexity from which on it is reported; healthy providers agree to a thousandth or
+better."""
 
 _SAME_TEXT = 1e-3
-"""Relative difference of the goldens' perplexities up to which both runs went through one text."""
+"""Relative difference between the goldens' perplexities up to which both runs used the same text."""
 
 
 def generates(record: Record) -> bool:
@@ -40,7 +41,7 @@ def largest_kl(way: Generated) -> tuple[int, float] | None:
 
 
 def decisive(generation: Generation) -> Generated | None:
-    """Return the way that stands for a cell: of those that fail the one that fails first, else the farthest.
+    """Return the way that represents a cell: the failing one that fails first, else the farthest off.
 
     The largest divergence decides between equal ones, then the order of the ways.
     """
@@ -48,7 +49,7 @@ def decisive(generation: Generation) -> Generated | None:
 
 
 def generation_changes(old: Generation | None, new: Generation | None) -> Iterator[str]:
-    """Yield what is to be told about the way that stands for a cell: first bad position, perplexity."""
+    """Yield the changes of the way that represents a cell: first bad position, perplexity."""
     before, after = decisive(old or Generation()), decisive(new or Generation())
     if old is None or before is None or after is None:
         return

@@ -5,7 +5,7 @@ from harness.core.output_metrics import Noise, PrecisionError
 from harness.core.record import Record
 
 HEADROOM_WARNING = 0.8
-"""Share of the allowed error above which a rise is reported: the next one may be a mismatch."""
+"""Share of the allowed error above which a rise is reported: the next rise may be a mismatch."""
 
 
 def least_bits(record: Record) -> float | None:
@@ -16,7 +16,8 @@ def least_bits(record: Record) -> float | None:
 def most_headroom(record: Record) -> float | None:
     """Return the largest error over the allowed one; None if no output has a finite one.
 
-    Outputs that are right because the CPU EP is as far off do not count: no tolerance allows their error.
+    Outputs that are right because the CPU EP is equally far off do not count: no tolerance allows their
+    error.
     """
     return max(
         (
@@ -29,7 +30,7 @@ def most_headroom(record: Record) -> float | None:
 
 
 def is_within(error: PrecisionError | None) -> bool:
-    """Return whether an output is right, whatever the tolerance, because the CPU EP is as far off."""
+    """Return whether an output is right, whatever the tolerance, because the CPU EP is equally far off."""
     return error is not None and error.within
 
 

@@ -1,4 +1,4 @@
 """Floor 3: one run: its folder of records and artifacts, its totals, and its continuation.
 
-Reads events of the engine; starts no process.
+It reads events of the engine, and starts no process.
 """

@@ -15,7 +15,7 @@ from harness.corpus.protos import encode
 from harness.engine.events import Finished, ProcessEnded
 
 _INPUTS_LIMIT = 16 << 20
-"""Most bytes of inputs kept for one cell; the suite can make larger ones again."""
+"""Largest size of the inputs kept for one cell; the suite can make larger ones again."""
 
 
 def keep_artifacts(folder: Path, finished: Finished, warn: Callable[[str], None]) -> Record:
@@ -23,12 +23,12 @@ def keep_artifacts(folder: Path, finished: Finished, warn: Callable[[str], None]
 
     Their folder is ``artifacts/<digest>/``, with the first 16 hexadecimal digits of the SHA-256 of the cell's
     id. It has ``output.txt``, ``test_data_set_N/input_M.pb``, and ``traceback.txt`` of a harness exception.
-    All cells of a target that cannot be used have one folder, with what its process printed; its name comes
-    from the target and the reason. If the folder cannot be written, ``warn`` gets a line: the record matters
-    more than its artifacts.
+    All cells of a target that cannot be used share one folder, with its process's output; its name comes from
+    the target and the reason. If the folder cannot be written, ``warn`` gets a line: the record matters more
+    than its artifacts.
 
     Returns:
-        The record, with the name of the folder if there is one; a record without a verdict if a harness
+        Return the record, with the name of the folder if there is one; without a verdict if a harness
         exception prevents the writing.
     """
     record = finished.record
@@ -45,11 +45,11 @@ def keep_artifacts(folder: Path, finished: Finished, warn: Callable[[str], None]
 
 
 def keep_exit(folder: Path, event: ProcessEnded) -> str:
-    """Write what a process printed whose end was unclean; return its folder, or nothing without one."""
+    """Write the output of a process whose end was unclean; return its folder, or nothing without output."""
     if not event.printed:
         return ""
     name = f"artifacts/{hashlib.sha256(f'exit of {event.target}'.encode()).hexdigest()[:16]}"
-    with contextlib.suppress(OSError):  # that it was unclean matters more
+    with contextlib.suppress(OSError):  # the unclean end itself matters more
         (folder / name).mkdir(parents=True, exist_ok=True)
         (folder / name / "output.txt").write_text(event.printed, encoding="utf-8", errors="replace")
         return name
@@ -57,7 +57,10 @@ def keep_exit(folder: Path, event: ProcessEnded) -> str:
 
 
 def lost(folder: Path, record: Record, error: Exception) -> Record:
-    """Return a record without a verdict for one that cannot be kept; its artifacts have the traceback."""
+    """Return a record without a verdict in place of one that cannot be kept.
+
+    Its artifacts have the traceback.
+    """
     own = own_error(error)
     without = without_verdict(record, own)
     with contextlib.suppress(OSError):  # the record matters more
@@ -93,6 +96,6 @@ def _write_inputs(home: Path, finished: Finished) -> None:
             total += value_bytes(value)
             if total > _INPUTS_LIMIT:
                 return
-            with contextlib.suppress(TypeError):  # the value has not the type that the model declares
+            with contextlib.suppress(TypeError):  # the value's type differs from the model's declaration
                 data = encode(value, types[name])
                 (data_home / f"input_{number}.pb").write_bytes(data)

@@ -1,22 +1,25 @@
-"""A file that only grows: what was added survives the end of the process at once, and of the machine soon."""
+"""A file that only grows: added data survives the end of the process at once, and of the machine soon."""
 
 import os
 import threading
 from pathlib import Path
 
 SYNC_EVERY_S = 1.0
-"""Time for which the system alone has what was added. Waiting for the disk each time took a run of 1,884
-cells 0.7 s, in 620 waits, in the thread that hands out cells."""
+"""Seconds for which added data exists only in the system's cache.
+
+Waiting for the disk each time took a run of 1,884 cells 0.7 s, in 620 waits, in the thread that distributes
+cells.
+"""
 
 
 class DurableFile:
-    """A file that is open to add to it, and that a thread of its own puts on the disk, by the clock.
+    """A file open for appending; a separate thread writes it to the disk, by the clock.
 
-    What ``add`` has returned from outlives this process, also one that is killed. A machine that fails loses
-    what was added in its last ``SYNC_EVERY_S`` seconds.
+    Data survives this process as soon as ``add`` has returned, even if the process is killed. A machine that
+    fails loses the data of its last ``SYNC_EVERY_S`` seconds.
 
     Raises:
-        OSError: It cannot be written; from ``add`` and ``close`` also if that happened meanwhile.
+        OSError: It cannot be written; ``add`` and ``close`` also report earlier errors.
     """
 
     def __init__(self, path: Path) -> None:
@@ -36,7 +39,7 @@ class DurableFile:
         self._added.set()
 
     def close(self) -> None:
-        """Wait until all of it is on the disk, and close the file."""
+        """Wait until everything is on the disk, and close the file."""
         self._closing.set()
         self._added.set()
         self._thread.join()
@@ -49,7 +52,7 @@ class DurableFile:
         while not self._closing.is_set():
             self._added.wait()
             if self._closing.wait(SYNC_EVERY_S):
-                return  # whoever closes it syncs
+                return  # ``close`` syncs it
             self._added.clear()
             try:
                 os.fsync(self._file.fileno())

@@ -1,4 +1,4 @@
-"""What cells took in the last run, so that the next run starts the longest ones first."""
+"""Durations of cells in the last run, so that the next run starts the longest ones first."""
 
 import contextlib
 import hashlib
@@ -14,14 +14,13 @@ from harness.corpus.cache import cache_root
 from harness.engine.queues import RESTART_MS
 
 KEPT = 64
-"""Matrices whose durations are kept."""
+"""Number of matrices whose durations are kept."""
 
 
 class Durations:
     """Durations of the cells of one matrix, kept in the cache from run to run.
 
-    Only the order of the work depends on them, so a file that is missing, damaged or cannot be written is no
-    error.
+    Only the order of the work depends on them, so a missing, damaged or read-only file is no error.
     """
 
     def __init__(self, matrix: Path) -> None:
@@ -37,14 +36,14 @@ class Durations:
             return {}
 
     def note(self, records: Iterable[Record]) -> None:
-        """Take the durations of cells that were tried."""
+        """Record the durations of cells that were tried."""
         for record in records:
             deadly = record.verdict in (Verdict.CRASH, Verdict.HANG, Verdict.TIMEOUT)
             if took_ms := record.took_ms + RESTART_MS * deadly:
                 self._fresh[record.cell] = took_ms
 
     def save(self) -> None:
-        """Write what was noted, and delete the oldest files."""
+        """Write the recorded durations, and delete the oldest files."""
         if not self._fresh:
             return
         with contextlib.suppress(OSError):

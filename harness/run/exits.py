@@ -1,4 +1,4 @@
-"""How the processes of a target ended that were asked to: one summary of all of them."""
+"""How the processes of a target ended that were asked to end: one summary of all of them."""
 
 import msgspec
 
@@ -9,7 +9,7 @@ from harness.plan.expectation import ALL_CLEAN, is_expected_exit
 
 
 def with_end(before: TargetExit, event: ProcessEnded) -> TargetExit:
-    """Return a summary with one more end; the first unclean one has its phase, cause and reason."""
+    """Return a summary with one more end; the first unclean end gives phase, cause and reason."""
     ended, unclean = before.ended + 1, before.unclean + bool(event.cause)
     first = before
     if event.cause and not before.unclean:

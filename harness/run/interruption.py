@@ -1,4 +1,4 @@
-"""Signals that end a run early, taken where nothing is half done."""
+"""Signals that end a run early, handled where nothing is half done."""
 
 import contextlib
 import signal
@@ -8,15 +8,15 @@ from types import FrameType
 from typing import Self
 
 _POLITE = ("SIGTERM", "SIGHUP", "SIGBREAK")
-"""What asks a process to end, beside Ctrl-C; each system has some of them."""
+"""Signals that ask a process to end, besides Ctrl-C; each system has some of them."""
 
 
 class Interruption:
-    """While it is entered, signals stop the work instead of raising an exception anywhere in it.
+    """While it is active, signals stop the work instead of raising an exception anywhere in it.
 
     The first one calls the function given to ``stops``. A second Ctrl-C raises ``KeyboardInterrupt``, for
-    work that does not end; other signals may come in pairs, so further ones change nothing. A signal that is
-    ignored, or ends the process at once, stays so.
+    work that does not end; other signals may come in pairs, so further ones have no effect. A signal that is
+    ignored, or that ends the process at once, stays so.
 
     Attributes:
         came: Whether a signal came.
@@ -28,13 +28,13 @@ class Interruption:
         self._before = contextlib.ExitStack()
 
     def stops(self, stop: Callable[[], object]) -> None:
-        """Call ``stop``, which takes no lock, at the first signal; at once if it came already."""
+        """Call ``stop``, which takes no lock, at the first signal; at once if a signal already came."""
         self._stop = stop
         if self.came:
             stop()
 
     def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():  # no other one can take signals
+        if threading.current_thread() is threading.main_thread():  # no other thread can receive signals
             for name in ("SIGINT", *_POLITE):
                 number = getattr(signal, name, None)
                 if number is not None and callable(before := signal.getsignal(number)):

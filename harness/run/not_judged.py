@@ -13,25 +13,25 @@ from harness.core.text import visible
 from harness.core.verdict import Family, Verdict
 
 MOST_CAUSES = 5
-"""Causes that are listed; the report has all."""
+"""Largest number of listed causes; the report has all."""
 
 MOST_NAMES = 3
-"""Models of a cause that are named."""
+"""Number of models of a cause that are named."""
 
 MOST_OF_OTHERS = 2
-"""Causes of a verdict that are listed if the user can hardly mend them."""
+"""Number of listed causes of a verdict that the user can hardly fix."""
 
 _REASON_CHARS = 200
 
 _MENDABLE = (Verdict.TIMEOUT, Verdict.NO_INPUT, Verdict.INVALID_MODEL)
-"""Verdicts whose reasons say what to mend; they come first."""
+"""Verdicts whose reasons say what to fix; they come first."""
 
 _KIND = re.compile(r"\b([A-Z]\w+): ")
 """The kind of an error, such as ``NotImplemented``."""
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """A verdict, and what the reasons of its models have in common."""
+    """A verdict, and the common part of its models' reasons."""
 
     verdict: Verdict
     pattern: str
@@ -55,7 +55,7 @@ def add_to(groups: dict[Cause, Group], record: Record) -> None:
 
 
 def not_judged(of_targets: Iterable[Mapping[Cause, Group]]) -> Iterator[tuple[str, str]]:
-    """Yield each cause with its models and the first one's reason, as pairs of a word and a line."""
+    """Yield each cause with its models and the first model's reason, as pairs of a word and a line."""
     merged: dict[Cause, Group] = {}
     for groups in of_targets:
         for cause, group in groups.items():
@@ -87,7 +87,7 @@ def _rank(verdict: Verdict) -> int:
 
 
 def _pattern(record: Record) -> str:
-    """Return what reasons of one cause share: their words, of the CPU EP's errors their kind."""
+    """Return the common part of reasons with one cause: their words; for the CPU EP's errors their kind."""
     if record.verdict in _MENDABLE:
         return plain_cause(record.reason)
     if record.verdict is Verdict.NO_GOLDEN:

@@ -1,7 +1,7 @@
 """Which run folders this user wrote here: a key in the cache signs each ``run.json``.
 
-``run.json`` has commands, environment variables and libraries of targets. Who starts them on its word runs
-whatever its author wants, so the file itself cannot say whose it is.
+``run.json`` has commands, environment variables and libraries of targets. Starting them runs whatever the
+file's author wants, so the file itself cannot prove who wrote it.
 """
 
 import hmac
@@ -20,17 +20,17 @@ from harness.corpus.cache import cache_root, fill_once
 
 INFO = "run.json"
 CODES = "run.mac"
-"""In the run folder: HMAC-SHA256 (hexadecimal) of ``run.json``; while that changes, also of the new one."""
+"""File in the run folder: HMAC-SHA256 (hexadecimal) of ``run.json``; during a change, also of the new one."""
 
 KEY = "run-key"
 """Entry of the cache with the key."""
 
 _MOST_BYTES = 64 << 20
-"""Of ``run.json``: one with 10,000 places has some megabytes."""
+"""Largest size of ``run.json``: one with 10,000 places has some megabytes."""
 
 
 def write_info(folder: Path, content: bytes, *, is_own: bool = True) -> None:
-    """Write ``run.json`` of a folder. It is signed if it is a run of this user and the cache has a key.
+    """Write ``run.json`` of a folder. It is signed if the run is this user's and the cache has a key.
 
     Raises:
         OSError: The folder cannot be written.
@@ -38,7 +38,7 @@ def write_info(folder: Path, content: bytes, *, is_own: bool = True) -> None:
     key = _key() if is_own else None
     with aside(folder / INFO) as fresh:
         fresh.write_bytes(content)
-        if key is not None:  # one of the two is there, whenever the process ends
+        if key is not None:  # one of the two exists, whenever the process ends
             before = _signed(folder, key)
             _sign(folder, key, *([] if before is None else [before]), content)
     if key is not None:

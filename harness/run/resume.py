@@ -16,15 +16,15 @@ from harness.corpus.suite import Suite
 from harness.plan.plan import Plan
 
 SHOWN = 4
-"""Changes listed at most; one usually shows what happened."""
+"""Largest number of listed changes; a single one usually shows what happened."""
 
 _PLACES = re.compile(r"targets\[\d+\]\.(runtime\.)?places\b")
 
 _SINCE_LATER = re.compile(r"(processor\.features|drivers|altered|mapped): ")
-"""Facts that the version which began a run may not have recorded: absent there, they tell of no change."""
+"""Facts that the version which began a run may not have recorded: if absent there, they are no change."""
 
 ABSENT = "(absent)"
-"""Stands for a value that one side does not have."""
+"""Replaces a value that one side lacks."""
 
 
 def check_same_plan(info: RunInfo, plan: Plan, where: str) -> None:
@@ -33,7 +33,7 @@ def check_same_plan(info: RunInfo, plan: Plan, where: str) -> None:
     Raises:
         UsageError: Something changed; the error lists the changes.
     """
-    # The same file may have two paths, and a board may be mended or replaced meanwhile.
+    # The same file may have two paths, and a board may be repaired or replaced meanwhile.
     changes = [
         change
         for change in differences(info.matrix, _plain(plan.matrix))

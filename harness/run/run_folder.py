@@ -29,7 +29,7 @@ PLAN = "plan.txt"
 """Ids of the planned cells; a report needs them to name cells without a record."""
 
 MOST_TOLD = 20
-"""Times that a place was set aside that are kept, the last ones."""
+"""Number of times that a place was set aside that are kept, the latest ones."""
 
 _CONTINUE = "records written so far are kept; free some space, then continue with --resume"
 _AGAIN = "nothing has been recorded; free some space, or choose another --out, and start again"
@@ -44,8 +44,7 @@ def default_folder(matrix: PurePath) -> Path:
 class RunFolder:
     """An open run folder. When ``add`` returns, the records survive the end of this process, even if killed.
 
-    The folder exists, and has ``added`` records; ``targets``, ``places`` and ``exits`` are what is known of
-    them.
+    The folder exists, and has ``added`` records; ``targets``, ``places`` and ``exits`` are their known facts.
 
     Raises:
         UsageError: The folder cannot be written, or another process writes it.
@@ -84,7 +83,7 @@ class RunFolder:
         """Create the folder of a new run.
 
         Raises:
-            UsageError: There is a run in it already, or it cannot be written.
+            UsageError: It already has a run, or cannot be written.
         """
         if (path / "run.json").exists():
             hint = "choose another folder, or continue: --resume"
@@ -131,7 +130,7 @@ class RunFolder:
         self._describe()
 
     def place(self, event: PlaceChanged) -> None:
-        """Record a place, and what was found there.
+        """Record a place, and its environment.
 
         Raises:
             UsageError: The run began in another environment of this place.
@@ -180,7 +179,10 @@ class RunFolder:
             return without, encode_record(without) + b"\n"
 
     def replan(self, plan: Plan) -> None:
-        """Go on with another plan, which has all recorded cells: a run that learns what to do next."""
+        """Continue with another plan, which has all recorded cells.
+
+        A run that decides its next cells as it goes needs this.
+        """
         self._plan = plan
         with _writing(self.path):
             write_aside(self.path / PLAN, plan.listing())
@@ -228,7 +230,7 @@ def _writing(folder: Path) -> contextlib.AbstractContextManager[None]:
 
 
 def _mend(records: Path) -> None:
-    """Make the file end with a whole line: remove a partial record, or add a missing newline."""
+    """Make the file end with a complete line: remove a partial record, or add a missing newline."""
     if not records.exists():
         return
     with records.open("r+b") as file:
@@ -238,14 +240,14 @@ def _mend(records: Path) -> None:
             return
         try:
             decode_record(data[whole:])
-        except ValueError:  # no JSON, or not UTF-8
+        except ValueError:  # not JSON, or not UTF-8
             file.truncate(whole)
         else:
             file.write(b"\n")
 
 
 def _remove(records: Path, cells: Collection[str]) -> None:
-    # The new file takes its place last, when both are closed: Windows replaces no file that is open.
+    # The new file replaces the old one last, when both are closed: Windows replaces no open file.
     with aside(records) as fresh, open_regular(records, MOST_RECORDS) as lines, fresh.open("wb") as file:
         file.writelines(line for line in lines if decode_record(line).cell not in cells)
         file.flush()

@@ -16,16 +16,16 @@ if TYPE_CHECKING:  # commands that only need WIDTH start faster
 WIDTH = 80
 
 MOST_PLACES = 8
-"""Places of a target that are listed; the report has all."""
+"""Number of places of a target that are listed; the report has all."""
 
 MOST_LEAKS = 3
-"""Cells of a target that leak and are named."""
+"""Number of a target's leaking cells that are named."""
 
 MOST_MENDED = 3
-"""Cells of a target that fail no longer and are named."""
+"""Number of a target's cells that no longer fail and are named."""
 
 MOST_SILENT = 3
-"""Targets without a judged cell that are named."""
+"""Number of targets without a judged cell that are named."""
 
 COLUMNS: "tuple[tuple[str, Callable[[TargetRow], int]], ...]" = (
     ("cells", lambda row: row.planned),
@@ -39,7 +39,7 @@ COLUMNS: "tuple[tuple[str, Callable[[TargetRow], int]], ...]" = (
     ("skip", lambda row: row.families[Family.SKIPPED]),
     ("unexp.", lambda row: row.unexpected),
 )
-"""Heading and figure. With their spaces they leave 15 columns to the target's name."""
+"""Heading and figure. With their spaces they leave 15 columns for the target's name."""
 
 
 def table(rows: "Sequence[TargetRow]") -> list[str]:
@@ -57,7 +57,7 @@ def table(rows: "Sequence[TargetRow]") -> list[str]:
 
 
 def remarks(rows: "Sequence[TargetRow]") -> Iterator[tuple[str, str]]:
-    """Yield what the table does not show, as pairs of a word and a line."""
+    """Yield remarks that the table does not show, as pairs of a word and a line."""
     weak = sum(row.weak.total() for row in rows)
     approximate, unconfirmed, flaky, timed, disturbed, judged, without, unchecked, alone = (
         sum(getattr(row, field) for row in rows)
@@ -108,7 +108,7 @@ def _of_evidence(row: "TargetRow") -> Iterator[tuple[str, str]]:
 
 
 def _of_targets(rows: "Sequence[TargetRow]") -> Iterator[tuple[str, str]]:
-    """Yield what is known of targets, devices and machines."""
+    """Yield remarks on targets, devices and machines."""
     if simulated := [f"{row.target} ({one_line(row.simulated, 60)})" for row in rows if row.simulated]:
         yield "simulated", f"{', '.join(simulated)}: no accelerator"
     for row in rows:
@@ -121,7 +121,7 @@ def _of_targets(rows: "Sequence[TargetRow]") -> Iterator[tuple[str, str]]:
 
 
 def _of_baseline(row: "TargetRow") -> Iterator[tuple[str, str]]:
-    """Yield which baseline fits a target and why, and what it says of the cells."""
+    """Yield which baseline fits a target and why, and its statement on the cells."""
     if row.fit is None:
         return
     if row.is_first:
@@ -139,7 +139,7 @@ def _of_baseline(row: "TargetRow") -> Iterator[tuple[str, str]]:
 
 
 def _of_exits(row: "TargetRow") -> Iterator[tuple[str, str]]:
-    """Yield how processes of a target ended, unless that was clean and as expected."""
+    """Yield how processes of a target ended, unless they ended cleanly and as expected."""
     exits = row.exits
     if exits.reason:
         how_many = f" ({exits.unclean:,} of {exits.ended:,} processes)" if exits.ended > 1 else ""
@@ -148,7 +148,7 @@ def _of_exits(row: "TargetRow") -> Iterator[tuple[str, str]]:
 
 
 def _of_marks(row: "TargetRow") -> Iterator[tuple[str, str]]:
-    """Yield what no verdict says: what cells changed around them, leaks, and options that do nothing."""
+    """Yield facts beside the verdicts: unexpected changes by cells, leaks, and options without effect."""
     for found in row.ill_mannered.values():
         yield "manners", f"{row.target}: {_counted(found.cells)}: {found.words}, first in {found.first}"
     yield from _of_leaks(row)
@@ -157,7 +157,7 @@ def _of_marks(row: "TargetRow") -> Iterator[tuple[str, str]]:
 
 
 def _of_leaks(row: "TargetRow") -> Iterator[tuple[str, str]]:
-    """Yield what a target's processes leak."""
+    """Yield the resources that a target's processes leak."""
     for what in row.lives.memory().leaked:
         yield "leak", f"{row.target}: {what}"
     for cell, leaks in list(row.leaking.items())[:MOST_LEAKS]:
@@ -167,7 +167,7 @@ def _of_leaks(row: "TargetRow") -> Iterator[tuple[str, str]]:
 
 
 def _of_places(row: "TargetRow") -> Iterator[tuple[str, str]]:
-    """Yield what there is to say about the places of a target."""
+    """Yield remarks on the places of a target."""
     if row.places:
         shown = ", ".join(f"{place} {count:,}" for place, count in row.places.most_common(MOST_PLACES))
         rest = len(row.places) - MOST_PLACES
@@ -179,7 +179,7 @@ def _of_places(row: "TargetRow") -> Iterator[tuple[str, str]]:
 
 
 def no_evidence(targets: Sequence[str]) -> str:
-    """Return that no cell of some targets was judged."""
+    """Return a text that no cell of some targets was judged."""
     shown = ", ".join(map(visible, targets[:MOST_SILENT]))
     rest = len(targets) - MOST_SILENT
     return f"no cell of {shown}{f' and {rest:,} more' if rest > 0 else ''} was judged"

@@ -25,7 +25,7 @@ from harness.run.not_judged import Cause, Group, add_to, says_nothing_yet
 
 
 class IllMannered(msgspec.Struct):
-    """Cells that have manners of one kind: the first of them with its words, and how many there are."""
+    """Cells that have manners of one kind: the first of them with a description, and their number."""
 
     first: str
     words: str
@@ -36,31 +36,33 @@ class TargetRow(msgspec.Struct, kw_only=True):
     """The totals of one target; all counts are cells.
 
     Attributes:
-        unexpected: With a verdict that the matrix does not expect.
-        known: Failed as matrix or baseline expect, or with nothing to compare with.
-        weak: Of the family passed, by verdict, with a golden that most wrong answers would match, too.
-        approximate: Passed by what the EP documents, with more than the rounding of the model.
-        unconfirmed: Failed by values, which float64 has not confirmed.
-        these_alone: Failed with their generated inputs, and with none of two others.
-        flaky: With another verdict on a retry; the first one counts.
-        timed: With a measured latency.
-        disturbed: Of these, measured while other programs used the processors.
-        by_noise: Judged by the rounding noise of their models.
-        without_noise: To be judged so, but with a model that has no noise.
-        unchecked: With a check that was left out.
-        options: Its answers by option, which shows options that do nothing.
-        lives: What its processes held, which shows leaks.
+        unexpected: Cells with a verdict that the matrix does not expect.
+        known: Cells that failed as matrix or baseline expect, or without anything to compare with.
+        weak: Passed cells, by verdict, whose golden most wrong answers would match, too.
+        approximate: Cells that passed because of a document of the EP, with an error larger than the model's
+            rounding.
+        unconfirmed: Cells that failed by values which float64 has not confirmed as wrong.
+        these_alone: Cells that failed with their generated inputs, and with neither of two others.
+        flaky: Cells with another verdict on a retry; the first one counts.
+        timed: Cells with a measured latency.
+        disturbed: Timed cells that were measured while other programs used the processors.
+        by_noise: Cells judged by the rounding noise of their models.
+        without_noise: Cells that should be judged in this way, but whose model has no noise.
+        unchecked: Cells with a check that was left out.
+        options: Its answers by option, which reveal options without effect.
+        lives: Resources of its processes, which reveal leaks.
         leaking: Cells of the scenario ``sessions`` that leak, with what.
-        ill_mannered: Kind -> cells that changed something around them, and the first of these with its words.
+        ill_mannered: Kind -> cells that made unexpected changes to their process, and the first of these with
+            a description.
         reason: Why the target is unavailable; empty if it is not.
         places: Cells by place; empty if the target has no places.
         alone: Place -> cells that fail there and at no other place.
-        not_judged: Cells that were tried and say nothing, by cause.
-        exits: How its processes ended that were asked to.
+        not_judged: Cells that were tried but say nothing, by cause.
+        exits: How its processes ended that were asked to end.
         simulated: The program that stands for its accelerator; empty without one, or if it is not known.
-        lacks: Feature that its device lacks -> cells that fail, or are refused, for want of it.
-        fit: Which baseline fits; None without baselines, or if no process of the target has started.
-        results: Cell -> its verdict, of those that any baseline knows to fail, if it has a result.
+        lacks: Missing feature of its device -> cells that fail, or are refused, without it.
+        fit: The fitting baseline; None without baselines, or if no process of the target has started.
+        results: Cell -> its verdict, for cells with a result that any baseline lists as failing.
     """
 
     target: str
@@ -94,12 +96,12 @@ class TargetRow(msgspec.Struct, kw_only=True):
 
     @property
     def is_first(self) -> bool:
-        """Whether it ran on a kind of machine that no baseline knows."""
+        """Return whether it ran on a kind of machine that no baseline covers."""
         return self.fit is not None and self.fit.baseline is None
 
     @property
     def mended(self) -> tuple[str, ...]:
-        """Cells with a better result than the failure that the baseline knows, sorted."""
+        """Return cells with a better result than the failure in the baseline, sorted."""
         known = {} if self.fit is None or self.fit.baseline is None else self.fit.baseline.by_cell
         found = (
             cell for cell, now in self.results.items() if cell in known and rank(now) > rank(known[cell])
@@ -116,12 +118,12 @@ class TargetRow(msgspec.Struct, kw_only=True):
 
     @property
     def judged(self) -> int:
-        """Cells that say something about the provider."""
+        """Return the cells that say something about the provider."""
         return sum(count for verdict, count in self.verdicts.items() if is_result(verdict))
 
     @property
     def says_nothing(self) -> bool:
-        """Whether its cells were tried, and none of them says anything about the provider."""
+        """Return whether its cells were tried, and none of them says anything about the provider."""
         return says_nothing([*self.verdicts])
 
     def add(self, record: Record) -> None:
@@ -166,7 +168,7 @@ class Tally:
     """Counts records of a plan.
 
     Args:
-        plan: What is run.
+        plan: The plan of the run.
         named: Whether the user has named its targets, so that the run is about each of them.
     """
 
@@ -186,14 +188,14 @@ class Tally:
                 row.results[record.cell] = record.verdict
 
     def resume(self, before: RunInfo) -> None:
-        """Begin with what the part of the run before has found about the targets."""
+        """Begin with what the earlier part of the run has found about the targets."""
         for target, found in before.exits.items():
             self._rows[target].exits = found
         for target, environment in before.targets.items():
             self.ready(target, environment)
 
     def ready(self, target: str, environment: Mapping[str, Any]) -> None:
-        """Note what the environment of a target tells about its device, and which baseline fits it."""
+        """Note the device facts in a target's environment, and the baseline that fits it."""
         one = self._plan.target(target)
         self._rows[target].fit = self._plan.fit(target, environment)
         self._rows[target].simulated = surroundings_of(environment, one.provider, one.device).simulated_by
@@ -248,11 +250,11 @@ class Tally:
         )
 
     def without_evidence(self) -> tuple[str, ...]:
-        """Return targets that the run is about, and of which no cell was judged, so that it proves nothing.
+        """Return targets that the run is about and that have no judged cell, so that the run proves nothing.
 
-        It is about each target that is required or that the user has named. Of all that are not the CPU
-        provider's one with a judged cell is enough: a matrix may name providers that a machine lacks. A share
-        of a plan needs no evidence: other shares may have it.
+        The run is about each target that is required or that the user has named. Of all targets other than
+        the CPU provider's, one with a judged cell is enough: a matrix may name providers that a machine
+        lacks. A share of a plan needs no evidence: other shares may have it.
         """
         if self._plan.shard is not None:
             return ()

@@ -1,4 +1,4 @@
-"""Floor 1: what a target's runtime is made of: Python environments, npm packages, Node.js and browsers.
+"""Floor 1: the parts of a target's runtime: Python environments, npm packages, Node.js and browsers.
 
-`environments` builds what a matrix file asks for once and keeps it; the engine starts agents in it.
+`environments` builds the environments of a matrix file once and keeps them; the engine starts agents in them.
 """

@@ -8,16 +8,16 @@ from harness.runtimes.environments import build, installer, is_built
 from harness.runtimes.installer import Installer, InstallError
 
 AT_ONCE = 2
-"""Builds at a time: uv downloads and unpacks in many threads of its own."""
+"""Number of concurrent builds: uv downloads and unpacks in many threads."""
 
 
 class Builds:
-    """What is being built, and what could not be.
+    """The builds in progress, and the failed ones.
 
     Args:
         note: Called with a line for people when a build begins.
-        on_end: Called, from another thread, when it has ended, with the runtime and what went wrong. The
-            owner passes both to ``finish``, on the thread on which everything else is called.
+        on_end: Called from another thread at the end of a build, with the runtime and the error. The owner
+            passes both to ``finish``, on the thread of all other calls.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Builds:
         """Return whether a runtime can be started; start the build of its environment if it is missing.
 
         Raises:
-            InstallError: It could not be built.
+            InstallError: The build failed.
         """
         if runtime in self._failed:
             raise self._failed[runtime]
@@ -68,7 +68,7 @@ class Builds:
         threading.Thread(target=work, name="ep-harness-build", daemon=True).start()
 
     def finish(self, runtime: Runtime, problem: InstallError | None) -> None:
-        """Take the end of a build."""
+        """Process the end of a build."""
         del self._running[runtime]
         if problem is None:
             self._built.add(runtime)
@@ -76,6 +76,6 @@ class Builds:
             self._failed[runtime] = problem
 
     def cancel(self) -> None:
-        """Kill running builds. Nothing half-built is left."""
+        """Kill running builds. No incomplete environment is left."""
         for builder in self._running.values():
             builder.cancel()

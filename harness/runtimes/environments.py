@@ -47,9 +47,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The description beside an environment.
 
     Attributes:
-        requirements: What the runtime names.
-        python: Version of Python, as far as it was asked for; empty for packages of npm.
-        packages: What was installed: ``name==version``, sorted.
+        requirements: The requirements of the runtime.
+        python: Version of Python, as precisely as requested; empty for packages of npm.
+        packages: Installed packages: ``name==version``, sorted.
         created: UTC time, ISO 8601.
         nbytes: Size of its files. uv's own cache may share some of them on the disk.
     """
@@ -88,15 +88,16 @@ def modules(runtime: Runtime) -> Path:
 
 
 def contents(runtime: Runtime) -> dict[str, str]:
-    """Return what the CPU provider's answers in an environment depend on, beside the machine.
+    """Return what the CPU provider's answers in an environment depend on, besides the machine.
 
     An environment never changes once it is built.
 
     Returns:
-        ``onnxruntime``, the release; ``environment``, its name; ``packages``, one on each line. Empty for a
-        runtime without packages, which can change, for a browser, and for one that is not built.
+        The keys are ``onnxruntime``, the release; ``environment``, its name; ``packages``, one on each line.
+        It is empty for a runtime without packages, which can change, for a browser, and for one that is not
+        built.
     """
-    # The program around the packages counts as well, and Node.js and browsers are updated.
+    # The program that runs the packages also counts, and Node.js and browsers are updated.
     one = _read(_entry(runtime)) if runtime.packages and not runtime.is_javascript else None
     if one is None or one.manifest is None:
         return {}
@@ -109,14 +110,14 @@ def contents(runtime: Runtime) -> dict[str, str]:
 
 
 def installer(runtime: Runtime) -> Installer:
-    """Return what builds a runtime's environment."""
+    """Return the installer for a runtime's environment."""
     return Npm() if runtime.is_javascript else Uv()
 
 
 def build(runtime: Runtime, builder: Installer | None = None) -> Path:
     """Build a runtime's environment, unless it exists, and return a file of it: an interpreter if it has one.
 
-    Waits for another process that builds it already. A caller that may cancel it gives the
+    It waits for another process that is already building it. A caller that may cancel the build passes the
     ``builder``, one of ``installer``.
 
     Raises:
@@ -159,7 +160,7 @@ def _read(folder: Path) -> Kept:
 def prune(*, older_than_s: float) -> Iterator[Kept]:
     """Remove the environments that were last used so many seconds ago or more, and yield each.
 
-    Also removes what interrupted builds have left; running builds stay.
+    It also removes the remains of interrupted builds; running builds stay.
     """
     now = time.time()
     for orphan in _home().glob(".*"):
@@ -176,7 +177,7 @@ def _remove(folder: Path, key: str) -> bool:
             # Renamed first: an environment exists as a whole or not at all.
             going = folder.rename(folder.with_name(f".{key}.pruned")) if folder.name == key else folder
             shutil.rmtree(going, ignore_errors=True)
-    except OSError:  # a lock that is taken is one, too
+    except OSError:  # a lock that is taken raises one, too
         return False
     return True
 
@@ -186,7 +187,7 @@ def _home() -> Path:
 
 
 def _entry(runtime: Runtime) -> Path:
-    """Return the folder of a runtime's environment, named by everything that it depends on."""
+    """Return the folder of a runtime's environment; everything that it depends on is part of the name."""
     own: Any = [platform.python_version(), sysconfig.get_config_var("EXT_SUFFIX")]
     settings: tuple[str, ...] = SETTINGS
     if runtime.is_javascript:
@@ -202,7 +203,7 @@ def _entry(runtime: Runtime) -> Path:
 
 
 def _with_state(requirement: str) -> str:
-    """Return a requirement; a file with size and time, which distinguish it from others of its name."""
+    """Return a requirement; for a file with size and time, which distinguish it from others of its name."""
     if not is_path(requirement):
         return requirement
     path = Path(requirement)
@@ -226,7 +227,7 @@ def _python(entry: Path) -> Path:
 
 
 def _proof(entry: Path, runtime: Runtime) -> Path:
-    """Return the file that an environment has as long as it can be used."""
+    """Return a file that exists in an environment as long as it can be used."""
     return entry / npm.INSTALLED if runtime.is_javascript else _python(entry)
 
 
@@ -265,7 +266,7 @@ def _fill_venv(
     # The agent needs numpy, which not every build of onnxruntime requires.
     names = {found[0].lower() for one in requirements if (found := _NAME.match(one))}
     extra = () if "numpy" in names else ("numpy",)
-    # Relocatable: it is renamed once it is complete.
+    # Relocatable: it is renamed when complete.
     wanted = asked or sys.executable
     uv.run("venv", "--no-project", "--relocatable", "--python", wanted, str(venv), folder=folder)
     uv.run("pip", "install", "--python", str(python), "--", *requirements, *extra, folder=folder)

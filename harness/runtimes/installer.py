@@ -28,7 +28,7 @@ class Installer:
     """Runs one program; another thread can cancel it. Its subclasses are the programs."""
 
     name = ""
-    """Of the program, for messages."""
+    """Name of the program, for messages."""
 
     variables: dict[str, str] = {}  # noqa: RUF012 - a constant of each program
     """Environment variables for its commands."""
@@ -47,7 +47,7 @@ class Installer:
         raise NotImplementedError
 
     def reason(self, printed: str) -> str:
-        """Return the error in what it printed, in one line."""
+        """Return the error in its output, in one line."""
         raise NotImplementedError
 
     def run(self, *arguments: str, folder: Path) -> str:
@@ -55,8 +55,8 @@ class Installer:
 
         Args:
             arguments: The command without the program's name.
-            folder: Where it works. These programs read the configuration of a project around it, which must
-                not be the one in which the harness is called.
+            folder: Its working folder. These programs read the configuration of a surrounding project, which
+                must not be that of the harness's working folder.
 
         Raises:
             InstallError: There is no such program, it fails, or it was cancelled.
@@ -74,7 +74,7 @@ class Installer:
                 encoding="utf-8",
                 errors="replace",
                 env={**os.environ, **self.variables},
-                # Ctrl-C is for the harness only, and a kill must reach what the program starts.
+                # Ctrl-C is for the harness only, and a kill must reach the program's children.
                 start_new_session=True,
             )
         with popen:

@@ -1,4 +1,4 @@
-"""How an agent in Node.js or in a browser starts: find the programs, and put the command together."""
+"""How an agent starts in Node.js or in a browser: find the programs, and build the command."""
 
 import re
 import shutil
@@ -12,7 +12,7 @@ from harness.plan.target import Runtime, is_version
 from harness.runtimes.installer import InstallError
 
 AGENTS = Path(agent.__file__).parents[1] / "agent_js"
-"""The JavaScript agents; they run where they are installed."""
+"""The JavaScript agents; they run in their installation folder."""
 
 OLDEST_NODE = (18, 9)
 """The first Node.js with ``os.machine``, which the agents use."""
@@ -22,7 +22,7 @@ BROWSERS = {
     "chrome": ("google-chrome", "google-chrome-stable", "chrome"),
     "edge": ("microsoft-edge", "microsoft-edge-stable", "msedge"),
 }
-"""Name of a browser in a matrix -> names of its program, and below the places where other systems have it."""
+"""Name of a browser in a matrix -> names of its program, and then its places on other systems."""
 
 _PLACES = {
     "chromium": ("/Applications/Chromium.app/Contents/MacOS/Chromium",),
@@ -60,10 +60,12 @@ def command(runtime: Runtime, modules: Path) -> tuple[str, ...]:
 
 
 def find_node(asked: str = "") -> str:
-    """Return the path of Node.js, by a version, a name to look up, or a path; of any, if none is asked for.
+    """Return the path of Node.js, by a version, a name to look up, or a path.
+
+    Of any version if none is given.
 
     Raises:
-        InstallError: There is none, it is too old, or it has another version.
+        InstallError: It is missing, too old, or has another version.
     """
     wanted = "node" if not asked or is_version(asked) else asked
     found = shutil.which(wanted)

@@ -1,6 +1,6 @@
 """npm, which installs packages for Node.js and browsers: find it, install without scripts, read its errors.
 
-Scripts of packages never run: a matrix may name any package. onnxruntime-node needs its own for CUDA only.
+Scripts of packages never run: a matrix may name any package. onnxruntime-node needs its script for CUDA only.
 """
 
 import json
@@ -14,7 +14,7 @@ from harness.core.text import visible
 from harness.runtimes.installer import Installer, InstallError
 
 DRIVER = "playwright-core@1.61.0"
-"""What drives browsers (Apache-2.0): its last release for Node.js 18, without a browser of its own."""
+"""The package that drives browsers (Apache-2.0): its last release for Node.js 18, without its own browser."""
 
 SETTINGS = (
     *("npm_config_registry", "npm_config_userconfig", "npm_config_before"),
@@ -26,7 +26,7 @@ INSTALLED = Path("node_modules", ".package-lock.json")
 """npm's own list of what it installed, written at the end."""
 
 SHOWN = 240
-"""Characters of npm's error in a reason: a table shows it beside the requirements and a cause."""
+"""Characters of npm's error in a reason, which a table shows beside the requirements and a cause."""
 
 _ERROR = re.compile(r"^npm (?:error|ERR!) ?(?:not(?:arget|found)|40\d )? ?(.*)$", re.MULTILINE)
 _NO_REASON = re.compile(r"^(?:A complete log of this run|code |errno |Log files were not written|$)")
@@ -53,7 +53,7 @@ class Npm(Installer):
         return found
 
     def reason(self, printed: str) -> str:
-        """Return npm's error in one line, without its code and the place of its log."""
+        """Return npm's error in one line, without its code and the path of its log."""
         lines = [line for line in _ERROR.findall(visible(printed)) if not _NO_REASON.match(line)]
         return one_line(" ".join(lines), SHOWN)
 
@@ -64,7 +64,7 @@ def install(npm: Npm, requirements: Iterable[str], folder: Path) -> tuple[str, .
     Raises:
         InstallError: They cannot be installed.
     """
-    # Without this file npm would install into the nearest folder above that has one.
+    # Without this file npm would install into the nearest parent folder that has one.
     (folder / "package.json").write_text('{"private": true}\n', encoding="utf-8")
     npm.run("install", "--no-save", "--", *requirements, folder=folder)
     try:

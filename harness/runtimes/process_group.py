@@ -1,4 +1,4 @@
-"""The end of processes with all that they have started, where the system groups them."""
+"""Ending processes with everything that they have started, where the system groups them."""
 
 import os
 import signal
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def kill_group(popen: Popen[Any]) -> None:
-    """Kill a process and all that it has started; harmless on an ended one."""
+    """Kill a process and everything that it has started; harmless on an ended one."""
     if os.name == "posix":
         _signal_group(popen, signal.SIGKILL)
     else:
@@ -15,7 +15,7 @@ def kill_group(popen: Popen[Any]) -> None:
 
 
 def terminate_group(popen: Popen[Any]) -> None:
-    """Ask a process and all that it has started to end; harmless on an ended one."""
+    """Ask a process and everything that it has started to end; harmless on an ended one."""
     if os.name == "posix":
         _signal_group(popen, signal.SIGTERM)
     else:
@@ -23,7 +23,7 @@ def terminate_group(popen: Popen[Any]) -> None:
 
 
 def has_group(popen: Popen[Any]) -> bool:
-    """Return whether anything is left of a reaped process and what it has started in its group."""
+    """Return whether anything in the group of a reaped process still runs."""
     return os.name == "posix" and _signal_group(popen, 0)
 
 

@@ -10,7 +10,7 @@ from harness.core.text import visible
 from harness.runtimes.installer import Installer, InstallError
 
 SHOWN = 240
-"""Characters of uv's error in a reason: a table shows it beside the requirements and a cause."""
+"""Characters of uv's error in a reason, which a table shows beside the requirements and a cause."""
 
 _LAST_WORDS = re.compile(r"^(?:error: ?|\s*[x\u00d7] )(.*)", re.MULTILINE | re.DOTALL)
 _BECAUSE = re.compile(r"\s*\n\s*(?:cause:|Caused by:|[╰└]─▶|├─▶)\s*")

@@ -1,4 +1,4 @@
-"""Results of many runs in one database that SQL reads: a cache of run folders, which stay the truth.
+"""Results of many runs in one database that SQL can read: a cache of run folders, which remain the original.
 
-It reads runs that are new or changed, forgets runs that are gone, and can be removed at any time.
+It reads new or changed runs, forgets deleted ones, and can be removed at any time.
 """

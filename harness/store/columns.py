@@ -1,4 +1,4 @@
-"""The columns of a record in the store: name, type, meaning, and how a record gives the value."""
+"""The columns of a record in the store: name, type, meaning, and how the value is taken from a record."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ Kind = Literal["VARCHAR", "DOUBLE", "BIGINT", "BOOLEAN", "TIMESTAMP"]
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):
-    """A column of a view: its name, its SQL type, and what it means."""
+    """A column of a view: its name, its SQL type, and its meaning."""
 
     name: str
     kind: str

@@ -124,7 +124,7 @@ def _flake_lines(flakes: Sequence[Flake]) -> Iterator[str]:
 
 
 def turned_lines(turned: Sequence[Turned]) -> Iterator[str]:
-    """Yield the lines about cells with another verdict than in the run before."""
+    """Yield the lines about cells whose verdict differs from the previous run."""
     if not turned:
         return
     counts = Counter(one.kind for one in turned)

@@ -1,4 +1,4 @@
-"""A report of runs over months: the newest run in full, and how it came to that."""
+"""A report of runs over months: the newest run in full, and the development up to it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,10 +19,10 @@ def report_over_time(
 ) -> tuple[Path, ...]:
     """Write the report of the newest run of each matrix, and a page with the trends of all runs.
 
-    If there is one matrix, the report shows the changes since the run before the newest.
+    For a single matrix, the report shows the changes since the run before the newest.
 
     Returns:
-        The first file of each format, and the page.
+        Return the first file of each format, and the page.
     """
     from harness.report.publish import write_report  # its templates take 0.1 s to import
 

@@ -20,16 +20,16 @@ from harness.store.query import Answer, ask, partial_file, write_parquet
 from harness.store.store import Store, open_store
 
 SHOWN_ROWS = 1000
-"""Rows of a table at most; they are read before the first one is printed, to find the widths."""
+"""Largest number of rows of a table; they are read before the first one is printed, to find the widths."""
 
 _CELL_CHARS = 200
 _NARROWEST = 8
-"""A table of columns narrower than this cannot be read: then each row is a block of lines."""
+"""Least width of a column: below it a table is unreadable, and each row becomes a block of lines."""
 
 _GAP = "  "
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _FIGURES = frozenset((*_INTEGERS, *(f"U{name}" for name in _INTEGERS), "FLOAT", "DOUBLE", "DECIMAL"))
-"""Types that are set flush right: https://duckdb.org/docs/stable/sql/data_types/numeric"""
+"""Types that are right-aligned: https://duckdb.org/docs/stable/sql/data_types/numeric"""
 
 _CSV_ROWS = 1000
 _BITS = 64
@@ -57,7 +57,7 @@ def query(runs: Path, sql: str, *, style: str, out: Path | None, store: Path | N
 
 
 def note_unreadable(store: Store) -> None:
-    """Tell which runs cannot be read."""
+    """Report the runs that cannot be read."""
     problems = store.unreadable()
     if problems:
         name, problem = problems[0]
@@ -138,7 +138,10 @@ def _json_value(value: Any) -> object:
 
 
 def _fitting(widths: Sequence[int]) -> list[int] | None:
-    """Return widths that fit into 80 columns together, the widest ones cut; None if that is too narrow."""
+    """Return widths that fit into 80 columns together, with the widest ones reduced.
+
+    None if they are too narrow.
+    """
     room = WIDTH - len(_GAP) * (len(widths) - 1)
     fitting = list(widths)
     while sum(fitting) > room:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FILE = "results.duckdb"
 
 MEMORY_LIMIT = "400MB"
-"""What does not fit is written beside the store; Python and its libraries take about 150 MB more."""
+"""Data beyond the limit is written beside the store; Python and its libraries take about 150 MB more."""
 
 _BUSY_S = 60.0
 _RETRY_S = 0.1
@@ -25,7 +25,7 @@ _NOT_THE_FILE = ("permission denied", "no space left", "disk quota", "read-only 
 
 
 class Unreadable(Exception):  # noqa: N818 - a state of the file, handled by building it anew
-    """The file is no store, damaged, or of another version."""
+    """The file is not a store, is damaged, or has another version."""
 
 
 def require_duckdb() -> None:
@@ -42,7 +42,7 @@ def open_writable(place: Path, tell: Callable[[str], None]) -> "DuckDBPyConnecti
 
     Raises:
         UsageError: Others read it for a minute, or it cannot be written.
-        Unreadable: It is no database.
+        Unreadable: It is not a database.
     """
     settings = {"preserve_insertion_order": "false"}
     return _patient(place, lambda: _connect(place, read_only=False, **settings), tell)
@@ -51,17 +51,17 @@ def open_writable(place: Path, tell: Callable[[str], None]) -> "DuckDBPyConnecti
 def open_read_only(
     place: Path, tell: Callable[[str], None], *, allowed: Path | None = None
 ) -> "DuckDBPyConnection":
-    """Open the file so that SQL can read it and nothing else, and may write no file but ``allowed``.
+    """Open the file so that SQL can read it and nothing else, and may write only the file ``allowed``.
 
     Raises:
         UsageError: It is being written, or cannot be read.
         Unreadable: It is no database.
     """
     database = _patient(place, lambda: _connect(place, read_only=True), tell)
-    # By then, DuckDB allows its own file and the folder for what does not fit into memory.
+    # By then, DuckDB allows its own file and the folder for data beyond the memory limit.
     for setting in (
         *(() if allowed is None else (f"allowed_paths = [{_quoted(str(allowed.absolute()))}]",)),
-        # Names of tables never mean variables of this program.
+        # Names of tables never refer to variables of this program.
         "python_enable_replacements = false",
         "enable_external_access = false",
         "lock_configuration = true",
@@ -97,7 +97,7 @@ def _connect(place: Path, *, read_only: bool, **settings: str) -> "DuckDBPyConne
             # Nothing is loaded from elsewhere, whatever a query names.
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
-            # Texts are texts, whatever the first rows look like.
+            # Texts stay texts, whatever the first rows look like.
             "pandas_analyze_sample": "0",
             **settings,
         },

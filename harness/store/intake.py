@@ -31,7 +31,7 @@ class RunRows(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_rows(number: int, found: FoundRun, digest: str) -> RunRows:
-    """Read a run, whose id in the store is ``number``; what prevents that is its own problem alone."""
+    """Read a run, whose id in the store is ``number``; an error concerns only this run."""
     known = {"id": number, "name": found.name, "state": found.state, "content": digest}
     try:
         return _rows(known, read_side(found.path))

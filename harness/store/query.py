@@ -33,8 +33,8 @@ def ask(store: Store, sql: str) -> Answer:
     """Run one SELECT.
 
     Raises:
-        UsageError: It is no single SELECT, it is wrong, or it needs too much memory; the last two also while
-            rows are read.
+        UsageError: It is not a single SELECT, it is wrong, or it needs too much memory; the last two are also
+            raised while rows are read.
     """
     with _asking():
         result = store.database.execute(_only_select(store, sql))
@@ -49,7 +49,7 @@ def ask(store: Store, sql: str) -> Answer:
 def write_parquet(store: Store, sql: str, out: Path) -> None:
     """Write the rows of one SELECT into a Parquet file.
 
-    ``partial_file(out)`` is written first; the store must have been opened with leave to write it.
+    ``partial_file(out)`` is written first; the store must have been opened with permission to write it.
 
     Raises:
         UsageError: As ``ask``; or the file cannot be written.
@@ -116,7 +116,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _hint(told: str = "") -> str:
-    """Return what DuckDB suggests, if it does, and what is valid."""
+    """Return DuckDB's suggestion, if any, and what is valid."""
     lines = [one_line(line, _SHOWN) for line in told.splitlines()[1:]]
     suggested = [line for line in lines if line.lower().startswith(("did you mean", "candidate bindings"))]
     views = ", ".join(view.name for view in VIEWS)

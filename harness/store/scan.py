@@ -1,4 +1,4 @@
-"""Which runs a folder has, and how to tell that one has changed, from file sizes and times alone."""
+"""The runs of a folder, and how to detect changes, from file sizes and times alone."""
 
 import hashlib
 import time
@@ -11,8 +11,8 @@ from harness.core.reading import MOST_RECORDS, open_regular
 
 _FILES = ("run.json", "plan.txt", "records.jsonl")
 _SETTLED_NS = 2_000_000_000
-"""A file younger than this may change once more within one step of the file system's clock, which is 2 s
-on FAT: https://git-scm.com/docs/racy-git."""
+"""A file younger than this may change again within one step of the file system's clock, which is 2 s on
+FAT: https://git-scm.com/docs/racy-git."""
 
 
 class FoundRun(msgspec.Struct, frozen=True, kw_only=True):

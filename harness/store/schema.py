@@ -8,7 +8,7 @@ from harness.report.history_rows import TREND_COLUMNS
 from harness.store.columns import RECORD_COLUMNS, Column, Kind
 
 STORE_SCHEMA = 3
-"""Changes with the tables, and with the rules that fill them: a store of another schema is built anew."""
+"""Changes with the tables, and with the rules that fill them: a store of another schema is rebuilt."""
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +46,7 @@ RUN_KINDS: dict[str, Kind] = {
     "complete": "BOOLEAN",
     "records": "BIGINT",
 }
-"""Columns of the table of runs; ``state`` and ``content`` tell whether a run has changed."""
+"""Columns of the table of runs; ``state`` and ``content`` show whether a run has changed."""
 
 ENVIRONMENT_KINDS: dict[str, Kind] = {"run": "BIGINT", "target": "VARCHAR", "fingerprint": "VARCHAR"}
 
@@ -80,7 +80,7 @@ _MEASURES = (
     "coalesce(golden, '') AS golden, coalesce(golden_digest, '') AS golden_digest, "
     "coalesce(policy, '') AS policy FROM result"
 )
-"""What a history keeps in tables of its own; see ``harness.report.history``."""
+"""Facts that a history keeps in separate tables; see ``harness.report.history``."""
 
 
 _FAILURES = (

@@ -1,4 +1,4 @@
-"""The store of a folder of runs: open it, and it knows every run that the folder has at that moment."""
+"""The store of a folder of runs: once opened, it contains every run that the folder has at that moment."""
 
 import contextlib
 import hashlib
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 BATCH_RECORDS = 50_000
-"""Records written in one transaction: more take more memory, fewer more time."""
+"""Number of records written in one transaction: more take more memory, fewer more time."""
 
 _FETCHED = 5_000
 _TELL_S = 5.0
 _WAIT_S = 600.0
-"""The first reading of many runs takes minutes; a second process waits for it."""
+"""Seconds to wait: the first reading of many runs takes minutes, and a second process waits for it."""
 
 Tell = Callable[[str], None]
 
 
 class Store:
-    """An open store, which only reads; as long as it is open, no other process can add runs.
+    """An open store, which only reads; while it is open, no other process can add runs.
 
     It has the folder of each run by name. Its database opens no other file.
     """
@@ -71,7 +71,7 @@ class _Known(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def default_place(folder: Path) -> Path:
-    """Return where the store of a folder is by default: in the cache, never among the runs."""
+    """Return the default place of a folder's store: in the cache, never among the runs."""
     whole = str(folder.resolve()).encode(errors="surrogateescape")
     return cache_root() / "store" / hashlib.sha256(whole).hexdigest()[:16]
 
@@ -101,7 +101,7 @@ def open_store(
 
 @contextlib.contextmanager
 def _alone(place: Path, tell: Tell) -> Iterator[None]:
-    """Keep other processes from bringing the store up to date."""
+    """Keep other processes from updating the store."""
     place.mkdir(parents=True, exist_ok=True)
     lock = filelock.FileLock(place / "store.lock")
     try:

@@ -16,7 +16,7 @@ _PLAIN: dict[str, dict[str, Kind]] = {
     "environment": ENVIRONMENT_KINDS,
     "trend": TREND_KINDS,
 }
-"""Tables that get the rows of a run as they are."""
+"""Tables that get the rows of a run unchanged."""
 
 _RESULTS: dict[str, Kind] = {**CELL_KINDS, **RESULT_KINDS}
 
@@ -56,7 +56,7 @@ def _transaction(database: "DuckDBPyConnection") -> Iterator[None]:
     try:
         yield
     except BaseException:
-        with contextlib.suppress(Exception):  # after a full disk there is none any more
+        with contextlib.suppress(Exception):  # after a full disk there is no transaction any more
             database.execute("ROLLBACK")
         raise
     database.execute("COMMIT")

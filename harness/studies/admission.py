@@ -1,4 +1,4 @@
-"""Admission of candidates to profiles: the golden of a case, or why nobody could be held to it."""
+"""Admission of candidates to profiles: the golden of a case, or why there is no fair golden."""
 
 from collections.abc import Mapping, Sequence
 
@@ -28,11 +28,12 @@ Answers = Mapping[Kind, Golden]
 """Kind of a question -> answer, of those that were answered."""
 
 _LARGE = 1 / 4
-"""Part of an output's size by which noise may move an element. More is a jump, not rounding."""
+"""Share of an output's size by which noise may move an element. A larger move is a jump, not rounding."""
 
 _DOUBLE = 1e-12
-"""Relative difference of two right answers in float64: some thousand times its precision. What is computed in
-float64 is judged as if in float32, which is eight digits coarser.
+"""Relative difference of two right answers in float64: some thousand times its precision.
+
+Results computed in float64 are judged as in float32, which is eight digits coarser.
 """
 
 
@@ -172,8 +173,8 @@ def _rounded(value: Value, declared: ValueType) -> Value:
 def _round_once(array: Array, dtype: str) -> Array:
     """Round float64 to a narrower type, to nearest.
 
-    The way to bfloat16 may lead over float32, and would round twice. Rounding to odd first makes it once:
-    float32 has more than two bits beyond bfloat16 (Boldo, Melquiond: When double rounding is odd, 2005).
+    A direct way to bfloat16 by float32 would round twice. Rounding to odd first rounds only once: float32 has
+    more than two bits beyond bfloat16 (Boldo, Melquiond: When double rounding is odd, 2005).
     """
     if dtype != "bfloat16":
         return array.astype(DTYPES[dtype])

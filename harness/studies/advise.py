@@ -1,8 +1,8 @@
 """The fastest configuration that passes, by best-first search within a time budget.
 
 Every target is tried unchanged, then with one change at a time, beginning at the fastest. Changes that made a
-target faster are combined, and the fastest candidates are tried in turns at the end, forth and back: A B B A.
-Each candidate is a cell: it is judged by all rules, and its latency is measured while no other cell runs.
+target faster are combined. At the end the fastest candidates run in turns, forth and back: A B B A. Each
+candidate is a cell: it is judged by all rules, and its latency is measured while no other cell runs.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ MEASURED_TEXT = LatencySettings(warm_up=2, repeats=100, budget_s=0.25)
 """How each figure of generated text is timed: a candidate has some ten, for prompts and batches."""
 
 _FOR_FINAL = 0.25
-"""Share of the time that is kept for the final."""
+"""Share of the time that is reserved for the final."""
 
 _SHARE_OF_BUDGET = 0.25
 """Share of the time that a session, or a run, may take at most: a slow device must leave time for others."""

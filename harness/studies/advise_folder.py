@@ -1,8 +1,8 @@
-"""What to ship of a folder: every model on every target within one time budget.
+"""What to ship for a folder: every model on every target within one time budget.
 
-First all models are judged on the targets as they are, which uses all processors. Then what passes on a
-device is timed. Each model has a search of its own, and all go on at once, so that one process of a
-configuration serves many models; the finals are played in the same way.
+First all models are judged on the targets as they are, which uses all processors. Then each model that passes
+on a device is timed. Each model has its own search. All searches run at once, so that one process of a
+configuration serves many models; the finals run in the same way.
 """
 
 import contextlib
@@ -35,16 +35,17 @@ MEASURED = LatencySettings(warm_up=3, repeats=200, budget_s=0.4)
 """How each candidate is timed: many models share the time."""
 
 _FOR_TIMES = 0.4
-"""Share of the time that is kept for what is timed, however long the verdicts take."""
+"""Share of the time that is reserved for timing, however long the verdicts take."""
 
 _FOR_FINALS = 0.4
-"""Share of that time that is kept for the finals of all models."""
+"""Share of that time that is reserved for the finals of all models."""
 
 _LEAST_LIMIT_S = 10.0
 """Seconds that a session, or a run, may take at least: opening a large model takes some."""
 
 _SLOW_AT_ONCE = 4
-"""Sessions and runs of each model at their limit that the time is enough for; software devices are slow."""
+"""Number of sessions and runs of each model at their limit for which the time is enough; software devices
+are slow."""
 
 _TIME_WAS_UP = "the time was up; --budget gives more"
 
@@ -60,7 +61,7 @@ class FolderAdvice(msgspec.Struct, frozen=True, kw_only=True):
         targets: The unchanged targets, by name.
         fingerprints: Their environments, by name.
         tried: Number of configurations of models that were tried.
-        not_tried: Number of those that were left.
+        not_tried: Number of configurations that were left.
         stopped_by: ``end`` if all were tried, ``budget``, or ``interrupt``.
     """
 
@@ -87,7 +88,7 @@ class _Model:
             course.search.next()  # the unchanged targets, which are judged before anything is timed
 
     def begin(self, simulated: dict[str, str], search_until: float) -> None:
-        """Begin the search: what passes on a device will be timed, all else stays as it is."""
+        """Begin the search: models that pass on a device will be timed; everything else stays unchanged."""
         self.course.simulated, self.course.search_until = simulated, search_until
         for candidate, one in self.verdicts.items():
             if one.record.family is Family.PASSED:
@@ -246,7 +247,7 @@ def _search(suite: Suite, model: str, matrix: Matrix, bases: Sequence[Target]) -
 
 
 def _operators(suite: Suite, model: str) -> frozenset[str]:
-    """Return the types of a model's nodes; none of one that cannot be read, which its cells tell."""
+    """Return the types of a model's nodes; none for an unreadable model, which its cells report."""
     try:
         return frozenset(graph_in(suite, model).op_types)
     except HarnessError:

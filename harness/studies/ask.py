@@ -88,7 +88,7 @@ def note_on(answered: Answered, message: str) -> ModelNote:
 
 
 def matrix_for(matrix: Matrix, targets: Sequence[Target]) -> Matrix:
-    """Return the matrix with other targets, and without what is about its own ones."""
+    """Return the matrix with other targets, and without entries about its own targets."""
     return msgspec.structs.replace(
         matrix, targets=tuple(targets), axes={}, exclude=(), expect=(), latency=(), repeat=()
     )

@@ -74,7 +74,7 @@ def changes_of(target: Target, base: Target, operators: Collection[str]) -> Iter
     ``faster`` in the catalogue, and those that the matrix varies; lower levels of optimization. The CPU
     provider's precisions come last: each helps only some models, or some processors.
 
-    ``base`` is what ``base_of`` makes of the target. Precisions that need other operators than the model has
+    ``base`` is the target as ``base_of`` returns it. Precisions that need other operators than the model has
     are left out.
     """
     known = known_provider(base.provider)
@@ -104,12 +104,12 @@ def _precisions(known: Provider | None, base: Target, operators: Collection[str]
 
 
 def _promises(mode: PrecisionMode, base: Target) -> bool:
-    """Whether a precision is worth trying: not the model's, or float32 if it is not the default."""
+    """Return whether a precision is worth trying: not the model's, or float32 if it is not the default."""
     return mode.computes not in UNCHANGED or (mode.computes == "float32" and base.provider[0] != CPU)
 
 
 def _concerns(mode: PrecisionMode, base: Target, operators: Collection[str]) -> bool:
-    """Whether a precision can change anything in such a model, on this processor."""
+    """Return whether a precision can change anything in such a model, on this processor."""
     if mode.operators and not set(mode.operators).intersection(operators):
         return False
     return not mode.machines or not is_local(base.runtime) or platform.machine().lower() in mode.machines

@@ -48,17 +48,17 @@ _SHARING = {
 }
 
 _FOR_SHARING = 0.1
-"""Share of the time in which the winner is tried with a shared buffer."""
+"""Share of the time for trying the winner with a shared buffer."""
 
 _DISTURBED = 4
-"""Disturbed configurations that are named."""
+"""Number of disturbed configurations that are named."""
 
 SHOWN = 20
-"""Lines of one kind at most; --json has all."""
+"""Largest number of lines of one kind; --json has all."""
 
 
 class TextAdvice(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known about the winner besides its place in the ranking.
+    """Facts about the winner besides its place in the ranking.
 
     Attributes:
         speed: How fast it generates text; None if it was not measured.
@@ -109,7 +109,7 @@ def _over(request: Request, models: Tested) -> Request:
 def _advise(
     suite: Suite, matrix: Matrix, folder: Path | None, until: float
 ) -> tuple[Advice, TextAdvice | None]:
-    """Return the advice, and for a folder of onnxruntime-genai what it says about generated text."""
+    """Return the advice and, for a folder of onnxruntime-genai, its facts about generated text."""
     if folder is None:
         return advise(suite, matrix, until=until, notify=notify, show=show_tried), None
     search_until = until - _FOR_SHARING * max(until - time.monotonic(), 0.0)
@@ -126,7 +126,7 @@ def show_tried(one: Tried) -> None:
 
 
 def _without_sharing(matrix: Matrix) -> Matrix:
-    """Return a matrix whose decoders do not share buffers: that is asked about the winner only.
+    """Return a matrix whose decoders do not share buffers: sharing is tried only with the winner.
 
     A configuration that is wrong with a shared buffer may be right without.
     """
@@ -135,7 +135,7 @@ def _without_sharing(matrix: Matrix) -> Matrix:
 
 
 def _text_advice(found: Advice, winner: Tried, suite: Suite, matrix: Matrix, folder: Path) -> TextAdvice:
-    """Return what is to be known about the winner.
+    """Return the facts about the winner's generated text.
 
     Raises:
         ModelError: The model has been changed meanwhile.
@@ -160,7 +160,7 @@ def _text_advice(found: Advice, winner: Tried, suite: Suite, matrix: Matrix, fol
 
 
 def _text_lines(text: TextAdvice) -> Iterator[str]:
-    """Yield the speed of the winner, and what is known about a shared buffer."""
+    """Yield the speed of the winner, and the result with a shared buffer."""
     if text.speed is not None:
         yield from wrapped(f"speed: {'; '.join(_speed(text.speed))}")
     reason = f": {one_line(visible(text.sharing.reason), 300)}" if text.sharing.reason else ""

@@ -1,4 +1,4 @@
-"""`ep-harness advise FOLDER`: what to ship of each model, on which target, with which option, or why not."""
+"""`ep-harness advise FOLDER`: what to ship for each model, on which target, with which option, or why not."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,15 +22,15 @@ from harness.studies.tried import Tried
 
 LEAST_BUDGET_S = 120.0
 BUDGET_OF_MODEL_S = 12.0
-"""Without ``--budget`` a folder gets so many seconds for each model, and 120 at least."""
+"""Without ``--budget`` a folder gets so many seconds for each model, and at least 120."""
 
 _NAMED = 6
-"""Models that are named behind one reason; --json has all."""
+"""Number of models that are named for one reason; --json has all."""
 
 _LONGEST_NAME = 24
 
 _REASON_CHARS = 100
-"""Of a reason: about two lines, and reasons that begin alike are one; --json has all."""
+"""Largest length of a reason: about two lines. Reasons with the same beginning are merged; --json has all."""
 
 
 def advise_on_folder(folder: Path, matrix: Matrix, *, budget_s: float | None, as_json: bool) -> int:
@@ -145,7 +145,7 @@ def _by_reason(
 
 
 def _named(concerned: Sequence[ShippedModel], all_of: Sequence[ShippedModel]) -> str:
-    """Return the names of models, or that it is all."""
+    """Return the names of models, or that all are concerned."""
     if len(concerned) == len(all_of) > 1:
         return "all models"
     names = [
@@ -156,7 +156,7 @@ def _named(concerned: Sequence[ShippedModel], all_of: Sequence[ShippedModel]) ->
 
 
 def _environments(found: FolderAdvice) -> Iterator[str]:
-    """Yield what each target ran on."""
+    """Yield the environment of each target."""
     for name, fingerprint in found.fingerprints.items():
         target = found.targets[name]
         seen = surroundings_of(fingerprint, target.provider, target.device)

@@ -15,7 +15,7 @@ _FASTER_BY = 0.05
 """Share by which a change must shorten the median to count as faster; less is within the usual noise."""
 
 _FINALISTS = 4
-"""Candidates within ``NEAR`` times the fastest that are tried in turns at most.
+"""Largest number of candidates within ``NEAR`` times the fastest that are tried in turns.
 
 The machine may have been busy the first time, and a recommended candidate must pass each time."""
 
@@ -123,7 +123,10 @@ class Course:
         self.results[result.candidate] = result if before is None else before.and_again(result)
 
     def ranked(self) -> list[Tried]:
-        """Return those that passed, the fastest first; of equal ones the more exact, then the simpler."""
+        """Return those that passed, the fastest first.
+
+        Of equally fast ones the more exact, then the simpler.
+        """
         passed = (one for one in self.results.values() if one.p50_ms is not None)
         return sorted(passed, key=lambda one: (one.p50_ms or 0.0, -one.bits, len(one.candidate.changes)))
 

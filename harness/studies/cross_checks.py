@@ -26,7 +26,7 @@ def compute_references(
     """Compute the references that the cache lacks for models with a golden, and keep them.
 
     Yields:
-        Once for each reference; each model has ``len(NAMES)``.
+        Do so once for each reference; each model has ``len(NAMES)``.
 
     Raises:
         UsageError: The cache cannot be written.

@@ -7,7 +7,7 @@ from harness.corpus.decoder import Decoder
 from harness.corpus.port import ValueType
 
 _NUMPY = frozenset({"float16", "float32", "float64", "int8", "uint8", "int32", "int64"})
-"""Types of a cache that numpy has."""
+"""Types of a cache that numpy supports."""
 
 
 def decode_code(case: Case, decoder: Decoder) -> str:

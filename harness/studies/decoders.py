@@ -13,7 +13,7 @@ from harness.corpus.suite import Suite, open_file
 
 
 def decoders_in(suite: Suite) -> tuple[str, ...]:
-    """Return the models that generate text with a cache; a broken model is none of them.
+    """Return the models that generate text with a cache; a broken model is not one of them.
 
     Raises:
         UsageError: A ``genai_config.json`` is broken, or does not fit its model.

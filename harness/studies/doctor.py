@@ -123,7 +123,8 @@ def examine_provider(name: str, notify: Notify) -> Row | None:
     """Try one provider of the catalogue, by its exact name, in the build and as an installed plugin.
 
     Returns:
-        The first way in which it computes something, else one in which it was tried; None if it is not here.
+        Return the first way in which it computes something, else one in which it was tried; None if it is not
+        here.
 
     Raises:
         UsageError: The cache cannot be written.

@@ -1,7 +1,7 @@
-"""Freezing: candidates of a profile to the files of cases, or the reason why a candidate is none.
+"""Freezing: turns candidates of a profile into the files of cases, or gives the reason why not.
 
-Each candidate is first written in ONNX's test layout, so that every question is about the very bytes that
-are frozen.
+Each candidate is first written in ONNX's test layout, so that every question uses exactly the bytes that are
+frozen.
 """
 
 import io
@@ -55,7 +55,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The name of the case: data of a scenario's own make it another one."""
+        """The name of the case: a scenario's own data give it another one."""
         plain = f"{self.suite.replace(':', '-')}/{self.model.removesuffix('.onnx')}"
         return f"{plain}-{self.scenario}" if SCENARIOS[self.scenario].other_data else plain
 
@@ -66,7 +66,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FrozenCases(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of candidates.
+    """The results of candidates.
 
     Attributes:
         cases: Sorted by name and scenario.
@@ -80,7 +80,7 @@ class FrozenCases(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def freeze(candidates: Sequence[Candidate], rules: Rules, scratch: Path, notify: Notify) -> FrozenCases:
-    """Freeze candidates, by whose rules the profile judges; the scratch folder is empty.
+    """Freeze candidates under the profile's judging rules; the scratch folder is empty.
 
     Raises:
         UsageError: A suite does not exist, or the cache cannot be written.
@@ -129,7 +129,7 @@ def freeze(candidates: Sequence[Candidate], rules: Rules, scratch: Path, notify:
 
 
 def _doubles(candidates: Sequence[Candidate]) -> dict[str, str]:
-    """Return the names by which several candidates would be one case: nobody knows which is meant."""
+    """Return the names under which several candidates would be one case; the intended one is unknown."""
     count = Counter(one.key for one in candidates)
     return {
         name: f"{number} candidates would be this case with the scenario {scenario}"

@@ -140,7 +140,7 @@ def _steps(given: Graph, graphs: Sequence[tuple[Graph | None, str]]) -> Iterator
         if graph is None:
             yield msgspec.structs.replace(step, problem=problem)
             continue
-        # A conversion is compared with the same level; a level with the one before it.
+        # A conversion is compared with the same level; a level with the previous one.
         base = (step.level, known[step.level]) if step.form == "ort" and step.level in known else before
         yield msgspec.structs.replace(
             step, nodes=graph.total, against=base[0], changes=changes(base[1], graph)

@@ -125,7 +125,7 @@ def _goldens(
 
 
 def _is_open(models: PlannedModels, answered: Answered, references: References) -> bool:
-    """Whether the inputs of an answer are not those that the model is run with."""
+    """Return whether the inputs of an answer differ from those with which the model is run."""
     try:
         first = models.case(answered.suite, answered.model)
     except ModelError:  # the file is gone meanwhile

@@ -1,4 +1,4 @@
-"""A model in another opset and file format that mean the same: more runtimes and references read it."""
+"""Restamping: a model gets another opset and file format that mean the same, so that more tools read it."""
 
 import contextlib
 import re
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 OLDEST_OPSET = 21
 OLDEST_IR = 10
-"""Versions of opset and file format in onnx 1.16, the oldest that a model is taken back to."""
+"""Versions of opset and file format in onnx 1.16, the oldest that a model is converted to."""
 
 _NAMES = {"float": "float32", "double": "float64"}
-"""Element types that schemas name in another way than the harness."""
+"""Element types for which schemas have other names than the harness."""
 
 
 def restamp(model: "onnx.ModelProto") -> None:
     """Give a model the oldest opset, from 21 on, and file format that mean the same.
 
     An opset names the same operators as an older one, down to the newest schema that the model uses. An older
-    schema of an operator means the same if it has the same inputs and outputs, and if the newer one only adds
-    element types that the model has not, and attributes that no node sets. A model before opset 7, where
-    ``onnx.reference`` begins, gets that one if every operator means the same there.
+    schema of an operator means the same under two conditions. It has the same inputs and outputs, and the
+    newer one only adds element types that the model does not use and attributes that no node sets. A model
+    before opset 7, where ``onnx.reference`` begins, gets that one if every operator means the same there.
     """
     from onnx.helper import find_min_ir_version_for
 
@@ -63,7 +63,7 @@ def _oldest(op_type: str, since: int, types: frozenset[str], attributes: frozens
 
 
 def _form(schema: "OpSchema", attributes: Iterable[str] | None = None) -> tuple[object, ...]:
-    """Return what nodes of a schema look like, without element types; only with these attributes if given."""
+    """Return the form of nodes of a schema, without element types; with only these attributes if given."""
     values = [
         [(one.name, one.option, one.type_str, one.is_homogeneous, one.min_arity) for one in part]
         for part in (schema.inputs, schema.outputs)

@@ -100,7 +100,7 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def real(self) -> tuple[Tried, ...]:
-        """Those of ``ranked`` whose time says something about a device that the target computes on."""
+        """Those of ``ranked`` whose time says something about a device on which the target computes."""
         return tuple(
             one
             for one in self.ranked

@@ -1,4 +1,4 @@
-"""Which of some nodes that fail only together makes the wrong value: the one that spoils what it gets.
+"""Blame: which node makes the wrong value, among nodes that fail only together.
 
 Every tensor between the nodes becomes an output. If the failure is still there, the CPU EP computes each node
 from the tensors that it got on the EP. A node that only passes on an error then agrees with the CPU EP.
@@ -19,22 +19,22 @@ from harness.triage.node import new_weight
 from harness.triage.subject import Subject
 
 MOST_NODES = 16
-"""Nodes of a part of which one is looked for; each costs an answer of the CPU EP."""
+"""Largest number of nodes of a part that is searched for one node; each costs an answer of the CPU EP."""
 
 DOMINANT = 16.0
-"""How many times as far from the CPU EP as every other node the guilty one must be.
+"""The guilty node must be this many times as far from the CPU EP as every other node.
 
-Planted faults count as visible from so many times the rounding noise on; see docs/reference/detection.md."""
+Planted faults are visible from this multiple of the rounding noise on; see docs/reference/detection.md."""
 
 OF_TOGETHER = 0.5
-"""Share of its error among the others that a node must have alone, if it does not need them."""
+"""Share of its error among the others that a node must also have alone, to be independent of them."""
 
 
 class Blamed(msgspec.Struct, frozen=True, kw_only=True):
     """The node that makes the wrong value, by its index in the net.
 
     Attributes:
-        alone: Whether it makes it without the others, too: what it makes is within the cell's tolerance.
+        alone: Whether it also makes it without the others: its results are within the cell's tolerance.
     """
 
     number: int
@@ -42,10 +42,10 @@ class Blamed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def blamed(net: Net, numbers: tuple[int, ...], check: Check, known: Known) -> Blamed | None:
-    """Return the node that makes the wrong value, of some that fail together and not in halves.
+    """Return the node that makes the wrong value, among nodes that fail together but not in halves.
 
-    None if nothing tells it apart. A node that is right alone is not told apart from one of the others that
-    reads what it makes.
+    Return None if no node stands out. A node that is right alone cannot be distinguished from a node that
+    reads its results.
     """
     if len(numbers) > MOST_NODES:
         return None
@@ -65,12 +65,15 @@ def blamed(net: Net, numbers: tuple[int, ...], check: Check, known: Known) -> Bl
     alone = _deviates(net, worst, check, known, apart[worst])
     made = set(net.nodes[worst].made)
     if not alone and any(made & net.nodes[other].reads for other in others):
-        return None  # one kernel may compute both, and either may be what is wrong in it
+        return None  # one kernel may compute both, and either may be wrong in it
     return Blamed(number=worst, alone=alone)
 
 
 def _watched(net: Net, numbers: tuple[int, ...], check: Check, known: Known) -> dict[str, Value] | None:
-    """Return what the EP computes in a part whose tensors are all outputs; None if it is right then."""
+    """Return what the EP computes in a part whose tensors are all outputs.
+
+    None if the result is then right.
+    """
     part = cut(net, numbers, known)
     if part is None:
         return None
@@ -87,7 +90,7 @@ def _watched(net: Net, numbers: tuple[int, ...], check: Check, known: Known) -> 
 
 
 def _alone(net: Net, number: int, known: Known, found: Mapping[str, Value]) -> Subject | None:
-    """Return a node alone, fed with what was found; with golden tensors where nothing was."""
+    """Return a node alone, fed with the found tensors; with golden tensors where there is none."""
     single = cut(net, (number,), known)
     if single is None:
         return None
@@ -101,7 +104,7 @@ def _alone(net: Net, number: int, known: Known, found: Mapping[str, Value]) -> S
 
 
 def _deviates(net: Net, number: int, check: Check, known: Known, error: float) -> bool:
-    """Whether a node makes much of an error on golden tensors alone."""
+    """Return whether a node has a large error on golden tensors alone."""
     single = cut(net, (number,), known)
     if single is None:
         return False

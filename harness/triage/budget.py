@@ -1,14 +1,14 @@
-"""A limit of time for a triage, shared among its failures."""
+"""A time limit for a triage, shared among its failures."""
 
 import threading
 import time
 
 KEPT = 0.1
-"""Part of a share that is left when a search ends: for its last trials, the bundle, the end of processes."""
+"""Share of the time left at the end of a search: for its last trials, the bundle, the end of processes."""
 
 
 class Budget:
-    """Seconds that may be spent, None for no limit; once ``stop`` is set, nothing is left."""
+    """Seconds that may be spent, None for no limit; once ``stop`` is set, no time is left."""
 
     def __init__(self, seconds: float | None, stop: threading.Event | None = None) -> None:
         self._ends_at = None if seconds is None else time.monotonic() + seconds
@@ -16,13 +16,13 @@ class Budget:
 
     @property
     def spent(self) -> bool:
-        """Whether nothing is left."""
+        """Return whether no time is left."""
         if self._stop is not None and self._stop.is_set():
             return True
         return self._ends_at is not None and time.monotonic() >= self._ends_at
 
     def share(self, parts: int) -> "Budget":
-        """Return an equal part of what is left, without what its end takes."""
+        """Return an equal part of the remaining time, without the time that ending takes."""
         if self._ends_at is None:
             return Budget(None, self._stop)
         left = max(0.0, self._ends_at - time.monotonic())

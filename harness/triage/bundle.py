@@ -1,4 +1,4 @@
-"""Writes a bundle: a fault with all that somebody else needs to see it, as a folder and a ``.zip``."""
+"""Writes a bundle: a fault with everything that others need to see it, as a folder and a ``.zip``."""
 
 import hashlib
 import shutil
@@ -42,7 +42,7 @@ from harness.triage.told_environment import bundled_target, environment_of
 __all__ = ["BundleContents", "ModelSource", "PrecedingModel", "write_bundle"]
 
 SCRIPTS = ("repro.py", "repro_session.py", "repro_values.py")
-"""Files of ``report_templates`` that every bundle gets as they are."""
+"""Files of ``report_templates`` that every bundle gets unchanged."""
 
 REPORT, PRINTED = "REPORT.md", "printed.txt"
 
@@ -54,14 +54,14 @@ _RUNS_IN_ORDER = 2
 
 
 def write_bundle(folder: Path, contents: BundleContents) -> Path:
-    """Write a bundle into a folder, whose parent must exist. One that is there already is replaced.
+    """Write a bundle into a folder, whose parent must exist. An existing one is replaced.
 
     Returns:
-        The ``.zip``: the folder's name with that suffix, beside it.
+        Return the ``.zip``: it has the folder's name with that suffix, and is beside it.
 
     Raises:
         UsageError: Something else is at that place, or it cannot be written.
-        ValueError: The fault's verdict is none of failure, expected outputs and limits do not show it, or
+        ValueError: The fault's verdict is not a failure, expected outputs and limits do not show it, or
             external data of a model is broken.
     """
     _check(contents)
@@ -82,7 +82,7 @@ def write_bundle(folder: Path, contents: BundleContents) -> Path:
 
 
 def _check(contents: BundleContents) -> None:
-    """Refuse contents whose bundle would say that the fault is gone."""
+    """Refuse contents whose bundle would report that the fault is gone."""
     verdict = contents.fault.signature.verdict
     if verdict.family not in {Family.FAILED, Family.UNSUPPORTED}:
         raise ValueError(f"{verdict} is no fault")

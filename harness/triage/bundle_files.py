@@ -1,4 +1,4 @@
-"""Reads a bundle from a stranger: checked against its manifest, and nothing of it is run or imported."""
+"""Reads a bundle from a stranger: checked against its manifest; nothing of it is run or imported."""
 
 import hashlib
 import stat
@@ -18,7 +18,7 @@ from harness.core.zips import open_zip
 from harness.triage.manifest import MANIFEST, SCHEMA, FileEntry, Manifest
 
 MOST_BYTES = 16 << 30
-"""All files of a bundle together, unpacked."""
+"""Largest size in bytes of all files of a bundle together, unpacked."""
 
 MOST_MANIFEST_BYTES = 16 << 20
 
@@ -30,13 +30,13 @@ _RESERVED = frozenset(
 
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True):
-    """A bundle, a folder or a zip, whose files are those of its manifest."""
+    """A bundle, a folder or a zip, with the files of its manifest."""
 
     path: Path
     manifest: Manifest
 
     def refused(self, what: str, hint: str = "") -> UsageError:
-        """Return why it cannot be used here."""
+        """Return the error that it cannot be used here."""
         return UsageError.at(self.path, what, hint)
 
     def unpack(self, folder: Path) -> None:
@@ -57,7 +57,7 @@ def read_bundle(path: Path) -> Bundle:
     """Read a bundle, a folder or a zip, and check all of its files.
 
     Raises:
-        UsageError: It is none, or it is not what its manifest says.
+        UsageError: It is not a bundle, or does not match its manifest.
     """
     if not path.exists():
         raise UsageError.at(path, "there is no such bundle", "name a folder or a .zip")
@@ -103,7 +103,7 @@ def _check_paths(manifest: Manifest) -> None:
 
 
 def _check(name: str, entry: FileEntry, source: "_Folder | _Zip", copy: IO[bytes] | None) -> None:
-    """Read one file, and compare size and digest; write what is read to ``copy``."""
+    """Read one file, and compare size and digest; write the content to ``copy``."""
     digest, size = hashlib.sha256(), 0
     with source.open(name) as file:
         while block := file.read(_BLOCK):
@@ -141,11 +141,11 @@ class _Folder:
         return open_regular(path, MOST_BYTES, follow=False)
 
     def refuse_others(self, names: set[str]) -> None:
-        """Accept anything else: the owner of a folder may have added it."""
+        """Accept other files: the owner of a folder may have added them."""
 
 
 class _Zip:
-    """The files of a zip, read in place: nothing is unpacked under a name of the archive's choice."""
+    """The files of a zip, read in place: nothing is unpacked under a name that the archive chooses."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
@@ -185,7 +185,7 @@ def _source(path: Path) -> Iterator[_Folder | _Zip]:
 
 @contextmanager
 def _blame(path: Path) -> Iterator[None]:
-    """Turn whatever a broken bundle causes into one line that names it."""
+    """Turn any error caused by a broken bundle into one line that names it."""
     try:
         yield
     except OSError as error:

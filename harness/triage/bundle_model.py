@@ -1,4 +1,4 @@
-"""What goes into a bundle; its model with external data under a name of ours, and no trace of its author."""
+"""Contents of a bundle; its model with external data under our own name, and without traces of its author."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import onnx
 
 LARGEST = (1 << 31) - (64 << 20)
-"""Bytes of a model from which on its weights are moved out: a protobuf ends at 2 GiB."""
+"""Bytes of a model from which on its weights are moved out: a protobuf is at most 2 GiB."""
 
 OUTSIDE_FROM = 1024
 """Bytes from which on a weight is moved; shapes and scalars have to stay."""
@@ -33,7 +33,7 @@ _QUANTIZED = re.compile("Quantize|Integer|QLinear|MatMulNBits|FakeQuant")
 
 
 class ModelSource(msgspec.Struct, frozen=True, kw_only=True):
-    """A serialized model, as it is handed to a bundle, and where its external data lies, if it has any."""
+    """A serialized model, as a bundle receives it, and the place of its external data, if it has any."""
 
     content: bytes
     folder: Path | None = None
@@ -47,10 +47,10 @@ class PrecedingModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BundleContents(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes into a bundle.
+    """Contents of a bundle.
 
     Attributes:
-        model: The model, already converted where the cell's precision asks for that.
+        model: The model, already converted if the cell's precision asks for that.
         inputs: By name, in the order of the model.
         expected: Right outputs by name; empty if none are known, as for some crashes.
         found: Wrong outputs by name; empty if there are none.
@@ -59,9 +59,9 @@ class BundleContents(msgspec.Struct, frozen=True, kw_only=True):
         further: Data sets that the same session runs after the first one.
         preceding: Models that run before in the same process, in this order.
         tolerance: The matrix's entry for the cell; None for the built-in tolerances.
-        fingerprint: Environment of the target, as ``TargetReady`` has it.
+        fingerprint: Environment of the target, from ``TargetReady``.
         library: The EP's library, if it is on this machine.
-        time_limit_s: Seconds after which a trial of ``repro.py`` has hung.
+        time_limit_s: Seconds after which a trial of ``repro.py`` counts as hung.
     """
 
     fault: Fault
@@ -82,13 +82,13 @@ class BundleContents(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WrittenModel(msgspec.Struct, frozen=True, kw_only=True):
-    """What is told of a model.
+    """The published facts about a model.
 
     Attributes:
         inputs: Declared types by name of the inputs that have to be fed, in the order of the model.
         outputs: Declared types by name of its outputs, likewise.
         names: Names of its nodes and tensors.
-        producer: What made it.
+        producer: The program that made it.
     """
 
     inputs: dict[str, ValueType] = {}
@@ -101,7 +101,7 @@ class WrittenModel(msgspec.Struct, frozen=True, kw_only=True):
 def write_model(source: ModelSource, path: Path, scrub: Scrubber) -> WrittenModel:
     """Write a model, and its external data beside it.
 
-    A file that is no ``ModelProto`` is written as it is: the fault may be about that.
+    A file that is not a ``ModelProto`` is written unchanged: the fault may concern that.
 
     Raises:
         ValueError: External data is missing, or outside its folder.
@@ -122,7 +122,10 @@ def write_model(source: ModelSource, path: Path, scrub: Scrubber) -> WrittenMode
 
 
 def _move_weights(model: "onnx.ModelProto", source: ModelSource, side: Path) -> bool:
-    """Put all external tensors, and those of too large a model, into one file. Whether there are any."""
+    """Put all external tensors, and those of too large a model, into one file; return whether there are any.
+
+    Whether there are any.
+    """
     too_large = len(source.content) > LARGEST
     chosen = [
         tensor
@@ -154,7 +157,10 @@ def _move(tensor: "onnx.TensorProto", folder: Path | None, file: IO[bytes], name
 
 
 def _anonymise(model: "onnx.ModelProto", scrub: Scrubber) -> bool:
-    """Drop documentation, and metadata that names folders, users or hosts. Whether anything was dropped."""
+    """Drop documentation, and metadata that names folders, users or hosts.
+
+    Return whether anything was dropped.
+    """
     changed = False
     for message in _messages(model):
         fields = message.DESCRIPTOR.fields_by_name
@@ -218,5 +224,5 @@ def _described(model: "onnx.ModelProto") -> WrittenModel:
 def _declared(port: "onnx.ValueInfoProto") -> ValueType:
     try:
         return value_type(port.type, {})
-    except ValueError:  # a type without values here: a value itself says what it is
+    except ValueError:  # a type without values here: the value itself shows its structure
         return ValueType(kind="tensor")

@@ -34,8 +34,8 @@ def write_values(
 ) -> tuple[BundledValue, ...]:
     """Write values as ``<role>_<number>.pb`` into a folder of the bundle, which is made.
 
-    A file's number is the place of its value among the types, which are in the order of the model. A value
-    that has another structure is written as what it is. Limits are those of outputs.
+    A file's number is the position of its value among the types, which are in the order of the model. A value
+    with another structure is written with its own structure. ``limits`` are those of the outputs.
     """
     home.mkdir(parents=True, exist_ok=True)
     written = []

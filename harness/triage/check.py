@@ -1,4 +1,4 @@
-"""The check: does a subject still show the failure that is being triaged?"""
+"""The check: whether a subject still shows the failure that is being triaged."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -17,25 +17,27 @@ from harness.triage.signature import FIRST_RUN, VALUES, names_of, signature_of
 from harness.triage.subject import Subject
 
 BY_NOISE = Policy()
-"""Finds what the tolerance of a cell misses in a part of its model: errors grow on the way to its outputs."""
+"""Policy that finds what the tolerance of a cell misses in a part of its model: errors grow on the way to
+its outputs."""
 
 
 MORE_SELDOM = 3
-"""How many times as seldom a part may fail as the whole model, and still be seen before a cut is blamed."""
+"""A part that fails this many times more rarely than the whole model is still seen before a cut is blamed."""
 
 OUTPUTS = VALUES | WRONG_VALUES
 """Verdicts about outputs."""
 
 
 class Match(msgspec.Struct, frozen=True, kw_only=True):
-    """What a trial has to do with the failure.
+    """How a trial compares with the failure.
 
     Attributes:
         fails: Whether it has the signature of the failure.
         by_noise: Whether it has that signature if limits of noise judge in place of the cell's own policy.
-        wrong: Whether an output is wrong in any way by limits of noise. On the way to an output of the model,
-            a wrong value may become NaN or, where values decide on a shape, another shape.
-        error: Largest error of an output as a multiple of the model's rounding noise; 0 if not of values.
+        wrong: Whether an output is wrong in any way, by limits of noise. On the way to an output of the
+            model, a wrong value may become NaN or, if values decide a shape, another shape.
+        error: Largest error of an output as a multiple of the model's rounding noise; 0 for a failure that is
+            not about values.
         seen: The trial that shows the most.
     """
 
@@ -50,13 +52,13 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     """Compares trials with a failure.
 
     Attributes:
-        policy: What judges the cell.
+        policy: The policy that judges the cell.
         target: Name of the target in the lab.
         repeats: Trials of each subject before it counts as healthy; more than one for a flaky failure.
         after: Models that run before each subject, in one fresh process.
         fresh: Whether each trial runs in a fresh process: sessions of earlier trials might be the cause.
-        limit_s: Limit of time of a phase, if it is lower than the target's own. A trial that does not end
-            within it is only taken for a hang.
+        limit_s: Time limit of a phase, if it is lower than the target's own. A trial that does not end within
+            it is only assumed to hang.
     """
 
     lab: Lab
@@ -82,11 +84,11 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_flaky(self) -> bool:
-        """Whether one healthy trial says nothing."""
+        """Return whether a single healthy trial proves nothing."""
         return self.repeats > 1
 
     def surer(self) -> "Check":
-        """Return a check that also sees what fails several times as seldom."""
+        """Return a check that also sees failures that are several times rarer."""
         return msgspec.structs.replace(self, repeats=self.repeats * MORE_SELDOM)
 
     @property
@@ -101,11 +103,11 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def of_first_values(self) -> bool:
-        """Whether the failure is about the values of a first run, which a trial hands out."""
+        """Return whether the failure is about the values of a first run, which a trial returns."""
         return self.signature.message == FIRST_RUN and self.of_values
 
     def matches(self, subjects: Sequence[Subject]) -> tuple[Match, ...]:
-        """Try subjects side by side; one that fails in any repetition fails."""
+        """Try subjects concurrently; a subject that fails in any repetition fails."""
         best: list[Match | None] = [None] * len(subjects)
         for number in range(self.repeats):
             open_ = [index for index, match in enumerate(best) if match is None or not match.fails]
@@ -118,7 +120,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(match for match in best if match is not None)
 
     def match(self, subject: Subject, seen: Seen) -> Match:
-        """Return what one result has to do with the failure."""
+        """Return how one result compares with the failure."""
         names: Collection[str] = () if self.of_values else names_of(subject)
         fails = signature_of(seen.record, self.policy, names) == self.signature
         if not self.of_outputs:

@@ -56,7 +56,7 @@ def triage(
     Targets are started as ``matrix`` has them. Without it they are those of the run, if this user made it.
 
     Returns:
-        0 if each failure is explained, 3 if one is not: time ran out, or it did not appear again.
+        Return 0 if each failure is explained, 3 if one is not: time ran out, or it did not appear again.
     """
     data = read_run(run)
     for line in data.told:
@@ -94,7 +94,7 @@ def _of_own_run(data: RunData) -> tuple[Matrix, tuple[Record, ...]]:
     """Return the matrix of a run that this user made here, and the records of its cells.
 
     Raises:
-        UsageError: It is somebody else's, or was changed.
+        UsageError: It is a stranger's, or was changed.
     """
     matrix = matrix_of(data.info, data.folder)
     if own_info(data.folder) == data.info:
@@ -109,10 +109,10 @@ def _of_own_run(data: RunData) -> tuple[Matrix, tuple[Record, ...]]:
 
 
 def _of_cells(data: RunData, cells: Collection[str], where: Path) -> tuple[Record, ...]:
-    """Return the records of planned cells, and tell how many others there are.
+    """Return the records of planned cells, and report how many others there are.
 
-    Triage runs a cell by its axes, which may name libraries. Records whose axes are not those of their id
-    have been left out when the run was read.
+    Triage runs a cell by its axes, which may name libraries. Records whose axes differ from those of their id
+    were left out when the run was read.
     """
     kept = tuple(record for record in data.records if record.cell in cells)
     if left := len(data.records) - len(kept):
@@ -121,7 +121,7 @@ def _of_cells(data: RunData, cells: Collection[str], where: Path) -> tuple[Recor
 
 
 def _starts(target: Target) -> str:
-    """Return what a target would start or load besides onnxruntime of this Python, for a message."""
+    """Return what a target would start or load besides this Python's onnxruntime, for a message."""
     places = [] if target.places is None else ["places"]
     plugin = [] if target.plugin is None else [f"plugin {one_line(target.plugin, 60)}"]
     plain = Runtime()
@@ -133,7 +133,10 @@ def _starts(target: Target) -> str:
 
 
 def triage_folder(matrix: Matrix, run: Path, budget_s: float) -> None:
-    """Triage the failing cells of a run that has just ended; a run that it continues may be anybody's."""
+    """Triage the failing cells of a run that has just ended.
+
+    The run that it continues may be a stranger's.
+    """
     settings = TriageSettings(jobs=processors(), budget_s=budget_s)
     data = read_run(run)
     records = _of_cells(data, set(data.planned or ()), run / PLAN)
@@ -166,7 +169,7 @@ def triage_records(
 
 
 def _write_expect(path: Path, folder: Path, records: Sequence[Record]) -> None:
-    """Write entries for the faults of a triage; they go to the end of a matrix file."""
+    """Write entries for the faults of a triage, for the end of a matrix file."""
     lines = tuple(expect_entries(read_faults(folder / FAULTS_FILE), records))
     with writing(path, hint="choose another file"):
         write_aside(path, "".join(f"{line}\n" for line in lines))
@@ -174,7 +177,7 @@ def _write_expect(path: Path, folder: Path, records: Sequence[Record]) -> None:
 
 
 class Display:
-    """Shows a triage: a line for each failure at work on a terminal, and what was learnt."""
+    """Shows a triage: on a terminal a line for each failure in progress, and the findings."""
 
     def __init__(self) -> None:
         self.console = Console(highlight=False, soft_wrap=True)
@@ -193,7 +196,7 @@ class Display:
         self.console.print(visible(text), markup=False)
 
     def note(self, note: Note) -> None:
-        """Show what was learnt; called from several threads."""
+        """Show a finding; called from several threads."""
         with self._lock:
             text = visible(f"{note.about}: {note.text}")
             if note.about not in self._lines:

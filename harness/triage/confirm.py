@@ -7,17 +7,17 @@ from harness.core.fault import Confirmation
 from harness.core.verdict import Family
 
 ALWAYS_AFTER = 5
-"""Failures in a row after which a failure counts as one that appears each time."""
+"""Failures in a row after which a failure counts as one that always appears."""
 
 ENOUGH_FAILURES = 8
 MOST_TRIALS = 40
-"""Of a failure that appears sometimes: trials stop at whichever comes first."""
+"""Limits for a failure that appears sometimes: trials stop at the first one reached."""
 
 MOST_LOST = 5
-"""Trials in which the infrastructure failed, after which no more are made."""
+"""Trials with an infrastructure failure after which no more are made."""
 
 MISSED = 1e-3
-"""Accepted probability that a step does not see a failure that is there."""
+"""Accepted probability that a step misses an existing failure."""
 
 CONFIDENCE_Z = 1.2816
 """Normal quantile of 90 %, for the lower bound of the rate (Wilson 1927)."""
@@ -31,7 +31,7 @@ def confirm(
     Args:
         attempt: Runs the trial of a number. Returns ``failed`` if it has the signature of the failure,
             another family if it does not, and None if the infrastructure failed.
-        is_spent: Whether time has run out: then no more trials are made than the first one.
+        is_spent: Whether time has run out: then only the first trial is made.
     """
     trials = failures = lost = 0
     while trials < MOST_TRIALS and failures < ENOUGH_FAILURES and lost < MOST_LOST:
@@ -56,10 +56,10 @@ def confirm(
 
 
 def fails_as_often(attempt: Callable[[int], bool], known: Confirmation) -> bool:
-    """Repeat a trial, and tell whether it fails as often as a confirmed failure does.
+    """Repeat a trial, and return whether it fails as often as a confirmed failure does.
 
-    It must reach the lower end of Wilson's interval of the known rate in as many trials. It ends as soon as
-    that is certain: after the first healthy trial, if the failure appears each time.
+    It must reach the lower end of Wilson's interval of the known rate in the same number of trials. It ends
+    as soon as that is certain: after the first healthy trial, if the failure appears each time.
     """
     wanted = known.trials
     if known.outcome != "always":
@@ -74,10 +74,10 @@ def fails_as_often(attempt: Callable[[int], bool], known: Confirmation) -> bool:
 
 
 def needed_trials(failures: int, trials: int) -> int:
-    """Return how many healthy trials in a row show that a failure is gone, which was seen at least once.
+    """Return how many healthy trials in a row show that a failure is gone that was seen at least once.
 
-    A failure of rate ``p`` is missed by ``n`` trials with probability ``(1 - p)**n``. For ``p`` stands the
-    lower end of Wilson's interval, since the rate is an estimate.
+    A failure of rate ``p`` is missed by ``n`` trials with probability ``(1 - p)**n``. The lower end of
+    Wilson's interval replaces ``p``, because the rate is an estimate.
     """
     if failures == trials:
         return 1

@@ -1,4 +1,4 @@
-"""What transformations share: settings, nodes that must stay, and what is known of tensors."""
+"""What transformations share: settings, nodes that must stay, and known facts about tensors."""
 
 from collections.abc import Iterable
 
@@ -19,7 +19,7 @@ class Context:
         self.kept = frozenset(name for name in origins(net) if keep(name)) if keep else frozenset[str]()
 
     def known(self, net: Net) -> Known:
-        """Return what is known of the tensors of a net."""
+        """Return the known facts about the tensors of a net."""
         home = net.home or net
         if self._known is None or self._known[0] is not home:
             self._known = (home, Known(home, self.settings.values))
@@ -39,7 +39,7 @@ class Context:
 
 
 def origins(net: Net) -> set[str]:
-    """Return what the nodes of a net were called to begin with, those in bodies and functions included."""
+    """Return the original names of a net's nodes, including those in bodies and functions."""
     names = set().union(*(node.names for node in net.nodes))
     for function in net.functions:
         names.update(node_name(node) for node in all_nodes(function.node))

@@ -1,4 +1,4 @@
-"""Part of a net: some of its nodes, fed with what the others made."""
+"""Part of a net: some of its nodes, fed with the results of the others."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -10,13 +10,15 @@ from harness.triage.node import Node, Weight, new_weight
 
 
 def cut(net: Net, kept: Collection[int], known: Known, *, frozen: bool = False) -> Net | None:
-    """Return the net of the nodes with some indices; what they read of others is an input or an initializer.
+    """Return the net of the nodes with some indices.
 
-    What others read of them becomes an output. A tensor that depends on no graph input becomes an initializer
-    in any case, as an EP may take it for a constant today; with ``frozen`` all do.
+    A tensor that they read from others is an input or an initializer.
+
+    A tensor that others read from them becomes an output. A tensor that depends on no graph input always
+    becomes an initializer, because an EP may already treat it as a constant; with ``frozen`` all of them do.
 
     Returns:
-        None if no node stays, or if a value or a type that is needed cannot be had.
+        Return None if no node stays, or if a needed value or type is not available.
     """
     nodes = [net.nodes[index] for index in sorted(kept)]
     if not nodes:
@@ -46,7 +48,7 @@ def cut(net: Net, kept: Collection[int], known: Known, *, frozen: bool = False) 
 
 
 def with_weights(net: Net, weights: Iterable[Weight]) -> Net:
-    """Return a net with more initializers; before IR 4 each is declared as a graph input, too."""
+    """Return a net with more initializers; before IR 4 each is also declared as a graph input."""
     import onnx.helper
 
     added = {weight.name: weight for weight in weights}
@@ -77,7 +79,7 @@ def pruned(net: Net) -> Net:
 
 
 def needed(net: Net, outputs: Iterable[str]) -> set[int]:
-    """Return the indices of the nodes that outputs depend on."""
+    """Return the indices of the nodes on which outputs depend."""
     makers = net.makers()
     found: set[int] = set()
     pending = [makers[name] for name in outputs if name in makers]
@@ -90,7 +92,7 @@ def needed(net: Net, outputs: Iterable[str]) -> set[int]:
 
 
 def _outputs(net: Net, nodes: list[Node], made: set[str], known: Known) -> dict[str, Any] | None:
-    """Return tensors of nodes that are outputs or are read elsewhere; if none, what the last node makes."""
+    """Return tensors of nodes that are outputs or are read elsewhere; if there are none, the last node's."""
     staying = {id(node) for node in nodes}
     read = set().union(*(node.reads for node in net.nodes if id(node) not in staying))
     wanted = [name for name in net.outputs if name in made]

@@ -1,4 +1,4 @@
-"""Composite operators taken apart: a node with a function body, in ONNX or in the model, becomes its body."""
+"""Composite operators: a node with a function body, in ONNX or in the model, is replaced by its body."""
 
 from typing import TYPE_CHECKING, Any
 

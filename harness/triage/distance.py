@@ -1,7 +1,7 @@
-"""How far an output lies from what is expected, by the rule that a bundle's script applies, too.
+"""The distance of an output from the expected one, by the same rule as in a bundle's script.
 
-Form comes first: structure, element type, shape. Then NaN and infinity, which must stand at the same
-places. What is left is one number for each tensor, which a limit is compared with.
+Form comes first: structure, element type, shape. Then NaN and infinity, which must be at the same places.
+What remains is one number for each tensor, which is compared with a limit.
 """
 
 import math
@@ -18,9 +18,9 @@ CODES = frozenset(
 
 
 def difference(expected: Value, found: Value, limit: float | None, name: str = "output") -> str:
-    """Say why an output is wrong; empty if it is right.
+    """Return why an output is wrong; empty if it is right.
 
-    ``limit`` is the largest ``distance`` of each tensor in it that is no fault; None if values are not
+    ``limit`` is, for each tensor in it, the largest ``distance`` that is no fault; None if values are not
     compared.
     """
     wanted, given = (dict(leaves(name, value)) for value in (expected, found))
@@ -33,7 +33,7 @@ def difference(expected: Value, found: Value, limit: float | None, name: str = "
 def values_difference(
     expected: Mapping[str, Value], found: Mapping[str, Value], limits: Mapping[str, float]
 ) -> str:
-    """Say which of several outputs is wrong, and why; empty if all are right.
+    """Return which of several outputs is wrong, and why; empty if all are right.
 
     Further outputs do not matter. Values of an output without a limit are not compared.
     """
@@ -53,7 +53,8 @@ def distance(expected: Tensor, found: Tensor) -> float:
 
     Returns:
         0 if all elements are equal; infinity if only the expected ones are all 0. For strings, float8 and
-        float4 the share of elements that differ. Integers that float64 cannot tell apart differ by 1.
+        float4 it is the share of elements that differ. Integers that are equal in float64 but differ count as
+        different by 1.
     """
     if not expected.array.size:
         return 0.0

@@ -32,14 +32,14 @@ _PRECISION = "float32"
 
 
 def documented_error(subject: Subject, check: Check, provider: str) -> tuple[Condition, ...]:
-    """Return that a wrong value is one that a document of the provider allows; nothing if it is not.
+    """Return a text if a document of the provider allows a wrong value; empty if none does.
 
     The operators that the document names get random errors of the allowed size. If the provider's outputs lie
-    within ``LIMITS`` of the noise that this makes, the document allows them.
+    within ``LIMITS`` of the resulting noise, the document allows them.
 
     Args:
         subject: A model whose values are wrong.
-        check: What failing means.
+        check: The check for the failure.
         provider: Exact name of the provider.
     """
     known = find_provider(provider)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     import onnx
 
 NODES_SHOWN = 200
-"""Nodes of a model that could not be made small: a drawing of more helps nobody."""
+"""Largest number of nodes that are drawn for a model that could not be made small: a larger drawing helps
+nobody."""
 
 TEXT_CHARS = 60
 
@@ -24,7 +25,7 @@ TEXT_CHARS = 60
 def drawn(subject: Subject, before: Subject, guilty: Collection[str]) -> ReducedModel:
     """Return the description of a reduced model.
 
-    ``before`` is the model of the cell; ``guilty`` are names of nodes in which the failure is.
+    ``before`` is the model of the cell; ``guilty`` are the names of the nodes where the failure is.
     """
     model = subject.proto()
     return ReducedModel(
@@ -42,7 +43,7 @@ def fingerprint(
 ) -> str:
     """Return the id of a fault: ``F`` and ten hexadecimal digits.
 
-    Equal for equal operators, attributes, element types and connections, whatever names and sizes are.
+    It is equal for equal operators, attributes, element types and connections, whatever names and sizes are.
     ``options`` are those without which the failure is not known to appear.
     """
     numbers: dict[str, int] = {}

@@ -13,7 +13,7 @@ Axes = tuple[tuple[str, str], ...]
 
 
 def expect_entries(faults: Collection[Fault], records: Collection[Record]) -> Iterator[str]:
-    """Yield the lines of the entries that make unexpected cells of explained faults of a run expected.
+    """Yield entries that make unexpected cells expected, for cells that a fault of the run explains.
 
     Inconclusive faults explain nothing.
     """
@@ -43,5 +43,5 @@ def expect_entries(faults: Collection[Fault], records: Collection[Record]) -> It
 
 
 def _text(text: str) -> str:
-    """Return a text as TOML: its basic strings escape as JSON's do, and ASCII needs no further rule."""
+    """Return a text in TOML: its basic strings escape as JSON's do, and ASCII needs no further rule."""
     return json.dumps(text)

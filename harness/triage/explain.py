@@ -20,7 +20,7 @@ DISABLED = "disabled"
 
 
 class TargetVariation(msgspec.Struct, frozen=True, kw_only=True):
-    """Another target to try a model on, and how it differs."""
+    """Another target on which a model is tried, and how it differs."""
 
     condition: Condition
     target: Target
@@ -29,12 +29,12 @@ class TargetVariation(msgspec.Struct, frozen=True, kw_only=True):
 def explain(
     subject: Subject, check: Check, targets: Sequence[TargetVariation], budget: Budget
 ) -> tuple[Condition, ...]:
-    """Return what each variation of a failing model does to the failure.
+    """Return the effect of each variation of a failing model on the failure.
 
     Args:
         subject: A model that fails.
-        check: What failing means.
-        targets: Other targets to try it on.
+        check: The check for the failure.
+        targets: Other targets on which it is tried.
         budget: Ends the search early.
     """
     found: list[Condition] = []
@@ -79,15 +79,15 @@ def _tried(variation: Variation, check: Check) -> Condition:
     verdict = str(match.seen.record.verdict)
     fails: bool | None = match.fails or match.by_noise
     if fails and check.limit_s is not None and not variation.target:
-        # It may be slow: whether it hangs would cost the full limit each time.
+        # The model may be slow: finding out whether it hangs would cost the full limit each time.
         return msgspec.structs.replace(variation.condition, verdict=f"no end within {check.limit_s:g} s")
     if not fails and not _is_right(match.seen):
-        fails = None  # another failure, or nothing that can be judged
+        fails = None  # another failure, or a result that cannot be judged
     return msgspec.structs.replace(variation.condition, fails=fails, verdict="" if fails else verdict)
 
 
 def _is_right(seen: Seen) -> bool:
-    """Whether the EP computed the right answer; if the CPU did, the failure was avoided, not gone."""
+    """Return whether the EP computed the right answer; if the CPU did, the failure was avoided, not gone."""
     return seen.record.family is Family.PASSED
 
 

@@ -1,4 +1,4 @@
-"""A failure to triage: a failing cell, run once more, with its model and its data."""
+"""A failure to triage: a failing cell, run again, with its model and its data."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
@@ -32,9 +32,9 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """A failing cell, with its record in the run.
 
     Attributes:
-        again: What running it once more gave; its signature is compared with that of the run.
-        policy: What judges the cell.
-        axes: Axes of its trials: all but a precision that the model itself has by now, and how much the cell
+        again: The result of running it again; its signature is compared with that of the run.
+        policy: The policy that judges the cell.
+        axes: Axes of its trials: all except a precision that the model already has, and how much the cell
             uses its session.
         subjects: Its model with each of its data sets; empty if the model cannot be read.
         generation: What a cell of the scenario ``generate`` plays, each data set in one way; None in others.
@@ -51,7 +51,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def trial_policy(self) -> Policy:
-        """What judges trials: a model that was converted for the cell is taken as it is."""
+        """Return the policy that judges trials: a model that was converted for the cell is used as it is."""
         return msgspec.structs.replace(self.policy, converted=False)
 
     @property
@@ -73,9 +73,9 @@ def rerun(
     records: Collection[Record],
     budget: Budget | None = None,
 ) -> Rerun:
-    """Run cells of one target once more, in their order in one process, judged as in their run.
+    """Run cells of one target again, in their order in one process, judged as in their run.
 
-    When the budget is spent, the rest is left out.
+    When the budget is spent, the remaining cells are left out.
     """
     by_cell = {record.cell: record for record in records}
     cells = {record.cell: cell_of(record) for record in records}
@@ -133,7 +133,7 @@ def _names(subjects: Collection[Subject]) -> Collection[str]:
 
 
 def _for_triage(matrix: Matrix, name: str) -> Matrix:
-    """Return the matrix with one target that retries nothing, measures nothing and tells where it dies."""
+    """Return the matrix with one target that retries nothing, measures nothing and reports where it dies."""
     targets = (
         msgspec.structs.replace(
             target, retries=0, alone=False, required=False, workers=1, env=target.env | SWITCHED_ON

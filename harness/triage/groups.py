@@ -1,4 +1,4 @@
-"""Groups of failing cells: those that look like one fault before anything is tried."""
+"""Groups of failing cells: cells that look like one fault before anything is tried."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
@@ -16,7 +16,7 @@ from harness.plan.target import Target
 from harness.triage.signature import VALUES
 
 NOT = "not "
-"""Before the value of an option in a condition: any other value, or none."""
+"""Prefix of an option's value in a condition: any other value, or none."""
 
 _AXES: Mapping[str, Varied] = {
     "graph_optimization": "graph_optimization",
@@ -29,13 +29,13 @@ COMPARED = VALUES | {Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH}
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """Cells that failed in the same way at the same point of all axes; the first one stands for all.
+    """Cells that failed in the same way at the same point of all axes; the first one represents them all.
 
     Attributes:
-        conditions: What the run shows of other cells: whether the representative's original fails, too, if
-            it is a variant that keeps the answer of another model, and whether its model fails at other
+        conditions: What the run shows about other cells. If the representative is a variant that keeps the
+            answer of another model: whether this original also fails. And whether its model fails at other
             values of one axis.
-        alike: What it has in common with groups that differ from it in axes alone: it may be one fault.
+        alike: A key shared with groups that differ only in axes: they may be one fault.
     """
 
     records: tuple[Record, ...]
@@ -51,12 +51,12 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 def failing_groups(
     records: Iterable[Record], cells: Collection[str] = (), targets: Iterable[Target] = ()
 ) -> tuple[Group, ...]:
-    """Group failing cells, small models first; if ids of cells are given, each is a group of its own.
+    """Group failing cells, small models first; if ids of cells are given, each cell is its own group.
 
-    An error or a crash is grouped by what it says. Wrong values say nothing, so those are grouped by the
-    operators of their models. The values of all axes are part of the key: whether one option value fails as
-    another does is for a trial to show. The cell with the fewest nodes stands for a group, and the quickest
-    of several. A fault of a large model is often that of a small one, and the small one is soon explained.
+    Errors and crashes are grouped by their message. Wrong values have no message, so they are grouped by the
+    operators of their models. The values of all axes are part of the key: only a trial shows whether one
+    option value fails like another. The cell with the fewest nodes represents a group; of several, the
+    quickest. A fault of a large model is often that of a small one, which is explained sooner.
     """
     run = _Run(tuple(records), {target.name: target for target in targets})
     if cells:
@@ -80,7 +80,7 @@ class _Run:
                 self._of_model.setdefault((record.suite, record.model), []).append(record)
 
     def group(self, members: Iterable[Record]) -> Group:
-        """Return the group of some failing cells, with what the run shows of its representative."""
+        """Return the group of some failing cells, with what the run shows about its representative."""
         ordered = tuple(sorted(members, key=_cost))
         first = ordered[0]
         conditions = (*self._original(first), *self._other_values(first))
@@ -94,7 +94,7 @@ class _Run:
                 yield Condition(kind="original", value=one.model, fails=fails, verdict=str(one.verdict))
 
     def _other_values(self, first: Record) -> Iterator[Condition]:
-        """Yield what the run shows of one model where a single option or axis has another value."""
+        """Yield what the run shows about one model at other values of a single option or axis."""
         own, found = self._settings(first), dict[str, dict[str, Record]]()
         for other in self._of_model[first.suite, first.model]:
             settings = self._settings(other)
@@ -108,7 +108,7 @@ class _Run:
             yield from _of_axis(axis, own[1].get(axis, ""), values)
 
     def _settings(self, record: Record) -> tuple[Target | str, Mapping[str, str]]:
-        """Return the target of a cell without name and options, and these options with the cell's axes."""
+        """Return a cell's target without name and options, and these options with the cell's axes."""
         target = self._targets.get(record.target)
         if target is None:
             return record.target, dict(_point(record))
@@ -127,9 +127,9 @@ def _point(record: Record) -> tuple[tuple[str, str], ...]:
 
 
 def _of_axis(axis: str, own: str, others: Mapping[str, Record]) -> Iterator[Condition]:
-    """Yield the conditions of one axis: its value in a failing cell, and what the run gave at others.
+    """Yield the conditions of one axis: its value in a failing cell, and the run's results at other values.
 
-    If all others of an option are right, one condition says so: ``not`` the own value.
+    If all other values of an option are right, one condition states this: ``not`` the own value.
     """
     if axis.startswith(OPTION):
         kind: Varied = "option"
@@ -149,7 +149,7 @@ def _of_axis(axis: str, own: str, others: Mapping[str, Record]) -> Iterator[Cond
 def _key(record: Record) -> tuple[object, ...]:
     how = (record.target, record.verdict, record.phase, record.cause)
     if record.verdict in COMPARED:
-        # Not by operators on the EP: older runtimes only name the graphs that it compiled.
+        # Not by operators on the EP: older runtimes name only the graphs that it compiled.
         operators = record.content.ops if record.content is not None else {}
         return (*how, tuple(sorted(operators)))
     message = "" if record.ended is None else record.ended.message
@@ -157,10 +157,10 @@ def _key(record: Record) -> tuple[object, ...]:
 
 
 def _cost(record: Record) -> tuple[int, bool, float, str]:
-    """Return what makes a cell a costly representative; one whose model is unknown comes last.
+    """Return the cost of a record as a representative; one with an unknown model comes last.
 
-    Of models with as many nodes, the quickest: exports of one architecture differ in the size of their
-    weights alone. A scenario takes more sessions or runs than a plain cell.
+    Among models with equally many nodes the quickest counts: exports of one architecture differ only in the
+    size of their weights. A scenario takes more sessions or runs than a plain cell.
     """
     nodes = sum(record.content.ops.values()) if record.content is not None else 1 << 30
     return nodes, record.axes.get("scenario", PLAIN) != PLAIN, record.took_ms, record.cell

@@ -28,7 +28,7 @@ OF_ERROR = 0.5
 """Limit as a share of the error, if the rounding noise of the model is unknown."""
 
 BY_NOISE = ToleranceEntry(selector=Selector(), noise=DEFAULT_LIMITS)
-"""What judges a model whose error the tolerance of its cell would pass."""
+"""Policy for a model whose error the tolerance of its cell would pass."""
 
 CONCURRENT = "concurrent"
 
@@ -43,7 +43,7 @@ def hand_over(
 ) -> None:
     """Write the bundle of a fault, with its smallest model.
 
-    Target and tolerance are those of the matrix for the cell.
+    Target and tolerance are the matrix's for the cell.
 
     Raises:
         UsageError: The folder cannot be written.
@@ -106,7 +106,7 @@ def limits_of(
             if right.dtype != other.dtype or right.array.shape != other.array.shape:
                 continue
             error = distance(right, other)
-            if math.isinf(error):  # all that is expected are zeros: any number is as good a limit
+            if math.isinf(error):  # all expected values are zero: any number is as good a limit
                 error = 1.0
             if row.mismatched or (row.noise is not None and row.noise.max > 1):
                 wrong.append(error / math.sqrt(max(row.noise.rms, 4.0)) if row.noise else error * OF_ERROR)
@@ -124,7 +124,7 @@ def limits_for_others(rows: tuple[OutputMetrics, ...]) -> Iterator[tuple[str, fl
 
 
 def other_set(subject: Subject, check: Check) -> DataSet | None:
-    """Return the inputs that a trial runs between or beside those of a model, with what the CPU EP computes.
+    """Return the data set with a trial's other inputs and the CPU EP's results for them.
 
     Returns:
         None if the failure needs none, if the model has no other inputs, or if the CPU EP refuses them.

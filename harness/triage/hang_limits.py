@@ -1,7 +1,7 @@
-"""Lower limits of time for trials of a hang, each of which costs its limit.
+"""Lower time limits for trials of a hang, each of which costs its limit.
 
-A trial that ends within a lower limit is no hang, for certain. One that does not end is only taken for one:
-what is found in this way is tried once more with the full limit, and if it ends then, the next limit is used.
+A trial that ends within a lower limit is certainly no hang. One that does not end is only assumed to hang. A
+finding made in this way is tried again with the full limit; if it then ends, the next limit is used.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,10 +11,10 @@ import msgspec
 from harness.plan.target import Target
 
 LIMITS_S = (2.0, 8.0, 30.0)
-"""Seconds of a phase. Not less than 2: a process that has to wait for a processor is no hang."""
+"""Seconds of a phase. At least 2: a process that waits for a processor does not hang."""
 
 MULTIPLE = 20.0
-"""A limit is tried first that exceeds the time that the CPU EP takes by so much: an EP compiles, too."""
+"""The first limit exceeds the CPU EP's time by this factor, because an EP also compiles."""
 
 
 class LimitedTarget(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,9 +25,11 @@ class LimitedTarget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def limited_targets(target: Target) -> tuple[LimitedTarget, ...]:
-    """Return a target with each lower limit, the lowest first; none that is no lower than its own.
+    """Return a target with each lower limit, the lowest first.
 
-    The limits of its phases ``create`` and ``run`` change. Its process starts as slowly as ever.
+    Limits that are not below its own are left out.
+
+    The limits of its phases ``create`` and ``run`` change. The start of its process is not limited further.
     """
     own = target.timeouts_s
     found = []
@@ -43,7 +45,7 @@ def limited_targets(target: Target) -> tuple[LimitedTarget, ...]:
 def safe_limits(limited: Sequence[LimitedTarget], healthy_s: float | None) -> Iterator[LimitedTarget]:
     """Yield the targets whose limit is a safe multiple of a healthy duration, the lowest limit first.
 
-    None is safe if it is not known what a healthy EP takes for the model.
+    None is safe if a healthy EP's time for the model is unknown.
     """
     for one in limited:
         if healthy_s is not None and one.limit_s >= MULTIPLE * healthy_s:

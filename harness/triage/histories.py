@@ -1,7 +1,7 @@
-"""What ran before a failing cell in its process: triage needs it if the failure alone does not appear.
+"""The cells before a failing one in its process: triage needs them if the failure does not appear alone.
 
-Providers keep compiled programs and buffers for later sessions. Of most cells no record is kept, so this
-tells their models by number; the suite of the run makes them again.
+Providers keep compiled programs and buffers for later sessions. Most cells have no kept record, so this file
+lists their models by number; the suite of the run makes them again.
 """
 
 import re
@@ -21,14 +21,14 @@ from harness.corpus.fuzz_suite import fuzz_name, number_of
 from harness.triage.preceding import EARLIER, earlier_cells
 
 HISTORIES = "histories.jsonl"
-"""In the run folder; a line for each process that had a finding, or several in the order of its sessions."""
+"""File in the run folder; a line for each process with a finding, or several in the order of its sessions."""
 
 _SUITE = re.compile(r"fuzz-[0-9]{1,19}")
 
 _AXES = tuple(sorted(AXIS_DEFAULTS.items()))
 
 PROCESSES = 32
-"""Processes whose history is remembered, the latest ones: more than live at once."""
+"""Number of processes whose history is remembered, the latest ones: more than live at once."""
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,12 +52,12 @@ class Histories:
         self._wanted: set[tuple[str, int]] = set()
 
     def add(self, record: Record, *, is_finding: bool) -> None:
-        """Remember a cell; if it is a finding, what has run in its process is to be told."""
+        """Remember a cell; if it is a finding, schedule its process's history for writing."""
         if record.process is None:
             return
         key = (record.target, record.process.pid)
         cells = self._cells.pop(key, None) or deque(maxlen=max(EARLIER))
-        self._cells[key] = cells  # the latest one is the last
+        self._cells[key] = cells  # the latest one comes last
         cells.append((record.process.session, number_of(record.model)))
         if is_finding:
             self._wanted.add(key)
@@ -67,7 +67,7 @@ class Histories:
                 del self._cells[oldest]
 
     def take(self) -> Iterator[History]:
-        """Yield what is to be told and was not yet."""
+        """Yield the histories to write that were not yielded yet."""
         for target, pid in sorted(self._wanted):
             yield History(target=target, pid=pid, cells=tuple(self._cells[target, pid]))
             self._cells[target, pid].clear()
@@ -89,7 +89,7 @@ def write_histories(folder: Path, histories: Iterator[History]) -> None:
 def earlier_of_all(folder: Path, kept: Collection[Record], record: Record) -> tuple[Record, ...]:
     """Return the cells that ran before a cell in its process, in their order, kept or not.
 
-    Those that are not kept have records without a result. A last line that was cut off is left out.
+    Those that are not kept have records without a result. A truncated last line is left out.
     """
     if record.process is None or not _SUITE.fullmatch(record.suite):
         return ()

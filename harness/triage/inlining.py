@@ -1,4 +1,4 @@
-"""The content of a body in the place of the node that has it."""
+"""The content of a body in place of the node that has it."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,19 +23,19 @@ def inlined(
     weights: Sequence[Weight] = (),
     inputs: Mapping[str, tuple[Any, Value]] | None = None,
 ) -> Net | None:
-    """Return a net in which a body, run once, stands in the place of the node with an index.
+    """Return a net in which a body, run once, replaces the node with an index.
 
     Args:
         net: The net.
-        index: Of the node.
+        index: Index of the node.
         body: One of its bodies.
         bound: Input of the body -> tensor of the graph.
-        results: For each output of the body the tensor that it is; empty if nothing reads it.
+        results: For each output of the body the tensor that it becomes; empty if nothing reads it.
         weights: Initializers that are added.
-        inputs: Graph inputs that are added, with what they are fed.
+        inputs: Graph inputs that are added, with their values.
 
     Returns:
-        None if the body cannot stand there.
+        Return None if the body cannot replace the node.
     """
     if body.sparse_initializer or len(results) != len(body.output):
         return None
@@ -61,7 +61,7 @@ def inlined(
 
 
 def fresh(name: str, taken: set[str]) -> str:
-    """Return a name that no tensor has, and take it."""
+    """Return an unused name of a tensor, and reserve it."""
     number = 0
     found = name
     while found in taken:
@@ -92,14 +92,14 @@ def slice_of(value: Value, axis: int, *, last: bool) -> Tensor | None:
         return None
     import numpy as np
 
-    # take gives a bare element, not an array, where no dimension is left.
+    # take returns a bare element, not an array, if no dimension is left.
     return Tensor(dtype=value.dtype, array=np.asarray(value.array.take(-1 if last else 0, axis)))
 
 
 def _bind_results(graph: "onnx.GraphProto", results: Sequence[str], names: dict[str, str]) -> dict[str, str]:
-    """Have nodes of a body make the results under their names outside.
+    """Make nodes of a body compute the results under their outer names.
 
-    Returns result -> tensor that stands for it, where the body hands something through or out twice.
+    Return result -> tensor that replaces it, if the body returns an input or returns something twice.
     """
     made = {name for node in graph.node for name in node.output if name}
     direct: list[tuple[str, str]] = []
@@ -113,7 +113,7 @@ def _bind_results(graph: "onnx.GraphProto", results: Sequence[str], names: dict[
 
 
 def _rename(node: "onnx.NodeProto", names: Mapping[str, str]) -> None:
-    """Give the tensors of a node and its bodies their names outside; no body hides a name from outside."""
+    """Give the tensors of a node and its bodies their outer names; no body hides an outer name."""
     for index, name in enumerate(node.input):
         node.input[index] = names.get(name, name)
     for index, name in enumerate(node.output):
@@ -126,7 +126,10 @@ def _rename(node: "onnx.NodeProto", names: Mapping[str, str]) -> None:
 
 
 def _own_names(graph: "onnx.GraphProto") -> list[str]:
-    """Return what a graph and the graphs in it declare, in order; not the inputs of the graph itself."""
+    """Return the names that a graph and its nested graphs declare, in order.
+
+    Without the graph's own inputs.
+    """
     found = [one.name for one in graph.initializer]
     for node in graph.node:
         found += filter(None, node.output)

@@ -1,4 +1,4 @@
-"""What is known of the tensors inside of a net: their types and, as far as they can be had, their values."""
+"""Known facts about the tensors inside a net: their types and, where available, their values."""
 
 import functools
 import math
@@ -15,17 +15,17 @@ from harness.triage.outline import inferred
 from harness.triage.settings import Values
 
 AT_ONCE = 256 << 20
-"""Bytes of inner tensors that are computed in one go, so that the model is run once and not for each cut."""
+"""Bytes of inner tensors that are computed together, so that the model runs once and not for each cut."""
 
 UNKNOWN_BYTES, UNKNOWN_SIZE = 1 << 20, 32
-"""What a tensor takes of which nothing is known, and how long an axis is of which the size is not."""
+"""Assumed size in bytes of an unknown tensor, and assumed length of an axis of unknown size."""
 
 SEED = 22
-"""Of the numbers that are made up."""
+"""Seed of invented numbers."""
 
 
 class Known:
-    """Types and values of the tensors of one net, found out when they are first asked for."""
+    """Types and values of the tensors of one net, computed at first use."""
 
     def __init__(self, net: Net, values: Values | None) -> None:
         self._net = net
@@ -35,7 +35,7 @@ class Known:
 
     @functools.cached_property
     def types(self) -> dict[str, Any]:
-        """Declared or inferred type of each tensor, as far as there is one."""
+        """Return the declared or inferred type of each tensor that has one."""
         net = self._net
         types = {name: info.type for name, info in {**net.infos, **net.inputs, **net.outputs}.items()}
         model = inferred(net)
@@ -55,7 +55,7 @@ class Known:
         return frozenset(found)
 
     def values(self, names: Iterable[str]) -> dict[str, Value]:
-        """Return the values of tensors, without those that cannot be had."""
+        """Return the values of tensors; unavailable ones are left out."""
         wanted = list(names)
         for name in wanted:
             weight = self._net.weights.get(name)
@@ -67,7 +67,7 @@ class Known:
         return {name: self._values[name] for name in wanted if name in self._values}
 
     def signature(self, name: str) -> tuple[int | str, ...] | None:
-        """Return the element type and the sizes of a dense tensor; None if one of them is not known."""
+        """Return the element type and the sizes of a dense tensor; None if one of them is unknown."""
         declared = self.types.get(name)
         shape = shape_of(declared)
         if declared is None or shape is None or None in shape:
@@ -78,7 +78,7 @@ class Known:
         return (int(declared.tensor_type.elem_type), *(size for size in shape if size is not None))
 
     def declaration(self, name: str, value: Value) -> Any:
-        """Return how a graph input or output is declared that takes this value; None if that is not known."""
+        """Return the declaration of a graph input or output with this value; None if it is unknown."""
         import onnx.helper
 
         declared = self.types.get(name)
@@ -89,7 +89,7 @@ class Known:
         return onnx.helper.make_value_info(name, declared)
 
     def output(self, name: str) -> Any:
-        """Return how a tensor is declared as an output; None if its type is not known."""
+        """Return the declaration of a tensor as an output; None if its type is unknown."""
         import onnx.helper
 
         declared = self.types.get(name)
@@ -108,7 +108,7 @@ class Known:
         self._values.update(found or {})
 
     def _with_others(self, names: list[str]) -> list[str]:
-        """Return all tensors of the net if they are small together: most of them are asked for later."""
+        """Return all tensors of the net if they are small together: most of them are requested later."""
         every = [name for node in self._net.nodes for name in node.made if name not in self._asked]
         sizes = self._sizes()
         room = AT_ONCE - sum(_nbytes(self.types.get(name), sizes) for name in every)
@@ -122,12 +122,12 @@ class Known:
                 try:
                     port = Port(name=name, type=value_type(self.types[name], sizes))
                     made[name] = generate("", port, SEED)
-                except ValueError:  # too little is known of it
+                except ValueError:  # too little is known about it
                     continue
         return made
 
     def _sizes(self) -> dict[str, int]:
-        """Return the size of each symbolic dimension in what the net is fed."""
+        """Return the size of each symbolic dimension in the net's input values."""
         sizes: dict[str, int] = {}
         for name, info in self._net.inputs.items():
             value = self._net.fed.get(name)
@@ -147,7 +147,7 @@ def tensor_type(dtype: str, shape: Iterable[int]) -> Any:
 
 
 def shape_of(declared: Any) -> tuple[int | str | None, ...] | None:
-    """Return the shape of a tensor type: sizes, names, None where neither is known; None without a rank."""
+    """Return the shape of a tensor type: sizes, names, None if neither is known; None without a rank."""
     if declared is None or not declared.HasField("tensor_type"):
         return None
     tensor = declared.tensor_type
@@ -159,7 +159,7 @@ def shape_of(declared: Any) -> tuple[int | str | None, ...] | None:
 
 
 def _complete(declared: Any) -> bool:
-    """Whether a type says what onnx's checker wants of an output."""
+    """Return whether a type has everything that onnx's checker requires of an output."""
     kind = declared.WhichOneof("value")
     if kind == "tensor_type":
         return bool(declared.tensor_type.elem_type) and declared.tensor_type.HasField("shape")

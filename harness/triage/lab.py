@@ -1,7 +1,7 @@
 """The lab: trials of small models on one target, in the live processes of one engine.
 
-Each trial is judged like a cell of a run, by limits of noise, so that its record has all facts that any
-policy needs. Results are kept by content in a file: an interrupted triage repeats no trial.
+Each trial is judged like a cell of a run, by limits of noise, so that its record has all facts for any
+policy. Results are kept by content in a file: an interrupted triage repeats no trial.
 """
 
 import contextlib
@@ -42,23 +42,24 @@ SUITE = "trial"
 _CPU = "cpu-of-triage"
 
 NEEDS = frozenset({Need.NOISE, Need.REVEALED, Need.UNDEFINED, Need.OWN_CPU})
-"""What is asked about a trial: what a healthy result needs to be told from a wrong one.
+"""Questions about a trial: those that distinguish a healthy result from a wrong one.
 
-References say which of golden and EP is right. The run has asked them about the cell. They are not asked
-about trials, but `ep-harness replay` of a bundle asks them about its model."""
+References show whether golden or EP is right. The run has asked for them for the cell. Trials do not ask for
+them, but `ep-harness replay` of a bundle asks for them for its model."""
 
 Axes = tuple[tuple[str, str], ...]
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """One model to try on a target of the lab.
+    """One model that is tried on a target of the lab.
 
     Attributes:
         axes: Axes of the cell that differ from their defaults, sorted.
-        number: Tells repetitions of one trial apart.
+        number: Distinguishes repetitions of one trial.
         after: Models that run before it, in one fresh process.
         fresh: Whether it runs in a fresh process even if no models run before it.
-        shares_process: Whether it is one of the models that run before another trial, in that one's process.
+        shares_process: Whether it is one of the models that run before another trial, in the process of that
+            trial.
     """
 
     subject: Subject
@@ -71,7 +72,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """SHA-256 (hexadecimal) over what the result depends on."""
+        """Return the SHA-256 (hexadecimal) over everything on which the result depends."""
         earlier = (f"after {one.digest}" for one in self.after)
         parts = (self.subject.digest, self.target, *map(repr, self.axes), str(self.number), *earlier)
         parts = (*parts, "fresh") if self.fresh else parts
@@ -97,7 +98,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """What a trial gave; outputs are empty if they come from an earlier session."""
+    """The result of a trial; outputs are empty if they come from an earlier session."""
 
     record: Record
     printed: str = ""
@@ -105,7 +106,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def after_target_name(name: str, earlier: int) -> str:
-    """Return the name of the target whose processes end after so many models and one more."""
+    """Return the name of the target whose processes end after ``earlier`` models and one more."""
     return f"{name} after {earlier}"
 
 
@@ -119,7 +120,7 @@ def after_targets(target: Target, most: int) -> Iterator[Target]:
 class Lab:
     """Runs trials on targets with unique names.
 
-    The folder keeps what is known; the files of models lie below it for as long as they are needed.
+    The folder keeps the results; files of models are below it while they are needed.
     """
 
     def __init__(self, targets: Sequence[Target], folder: Path, tell: Callable[[str], None]) -> None:
@@ -127,7 +128,7 @@ class Lab:
         """Trials that ran in this session."""
         self.fingerprints: dict[str, dict[str, object]] = {}
         self._tell = tell
-        folder = folder.absolute()  # agents run in a folder of their own
+        folder = folder.absolute()  # agents run in their own folder
         self._folder = folder
         self._models = folder / "models"
         self._models.mkdir(parents=True, exist_ok=True)
@@ -156,9 +157,9 @@ class Lab:
         shutil.rmtree(self._folder / "goldens", ignore_errors=True)
 
     def run(self, trials: Sequence[Trial], *, fresh: bool = False) -> tuple[Seen, ...]:
-        """Run trials side by side, and return what they gave, in their order.
+        """Run trials concurrently, and return their results in their order.
 
-        With ``fresh``, those run as well whose result is known; only then are outputs sure to be there.
+        With ``fresh``, trials with known results run as well; only then are outputs certain to be there.
         """
         known = {} if fresh else {trial.key: self._known.get(trial.key) for trial in trials}
         found = {key: seen for key, seen in known.items() if seen is not None}
@@ -166,12 +167,16 @@ class Lab:
         for key, seen in self._results(trial for trial in waiting.values() if not trial.after):
             found[key] = self._counted(key, seen)
         for trial in waiting.values():
-            if trial.after:  # one at a time: a process that dies must not shift what the next ones run after
+            # one at a time: a process that dies must not change the models before the next trials
+            if trial.after:
                 found[trial.key] = self._counted(trial.key, self._run_after(trial))
         return tuple(found[trial.key] for trial in trials)
 
     def cpu_seconds(self, subject: Subject) -> float | None:
-        """Return how long the CPU EP takes to make a session of a model and run it; None if it does not."""
+        """Return the time that the CPU EP takes to create a session of a model and run it.
+
+        None if it fails.
+        """
         for _ in range(2):  # the first time, its process may have to start
             started = time.monotonic()
             if self.golden(subject) is None:
@@ -179,9 +184,10 @@ class Lab:
         return time.monotonic() - started
 
     def values(self, subject: Subject, names: Sequence[str]) -> dict[str, Value]:
-        """Return inner tensors of a model as the CPU EP computes them, as far as it does.
+        """Return inner tensors of a model as the CPU EP computes them, as far as it can.
 
-        If it fails in some node, the tensors that do not depend on later nodes are computed without them.
+        If it fails in some node, the tensors that do not depend on later nodes are computed without those
+        nodes.
         """
         net = load(subject)
         makers = net.makers()
@@ -210,7 +216,7 @@ class Lab:
         return None if golden is None else dict(golden)
 
     def golden(self, subject: Subject) -> NamedValues | None:
-        """Return what the CPU EP computes; None if it does not."""
+        """Return the CPU EP's results; None if it has none."""
         trial = Trial(subject=subject, target=_CPU)
         self._write(trial)
         self._engine.ask(_CPU, [(SUITE, f"{trial.key}/model.onnx")])
@@ -222,10 +228,10 @@ class Lab:
                 return golden.outputs[0] if golden is not None and golden.status == "ok" else None
 
     def _run_after(self, trial: Trial) -> Seen:
-        """Run a trial in a fresh process behind other models, and leave no process that has served some.
+        """Run a trial in a fresh process after other models, and keep no process that has run some of them.
 
-        A process of its target ends after as many sessions. If one of the models killed it, another process
-        was started for the rest, and has sessions left.
+        A process of its target ends after this number of sessions. If one of the models killed it, another
+        process was started for the rest, and has sessions left.
         """
         before = map(trial.before, range(len(trial.after)))
         seen = dict(self._results((*before, trial)))[trial.key]
@@ -239,7 +245,7 @@ class Lab:
         return seen
 
     def _results(self, trials: Iterable[Trial]) -> Iterator[tuple[str, Seen]]:
-        """Run trials in their order, and yield the key and the result of each as it ends."""
+        """Run trials in their order, and yield the key and the result of each when it ends."""
         cells = [self._cell(trial) for trial in trials]
         self._engine.submit(cells)
         for _ in cells:
@@ -272,7 +278,7 @@ class Lab:
         return Cell(suite=SUITE, model=f"{trial.key}/model.onnx", target=trial.place, axes=trial.axes)
 
     def _write(self, trial: Trial) -> None:
-        """Write a model with its inputs where the engine looks for it."""
+        """Write a model with its inputs where the engine expects it."""
         home = self._models / trial.key
         data = home / "test_data_set_0"
         data.mkdir(parents=True, exist_ok=True)
@@ -303,7 +309,7 @@ class _Known:
         with contextlib.suppress(FileNotFoundError):
             for line in BytesIO(read_regular(path, MOST_FILE)):
                 torn = not line.endswith(b"\n")
-                # A line that was torn by a crash costs its trial.
+                # A line torn by a crash loses its trial.
                 with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
                     read = msgspec.json.decode(line, type=_Line)
                     self._seen[read.key] = Seen(

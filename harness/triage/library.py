@@ -9,9 +9,9 @@ VERSION_CHARS = 60
 
 
 def library_of(fingerprint: Mapping[str, object], provider: str) -> str:
-    """Return version and library of the EP; of one that is part of onnxruntime that it is.
+    """Return version and library of the EP; for a part of onnxruntime, that fact.
 
-    The version is that of its package, else what it tells of itself.
+    The version is that of its package, else the one that it reports itself.
     """
     plugin = fingerprint.get("plugin")
     if not isinstance(plugin, Mapping) or not plugin.get("library"):
@@ -25,7 +25,7 @@ def library_of(fingerprint: Mapping[str, object], provider: str) -> str:
 
 
 def _told_version(devices: object, provider: str) -> str:
-    """Return the version that a plugin tells in the metadata of its devices; empty if it tells none."""
+    """Return the version that a plugin reports in the metadata of its devices; empty if there is none."""
     for device in devices if isinstance(devices, Sequence) else ():
         metadata = device.get("metadata") if isinstance(device, Mapping) else None
         if isinstance(metadata, Mapping) and device.get("provider") == provider and metadata.get("version"):

@@ -4,11 +4,12 @@ The nodes of a model in topological order are halved. Each half gets the tensors
 EP, so an error of an earlier node cannot reach it. The half that fails is halved again.
 
 If both halves are healthy and the whole is not, the failure needs nodes on both sides of the cut: an EP
-compiles them together. Then the part shrinks from its ends, and after that node by node. Of what is left, one
-node may be told apart: the one that spoils what it gets.
+compiles them together. Then the part shrinks from its ends, and after that node by node. Among the remaining
+nodes, one may stand out: the one whose own results are wrong.
 
-A wrong value may become NaN or another shape on its way to an output. The node that made it is guilty, though
-alone it fails in another way than the cell: what is reduced then is the smallest part that fails as the cell.
+A wrong value may become NaN or another shape on its way to an output. The node that made it is guilty,
+although alone it fails in another way than the cell. The smallest part that fails like the cell is then
+reduced.
 """
 
 from collections.abc import Callable
@@ -27,7 +28,7 @@ from harness.triage.settings import Values
 from harness.triage.subject import Subject
 
 MOST_SINGLE = 24
-"""Trials, at most, in which single nodes are left out of a part that only fails as a whole."""
+"""Largest number of trials in which single nodes are left out of a part that fails only as a whole."""
 
 Numbers = tuple[int, ...]
 
@@ -51,7 +52,7 @@ class Part(NamedTuple):
 
     @property
     def wrong(self) -> bool:
-        """Whether it is wrong in any way by limits of noise."""
+        """Return whether it is wrong in any way by limits of noise."""
         return self.match is not None and self.match.wrong
 
     @property
@@ -61,7 +62,7 @@ class Part(NamedTuple):
 
 
 class Located(NamedTuple):
-    """Where a failure is, and the smallest part that has these nodes and fails as the cell does."""
+    """The place of a failure, and the smallest part that has these nodes and fails like the cell."""
 
     location: Location
     part: Part
@@ -70,7 +71,7 @@ class Located(NamedTuple):
 class Locator:
     """Finds the part of a model that fails.
 
-    ``budget`` ends the search early; the nodes that are left by then are a set that holds the failure.
+    ``budget`` ends the search early; the nodes that remain then are a set that contains the failure.
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class Locator:
         self._shown: Part | None = None
 
     def locate(self, whole: Match) -> Located:
-        """Return where the failure is; ``whole`` is what the whole model gave."""
+        """Return the place of the failure; ``whole`` is the result of the whole model."""
         everything = Part(tuple(range(len(self._net.nodes))), self._net.subject(), whole)
         part = self._shown = self._restricted(everything)
         together = False
@@ -120,7 +121,7 @@ class Locator:
         halves = numbers[:middle], numbers[middle:]
         first, second = self._try(*halves)
         if self._check.is_flaky and not (self._holds(first) or self._holds(second)):
-            # Before a cut is blamed: alone, a half may fail more seldom than the whole does.
+            # Before a cut is blamed: a half alone may fail more rarely than the whole.
             first, second = self._try(*halves, check=self._check.surer())
         for half in (first, second):
             if half.fails:
@@ -143,7 +144,7 @@ class Locator:
         return part
 
     def _shrunk(self, part: Part, *, at_start: bool) -> Part:
-        """Leave out as many nodes at one end as possible, found by bisection."""
+        """Leave out as many nodes as possible at one end, found by bisection."""
         numbers = part.numbers
         least, most = 0, len(numbers) - 1
         while least < most and not self._budget.spent:
@@ -156,7 +157,7 @@ class Locator:
         return part
 
     def _taken(self, part: Part) -> Part:
-        """Go on with a part, which is to be reduced if it fails as the cell does."""
+        """Continue with a part, which is reduced if it fails like the cell."""
         if part.fails or part.by_noise:
             self._shown = part
         return part
@@ -211,7 +212,7 @@ class Locator:
 
 
 def narrowed(location: Location, smallest: Subject) -> Location:
-    """Return a location with those of its nodes that the smallest model still has."""
+    """Return a location with those of its nodes that are in the smallest model."""
     left = set(origins_of(smallest).values())
     nodes, op_types = _left(location.nodes, location.op_types, left)
     if not nodes:

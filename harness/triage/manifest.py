@@ -1,4 +1,4 @@
-"""``manifest.json`` of a bundle: what is wrong, on which target, and which files show it."""
+"""``manifest.json`` of a bundle: the fault, its target, and the files that show it."""
 
 from typing import Annotated, Any, Literal
 
@@ -52,11 +52,11 @@ class BundledValue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """An input, or an output.
 
     Attributes:
-        name: As in the model.
-        kind: Which message of ONNX the file holds: ``tensor``, ``map``, ``sequence(...)``, ``optional(...)``.
-        file: Where it lies.
-        limit: Of an output: the largest distance from the expected values that is no fault. Null if
-            only its form and its NaNs and infinities are compared.
+        name: Its name in the model.
+        kind: The ONNX message that the file holds: ``tensor``, ``map``, ``sequence(...)``, ``optional(...)``.
+        file: Its file.
+        limit: For an output: the largest distance from the expected values that is no fault. Null if only its
+            form and its NaNs and infinities are compared.
     """
 
     name: str
@@ -66,7 +66,7 @@ class BundledValue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class BundledSet(msgspec.Struct, frozen=True, kw_only=True):
-    """A data set: what one run of the session is fed, and what it must return."""
+    """A data set: the inputs of one run of the session, and the outputs that it must return."""
 
     inputs: tuple[BundledValue, ...]
     outputs: tuple[BundledValue, ...]
@@ -80,20 +80,20 @@ class BundledModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BundledFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The fault in short; ``REPORT.md`` has all of it.
+    """The fault in short; ``REPORT.md`` has all its facts.
 
     Attributes:
         id: As in ``faults.jsonl``.
         sentence: What is wrong.
-        verdict: What a run of the bundle's model gives.
+        verdict: The verdict of a run of the bundle's model.
         phase: Where it ends.
-        cause: Of a crash: the signal or exit code.
-        message: Of an error: its message without numbers, names and paths. Of a wrong value: which run shows
-            it.
+        cause: For a crash: the signal or exit code.
+        message: For an error: its message without numbers, names and paths. For a wrong value: which run
+            shows it.
         outcome: ``always`` or ``sometimes``.
         trials: How often it was tried.
         failures: How often it failed.
-        fed: What the model of the cell was fed; the smallest model has inputs of its own.
+        fed: The inputs of the cell's model; the smallest model has its own inputs.
     """
 
     id: str
@@ -114,8 +114,9 @@ class BundledPlugin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     Attributes:
         package: Python package with ``get_library_path()``; empty if only a library was given.
         library: File name of the library, without its folder.
-        version: Of the package or library.
-        sha256: Of the library that ran, else of that on the harness's machine; empty if neither is known.
+        version: Version of the package or library.
+        sha256: SHA-256 of the library that ran, else of the library on the harness's machine; empty if
+            neither is known.
     """
 
     package: str = ""
@@ -125,14 +126,14 @@ class BundledPlugin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class BundledTarget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How the EP is used. A value with ``<path>`` named a file; who runs the bundle puts a path there.
+    """How the EP is used. A value with ``<path>`` named a file; the user of the bundle replaces it by a path.
 
     Attributes:
-        name: Of the target in the matrix.
+        name: Name of the target in the matrix.
         provider: The chain of providers, preferred first.
         plugin: Null for a provider of the build.
         device: Device filter: every entry must match.
-        options: Provider options, those of the cell's axes included.
+        options: Provider options, including those of the cell's axes.
         env: Environment variables that the target sets.
     """
 
@@ -151,8 +152,8 @@ class BundledTolerance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
         rtol: With ``atol``; null if the entry has none.
         atol: As ``rtol``.
         noise_rms: Limit in multiples of the model's rounding noise; null if the entry has none.
-        noise_max: As ``noise_rms``, of a single element.
-        noise_precision: Whose rounding makes the noise.
+        noise_max: As ``noise_rms``, for a single element.
+        noise_precision: The precision whose rounding makes the noise.
         steps: Quantization steps; null for the default.
         table_only: Whether the tolerance alone judges.
     """
@@ -176,7 +177,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         os: Operating system with its version.
         architecture: Such as ``x86_64``.
         processor: Model, as the system names it.
-        devices: What the EP offered: type, vendor and ids.
+        devices: Devices that the EP offered: type, vendor and ids.
         libraries: SHA-256 of the libraries of EP and onnxruntime, by file name.
     """
 
@@ -199,17 +200,17 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         fault: What is wrong.
         target: The EP.
         axes: Session settings of the cell; provider options are in ``target``. ``session.<key>`` is an entry
-            of the session's configuration, ``scenario.<key>`` a setting of the scenario, such as ``threads``,
-            and ``repeat.<key>`` how often it is run.
+            of the session's configuration. ``scenario.<key>`` is a setting of the scenario, such as
+            ``threads``. ``repeat.<key>`` is how often it is run.
         environment: Where it was found.
-        tolerance: What judged; null for the built-in tolerances.
-        trials: How often to try before the fault counts as gone.
+        tolerance: The tolerance that judged; null for the built-in ones.
+        trials: Number of trials before the fault counts as gone.
         runs: Runs of a session with the first data set in each trial.
-        time_limit_s: Seconds after which a trial has hung.
-        data_sets: Run one after the other in one session, then the first one again.
+        time_limit_s: Seconds after which a trial counts as hung.
+        data_sets: Data sets that run one after another in one session; then the first one runs again.
         preceding: Models that run before in the same process.
         found: Wrong outputs as they were found.
-        files: Each file but this one.
+        files: All files except this one.
     """
 
     schema: Literal[1]
@@ -228,7 +229,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     files: Annotated[dict[FilePath, FileEntry], Meta(max_length=20_000)]
 
     def paths(self) -> set[str]:
-        """Return the files that the models and their data consist of, external data included."""
+        """Return the files of the models and their data, including external data."""
         values = [value for one in self.data_sets for value in (*one.inputs, *one.outputs)]
         values += [value for one in self.preceding for value in one.inputs]
         models = [MODEL, *(one.model for one in self.preceding)]

@@ -1,4 +1,4 @@
-"""How large a net is. A candidate that is no smaller is not tried, so every reduction ends."""
+"""The size of a net. A candidate that is no smaller is not tried, so every reduction ends."""
 
 import math
 import weakref
@@ -16,11 +16,11 @@ Operator = tuple[str, str]
 
 
 def is_smaller(one: Net, other: Net) -> bool:
-    """Whether the first difference between two nets is to the advantage of the first.
+    """Return whether the first difference between two nets favours the first one.
 
-    Compared are, in this order: nodes, with those of a called function in place of each call; graph inputs,
-    outputs and initializers; elements of what these hold; attributes and inputs of the nodes; bytes of
-    everything else but names and values; how special the values are; how special the names are.
+    They are compared by, in this order: nodes, with those of a called function in place of each call; graph
+    inputs, outputs and initializers; elements of these; attributes and inputs of the nodes; bytes of
+    everything else except names and values; how special the values are; how special the names are.
     """
     for part in _PARTS:
         if part is _speciality and _same_values(one, other):
@@ -32,7 +32,7 @@ def is_smaller(one: Net, other: Net) -> bool:
 
 
 def node_count(net: Net) -> int:
-    """Return the number of nodes; a call counts as one and the nodes of its function."""
+    """Return the number of nodes; a call counts as one plus the nodes of its function."""
     functions = {(domain_of(function), function.name): function for function in net.functions}
     counted: dict[Operator, int] = {}
 
@@ -82,7 +82,7 @@ def _speciality(net: Net) -> int:
 
 
 def _same_values(one: Net, other: Net) -> bool:
-    """Whether two nets share what they hold, which spares a look at each element."""
+    """Return whether two nets share their values, which saves a check of each element."""
     pairs = ((one.weights, other.weights), (one.fed, other.fed))
     return all(
         left.keys() == right.keys() and all(left[name] is right[name] for name in left)
@@ -100,7 +100,7 @@ def _of_weight(weight: Weight) -> int:
 
 
 _LEVELS: weakref.WeakKeyDictionary[Weight, int] = weakref.WeakKeyDictionary()
-"""Of initializers that were looked at: they are shared by many nets."""
+"""Levels of initializers that were checked: many nets share them."""
 
 _PARTS: tuple[Callable[[Net], int], ...] = (
     node_count,

@@ -1,4 +1,4 @@
-"""A model in pieces that candidates share, so that making one costs no copy of the weights."""
+"""A model in pieces that candidates share, so that making a candidate copies no weights."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -21,7 +21,7 @@ _NODE, _INITIALIZER, _INPUT, _OUTPUT, _VALUE_INFO, _ANNOTATION, _SPARSE = 1, 5, 
 
 
 class Net(msgspec.Struct, frozen=True, kw_only=True, eq=False, weakref=True):
-    """A model and what it is fed. Messages in it are shared and never changed.
+    """A model and its input values. Messages in it are shared and never changed.
 
     Attributes:
         header: The serialized model without graph and functions.
@@ -34,9 +34,9 @@ class Net(msgspec.Struct, frozen=True, kw_only=True, eq=False, weakref=True):
         annotations: Quantization annotations by tensor.
         functions: The model's own functions.
         fed: Value of each graph input that is fed.
-        folder: Where the external data lies.
-        origins: Name of a node -> the name that it began with, where they differ.
-        home: The net in which each tensor that both have takes the same value; None if that is this one.
+        folder: The folder of the external data.
+        origins: Name of a node -> its original name, where they differ.
+        home: The net in which each common tensor has the same value; None if it is this net.
     """
 
     header: bytes
@@ -57,11 +57,11 @@ class Net(msgspec.Struct, frozen=True, kw_only=True, eq=False, weakref=True):
     home: Optional["Net"] = None
 
     def replace(self, **changes: Any) -> "Net":
-        """Return a net whose tensors take the same values as here, with some parts replaced."""
+        """Return a net with some parts replaced whose tensors keep their values."""
         return msgspec.structs.replace(self, home=self.home or self, **changes)
 
     def changed(self, **changes: Any) -> "Net":
-        """Return a net whose tensors may take other values, with some parts replaced."""
+        """Return a net with some parts replaced whose tensors may have other values."""
         return msgspec.structs.replace(self, home=None, **changes)
 
     def read_names(self) -> set[str]:
@@ -73,7 +73,7 @@ class Net(msgspec.Struct, frozen=True, kw_only=True, eq=False, weakref=True):
         return {name: index for index, node in enumerate(self.nodes) for name in node.made}
 
     def model_bytes(self, *, weights: Iterable[Weight] | None = None, inputs: Iterable[Any] = ()) -> bytes:
-        """Serialize the model, perhaps with other initializers and with further inputs."""
+        """Serialize the model, optionally with other initializers and with further inputs."""
         held = self.weights.values() if weights is None else weights
         parts: list[bytes] = [self.labels]
         _put(parts, _NODE, (node.wire for node in self.nodes))
@@ -91,16 +91,16 @@ class Net(msgspec.Struct, frozen=True, kw_only=True, eq=False, weakref=True):
         return b"".join(whole)
 
     def subject(self) -> Subject:
-        """Return it as others use it."""
+        """Return the net in the form that others use."""
         fed = tuple((name, self.fed[name]) for name in self.inputs if name in self.fed)
         return Subject(model=self.model_bytes(), inputs=fed, external=self.folder, origins=self.origins)
 
 
 def load(subject: Subject) -> Net:
-    """Take a subject apart.
+    """Split a subject into its parts.
 
     Raises:
-        ValueError: It is no model, or a name in it is not UTF-8.
+        ValueError: It is not a model, or a name in it is not UTF-8.
     """
     model = subject.proto()
     graph = model.graph

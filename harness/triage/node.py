@@ -24,11 +24,11 @@ class Node(msgspec.Struct, frozen=True, eq=False, weakref=True):
 
     Attributes:
         op_type: Its operator, with its domain before it unless that is ONNX's own.
-        inputs, outputs: An empty name is one that is left out.
-        reads: Every tensor of the main graph that it or one of its bodies reads.
+        inputs, outputs: An omitted one has an empty name.
+        reads: Every tensor of the main graph that the node or one of its bodies reads.
         names: Its name and those of the nodes in its bodies.
         operators: Domain and type of its operator and of those in its bodies, one for each node.
-        details: Number of attributes, inputs, outputs and remarks, those in bodies included.
+        details: Number of attributes, inputs, outputs and remarks, including those in bodies.
         wire: The serialized node.
     """
 
@@ -43,7 +43,7 @@ class Node(msgspec.Struct, frozen=True, eq=False, weakref=True):
     wire: bytes
 
     def proto(self) -> "onnx.NodeProto":
-        """Return a message of its own, which may be changed."""
+        """Return a separate message, which may be changed."""
         import onnx
 
         proto: onnx.NodeProto = onnx.NodeProto.FromString(self.wire)
@@ -51,7 +51,7 @@ class Node(msgspec.Struct, frozen=True, eq=False, weakref=True):
 
     @property
     def made(self) -> tuple[str, ...]:
-        """Its outputs that are not left out."""
+        """Return its outputs that are not omitted."""
         return tuple(name for name in self.outputs if name)
 
 
@@ -59,8 +59,8 @@ class Weight(msgspec.Struct, frozen=True, eq=False, weakref=True):
     """An initializer of the main graph.
 
     Attributes:
-        dtype: Its element type; empty if values of it are not known here.
-        external: Whether its elements lie in a file.
+        dtype: Its element type; empty if its values are not known here.
+        external: Whether its elements are in a file.
         wire: The serialized tensor.
     """
 
@@ -77,7 +77,7 @@ class Weight(msgspec.Struct, frozen=True, eq=False, weakref=True):
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the elements take; of texts, those of the message."""
+        """Return the size of the elements in bytes; for texts, that of the message."""
         if self.dtype in DTYPES:
             return math.ceil(self.elements * BITS.get(self.dtype, 8 * DTYPES[self.dtype].itemsize) / 8)
         return len(self.wire)
@@ -102,7 +102,7 @@ class Weight(msgspec.Struct, frozen=True, eq=False, weakref=True):
 
 
 def node_of(proto: "onnx.NodeProto") -> Node:
-    """Take a node in; nodes without a name get that of their first output.
+    """Parse a node; a node without a name gets that of its first output.
 
     Raises:
         ValueError: A name is not UTF-8.
@@ -129,12 +129,12 @@ def _details(proto: "onnx.NodeProto") -> int:
 
 
 def node_name(proto: "onnx.NodeProto") -> str:
-    """Return the name of a node; of its first output if it has none, and else of its operator."""
+    """Return the name of a node; that of its first output if it has none, else that of its operator."""
     return model_text(proto.name or next(filter(None, proto.output), "") or proto.op_type)
 
 
 def name_nodes(nodes: "Iterable[onnx.NodeProto]") -> "list[onnx.NodeProto]":
-    """Give nodes and those of their bodies a name if they have none; all of them."""
+    """Give all unnamed nodes, including those in bodies, a name; return all nodes."""
     every = list(all_nodes(nodes))
     for one in every:
         if not one.name:
@@ -143,7 +143,7 @@ def name_nodes(nodes: "Iterable[onnx.NodeProto]") -> "list[onnx.NodeProto]":
 
 
 def weight_of(proto: "onnx.TensorProto") -> Weight:
-    """Take an initializer in."""
+    """Parse an initializer."""
     dtype = ELEMENT_TYPES.get(proto.data_type, "")
     return Weight(
         name=model_text(proto.name),
@@ -155,7 +155,7 @@ def weight_of(proto: "onnx.TensorProto") -> Weight:
 
 
 def new_weight(name: str, value: Tensor) -> Weight:
-    """Make an initializer of a value."""
+    """Make an initializer from a value."""
     proto = tensor_proto(value)
     proto.name = name
     return weight_of(proto)
@@ -169,9 +169,9 @@ def copied(message: Any) -> Any:
 
 
 def replaced_names(node: "onnx.NodeProto", names: Mapping[str, str]) -> None:
-    """Have a node and its bodies read other tensors, in place.
+    """Make a node and its bodies read other tensors, in place.
 
-    A name that a body declares itself means something else there, and stays.
+    A name that a body itself declares means something else there, and stays.
     """
     for index, name in enumerate(node.input):
         node.input[index] = names.get(name, name)

@@ -18,7 +18,7 @@ LENGTH = 8
 
 def main() -> None:
     """Answer requests."""
-    # Whatever native code prints must not come between the answers.
+    # Output of native code must not come between the answers.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     while kind := sys.stdin.buffer.read(1):

@@ -13,7 +13,7 @@ _LENGTH = 8
 
 
 class OnnxProcess:
-    """Questions to this process."""
+    """Questions to the process of ``onnx_child``."""
 
     def __init__(self) -> None:
         self._process = HelperProcess(_CHILD)
@@ -26,7 +26,7 @@ class OnnxProcess:
         return answer[1].decode(errors="replace") if answer[0] == b"n" else ""
 
     def inferred(self, model: bytes) -> bytes | None:
-        """Return a serialized model with inferred types; None at a contradiction or a crash."""
+        """Return a serialized model with inferred types; None if there is a contradiction or a crash."""
         answer = self._ask(b"i", model)
         return answer[1] if answer is not None and answer[0] == b"y" else None
 
@@ -35,7 +35,7 @@ class OnnxProcess:
         self._process.close()
 
     def _ask(self, kind: bytes, model: bytes) -> tuple[bytes, bytes] | None:
-        """Mark and content of the answer; None if the process died of the model."""
+        """Return mark and content of the answer; None if the process died from the model."""
         request = kind + len(model).to_bytes(_LENGTH, "big") + model
         return self._process.ask(functools.partial(_exchange, request))
 
@@ -59,6 +59,6 @@ def _exchange(
 
 
 ONNX = OnnxProcess()
-"""One for all reductions of this process."""
+"""The one process for all reductions of this process."""
 
 atexit.register(ONNX.close)

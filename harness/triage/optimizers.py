@@ -3,8 +3,10 @@
 from collections.abc import Callable, Sequence
 
 ENTRY = "session.optimization.disable_specified_optimizers"
-"""Axis of a trial; the session configuration entry is the part behind ``session.``. Names are separated by
-semicolons (``onnxruntime_session_options_config_keys.h``)."""
+"""Axis of a trial; the session configuration entry is the part after ``session.``.
+
+Names are separated by semicolons (``onnxruntime_session_options_config_keys.h``).
+"""
 
 OPTIMIZERS = (
     *("CommonSubexpressionElimination", "ConstantFolding", "ConstantFoldingDQ", "ConstantSharing"),
@@ -24,21 +26,23 @@ OPTIMIZERS = (
     *("EnsureUniqueDQForNodeUnit", "TransposeOptimizer", "NchwcTransformer", "NhwcTransformer"),
     *("FreeDimensionOverrideTransformer", "SliceConcatToSpaceToDepthFusion", "DoubleQDQPairsRemover"),
 )
-"""Names of optimizers in onnxruntime 1.31 (``graph_transformer_utils.cc``). A name that a release does
-not have changes nothing there."""
+"""Names of optimizers in onnxruntime 1.31 (``graph_transformer_utils.cc``).
+
+A name that a release does not know has no effect there.
+"""
 
 
 def guilty_optimizers(
     fails_without: Callable[[Sequence[tuple[str, ...]]], Sequence[bool]],
 ) -> tuple[str, ...]:
-    """Return the optimizers without which the failure is gone; empty if it does not need any of them.
+    """Return the optimizers without which the failure is gone; empty if it needs none of them.
 
-    Bisects: as long as the failure is gone without a set, the set is halved. If it is there without either
-    half, several optimizers make it, each on its own. Then what is not needed leaves the set, in ever
-    smaller parts.
+    Bisects: as long as the failure is gone without a set, the set is halved. If the failure stays without
+    either half, several optimizers cause it, each on its own. Then optimizers that are not needed leave the
+    set, in ever smaller parts.
 
     Args:
-        fails_without: Tells for sets of optimizers whether the failure is there with each set switched off.
+        fails_without: Returns for sets of optimizers whether the failure stays with each set switched off.
     """
     (fails,) = fails_without([OPTIMIZERS])
     if fails:

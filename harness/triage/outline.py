@@ -1,4 +1,4 @@
-"""A model without its large weights, by which a candidate is checked and its types are inferred."""
+"""A model without its large weights, used to check a candidate and to infer its types."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import onnx
 
 SMALL = 1024
-"""Bytes up to which a weight stays: shapes, axes and the like decide types of other tensors."""
+"""Bytes up to which a weight stays: shapes, axes and similar ones decide types of other tensors."""
 
 
 def outline(net: Net) -> bytes:
@@ -36,7 +36,7 @@ def inferred(net: Net) -> "onnx.ModelProto | None":
     """Return the outline of a net with the types of its inner tensors; None if onnx finds a contradiction."""
     import onnx
 
-    # Old declarations would be believed, and a dimension of another size be merged into them.
+    # Old declarations would be trusted, and a dimension of another size be merged into them.
     typed = ONNX.inferred(outline(net.replace(infos={})))
     if typed is None:
         return None
@@ -45,5 +45,5 @@ def inferred(net: Net) -> "onnx.ModelProto | None":
 
 
 def is_large(weight: Weight) -> bool:
-    """Whether a weight stays out of the outline."""
+    """Return whether a weight is left out of the outline."""
     return weight.external or (len(weight.wire) > SMALL and bool(weight.dtype))

@@ -1,4 +1,4 @@
-"""Values in place of a model's own: random ones of the same range, small integers, one value."""
+"""Values in place of a model's own: random ones of the same range, small integers, a single value."""
 
 import hashlib
 
@@ -7,20 +7,20 @@ import numpy as np
 from harness.core.value import STRING, Array, Tensor, tensor
 
 LARGEST = 64 << 20
-"""Bytes of a tensor that is looked at element by element; a larger one counts as it is."""
+"""Largest size in bytes of a tensor that is examined element by element; a larger one stays as it is."""
 
 SMALL = 3
-"""Greatest magnitude of small integers: every element type that has a sign holds them, int4 included."""
+"""Largest magnitude of small integers: every signed element type holds them, int4 included."""
 
 SINGLE, SMALL_INTEGERS, RANDOM, GIVEN = range(4)
-"""How special the elements of a tensor are; a reduction goes downwards."""
+"""Levels of how special the elements of a tensor are; a reduction goes downwards."""
 
 
 def speciality(value: Tensor, *, integers: bool = True) -> int:
     """Return how special the elements of a tensor are.
 
-    Small integers count as plain if ``integers``. In an initializer they may be the very weights of
-    somebody's model; in an input they are as good as any.
+    Small integers count as plain if ``integers``. In an initializer they may be the real weights of a
+    stranger's model; in an input they are as good as any.
     """
     array = value.array
     if array.size <= 1 or array.nbytes > LARGEST:
@@ -39,9 +39,10 @@ def speciality(value: Tensor, *, integers: bool = True) -> int:
 def randomised(value: Tensor) -> Tensor:
     """Return seeded random numbers of the same range and signs in the same shape.
 
-    As many elements as before are negative, zero and positive, at other places; the least and the greatest of
-    the negative and of the positive ones are among them, and so are NaN and infinities. Of bool, as many are
-    true. Nothing else of the original can be found in the result. Done twice, it gives the same as once.
+    The numbers of negative elements, zeros and positive elements stay the same, at other places. The least
+    and the greatest of the negative and of the positive ones are kept, as are NaN and infinities. For bool,
+    the number of true elements stays. The result contains nothing else of the original. Applying it twice
+    gives the same as once.
     """
     array = value.array
     if array.dtype.kind == "c":
@@ -61,7 +62,7 @@ def randomised(value: Tensor) -> Tensor:
 
 
 def small_integers(value: Tensor) -> Tensor | None:
-    """Return integers of a magnitude of at most 3 within the range of a tensor; None if there are none."""
+    """Return integers with a magnitude of at most 3 within a tensor's range; None if there are none."""
     wide = _finite(value)
     if wide is None:
         return None
@@ -75,7 +76,7 @@ def small_integers(value: Tensor) -> Tensor | None:
 
 
 def single(value: Tensor) -> Tensor | None:
-    """Return a tensor of one value within the range of another, 1 if possible; None if that is empty."""
+    """Return a tensor with a single value within another's range, 1 if possible; None if that is empty."""
     if value.dtype == STRING and value.array.size:
         return Tensor(dtype=value.dtype, array=np.full(value.array.shape, "a", dtype=object))
     wide = _finite(value)
@@ -96,17 +97,17 @@ def _finite(value: Tensor) -> Array | None:
 
 
 def _wide(value: Tensor) -> Array:
-    """Return elements in a type that numpy computes with and that holds each of them."""
+    """Return elements in a type that numpy can compute with and that holds each of them."""
     flat = value.array.reshape(-1)
     if flat.dtype.kind in "iu":
         return flat
-    # int4 and its like are none of numpy's own integers.
+    # int4 and similar types are not numpy's own integers.
     whole = "int" in value.dtype or value.dtype == "bool"
     return flat.astype(np.int64 if whole else np.float64)
 
 
 def _drawn(part: Array, random: np.random.Generator) -> Array:
-    """Return as many numbers as before from least to greatest, both of which are among them."""
+    """Return as many numbers as before, from least to greatest; both ends are included."""
     if not part.size:
         return part
     low, high = part.min(), part.max()
@@ -122,7 +123,7 @@ def _drawn(part: Array, random: np.random.Generator) -> Array:
 
 
 def _random(array: Array, *parts: Array) -> np.random.Generator:
-    """Draw random numbers that depend only on what the result shares with the original."""
+    """Draw random numbers that depend only on properties that the result shares with the original."""
     facts = [str(array.dtype), str(array.shape)]
     facts += [f"{part.size} {part.min()} {part.max()}" if part.size else "0" for part in parts]
     return np.random.default_rng(list(hashlib.sha256("\0".join(facts).encode()).digest()))

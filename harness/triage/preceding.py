@@ -11,20 +11,20 @@ from harness.triage.budget import Budget
 from harness.triage.failure import Failure, rerun
 
 EARLIER = (128, 1024)
-"""Earlier cells that are tried, the latest ones: so many, and then more."""
+"""Numbers of earlier cells that are tried, the latest first: this many, then more."""
 
 MOST_NEEDED = 3
-"""Preceding models of a failure that is triaged further."""
+"""Largest number of preceding models with which a failure is triaged further."""
 
 MOST_RERUNS = 24
-"""Each attempt runs all earlier cells that are left once more; no attempt after so many."""
+"""Largest number of attempts: each one runs all remaining earlier cells again."""
 
 Earlier = Callable[[Record], Sequence[Record]]
 """Returns the cells that ran before a cell in its process, in their order."""
 
 
 class Reruns(msgspec.Struct, frozen=True):
-    """Runs the cell of a record once more, as its run did."""
+    """Runs the cell of a record again, as its run did."""
 
     matrix: Matrix
     suites: Mapping[str, Suite]
@@ -37,11 +37,13 @@ class Reruns(msgspec.Struct, frozen=True):
         return self._after(())[self.record.cell]
 
     def preceding(self) -> tuple[Failure, ...]:
-        """Return the earlier cells that it needs to fail; empty if it does not after many of them either.
+        """Return the earlier cells without which it does not fail.
 
-        Each attempt runs in fresh processes. First the latest cell is found from which on all are needed, by
-        bisection; then the cells behind it are left out, in pieces. If more than ``MOST_NEEDED`` pieces are
-        needed, so are more cells, and the search ends.
+        Empty if it does not fail after many of them either.
+
+        Each attempt runs in fresh processes. First a bisection finds the latest cell from which on all are
+        needed; then the cells behind it are left out, in pieces. If more than ``MOST_NEEDED`` pieces are
+        needed, more cells are needed too, and the search ends.
         """
         reruns = 0
 
@@ -80,12 +82,12 @@ class Reruns(msgspec.Struct, frozen=True):
         return tuple(found[one.cell] for one in needed)
 
     def _after(self, cells: Sequence[Record]) -> Mapping[str, Failure]:
-        """Run it behind other cells, in a fresh process."""
+        """Run it after other cells, in a fresh process."""
         return rerun(self.matrix, self.suites, (*cells, self.record)).failures
 
 
 def earlier_cells(records: Collection[Record], record: Record) -> tuple[Record, ...]:
-    """Return those of some cells that ran before a cell in its process, in their order."""
+    """Return the given cells that ran before a cell in its process, in their order."""
     own = record.process
     if own is None:
         return ()
@@ -103,7 +105,7 @@ def earlier_cells(records: Collection[Record], record: Record) -> tuple[Record, 
 def _enough(
     earlier: Sequence[Record], fails_after: Callable[[Sequence[Record]], bool], budget: Budget
 ) -> Sequence[Record]:
-    """Return the latest cells, after which the failure appears; none if it does not."""
+    """Return the latest cells after which the failure appears; none if it does not."""
     for count in EARLIER:
         latest = earlier[-count:]
         if not latest or fails_after(latest):

@@ -1,4 +1,4 @@
-"""Reduces the models that must run before a failing one, so that the whole of a bundle is small."""
+"""Reduces the models that must run before a failing one, so that the whole bundle is small."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,7 +12,7 @@ from harness.triage.smallest import Smallest, answered
 from harness.triage.subject import Subject
 
 MOST_TRIALS, MOST_ROUNDS = 60, 3
-"""Of each transformation, and rounds: every trial starts a process."""
+"""Limits of trials for each transformation, and of rounds: every trial starts a process."""
 
 
 def with_smaller_preceding(
@@ -23,7 +23,7 @@ def with_smaller_preceding(
     *,
     keep_weights: bool = False,
 ) -> Check:
-    """Return a check whose preceding models are the smallest after which a model still fails in its way.
+    """Return a check with the smallest preceding models after which a model still fails in its way.
 
     The last one is reduced first. Each trial runs all of them and the failing model in a fresh process.
     """

@@ -1,4 +1,4 @@
-"""Shapes of outputs, declared anew after something has changed them."""
+"""Shapes of outputs, declared again after a change."""
 
 from typing import Any
 
@@ -13,7 +13,8 @@ def redeclared(net: Net) -> Net | None:
     """Return a net with the shapes that onnx infers for outputs and declared inner tensors.
 
     Returns:
-        None if shapes contradict each other, also with the sizes of what is fed in place of symbols.
+        Return None if shapes contradict each other even with the sizes of the input values in place of
+        symbols.
     """
     outputs = {name: _unsized(info) for name, info in net.outputs.items()}
     bare = net.replace(outputs=outputs, infos={})
@@ -30,7 +31,7 @@ def redeclared(net: Net) -> Net | None:
 
 
 def _sized(net: Net, info: Any) -> Any:
-    """Return a declaration with the sizes of what is fed in place of symbols."""
+    """Return a declaration with the sizes of the input values in place of symbols."""
     value = net.fed.get(info.name)
     dims = info.type.tensor_type.shape.dim
     if not isinstance(value, Tensor) or len(dims) != value.array.ndim:

@@ -1,7 +1,7 @@
 """The smallest model that still fails in the same way.
 
-In the manner of C-Reduce: small transformations, each of which proposes smaller models, and a judge of
-whether a model is still interesting. All transformations have their turn until none finds anything.
+As in C-Reduce, small transformations each propose smaller models, and a judge decides whether a model is
+still interesting. All transformations take turns until none finds anything.
 """
 
 import itertools
@@ -52,7 +52,7 @@ T = TypeVar("T")
 Trials = Generator[tuple[Subject, ...], tuple[bool, ...], T]
 
 Steps = Trials[Subject]
-"""Yields candidates that may be tried at once, is sent whether each is interesting, returns the smallest."""
+"""Yields candidates to try together, receives whether each is interesting, returns the smallest."""
 
 Transformation = Callable[[Net, Context], Search]
 
@@ -78,7 +78,7 @@ TRANSFORMATIONS: tuple[Transformation, ...] = (
     single_inputs,
     anonymous_names,
 )
-"""In the order in which they have their turn: big steps first."""
+"""The transformations in the order of their turns: big steps first."""
 
 
 def reduction(
@@ -87,27 +87,27 @@ def reduction(
     progress: Callable[[Progress], None],
     transformations: Sequence[Transformation] = TRANSFORMATIONS,
 ) -> Steps:
-    """Search for the smallest subject that is interesting; the one to begin with is taken to be.
+    """Search for the smallest subject that is interesting; the initial one is assumed to be.
 
     The candidates depend only on the subject, the settings and the answers, so the same answers lead to the
-    same candidates. No candidate is yielded twice, none lacks a node that must stay, and none is refused by
-    onnx's checker or contradicts itself in its types unless the subject does.
+    same candidates. No candidate is yielded twice, and none lacks a node that must stay. onnx's checker
+    refuses none, and none has contradictory types, unless this is so for the subject.
 
     Args:
-        subject: What fails.
-        settings: How to reduce it.
+        subject: The failing subject.
+        settings: The settings of the reduction.
         progress: Called after each batch, and once at the end.
-        transformations: In the order in which they have their turn.
+        transformations: The transformations in the order of their turns.
 
     Yields:
-        Candidates, all made from the same smaller subject. Expects to be sent whether each is interesting.
-        The first that is becomes the subject from which the next are made.
+        Candidates, all made from the same smaller subject. The generator must be sent whether each is
+        interesting. The first interesting one becomes the subject of the next candidates.
 
     Returns:
-        The smallest; the subject itself if nothing could be removed.
+        Return the smallest; the subject itself if nothing could be removed.
 
     Raises:
-        ValueError: The subject is no model.
+        ValueError: The subject is not a model.
     """
     run = _Run(subject, settings, progress)
     yield from run.rounds(transformations)
@@ -115,10 +115,10 @@ def reduction(
 
 
 class Reduced(msgspec.Struct, frozen=True, kw_only=True):
-    """What is left of a model after so many models were tried.
+    """The remaining model after a number of trials.
 
     Attributes:
-        inputs: What it is fed, by the name of the graph input; without inputs that are no dense tensors.
+        inputs: Its input values, by the name of the graph input; without inputs that are not dense tensors.
     """
 
     model: Any
@@ -135,13 +135,13 @@ def reduce(
     """Reduce a model to the smallest one that is interesting.
 
     Args:
-        model: A model that is interesting, its weights within it.
-        is_interesting: Whether a model with its inputs shows what is looked for. Must not raise.
-        inputs: What the model is fed; made up from the declared types if left out.
+        model: A model that is interesting, with its weights inside.
+        is_interesting: Returns whether a model with its inputs shows the wanted behaviour. It must not raise.
+        inputs: Input values of the model; invented from the declared types if left out.
         settings: Fields of ``Settings``, such as ``keep_weights=True``.
 
     Raises:
-        ValueError: The model is not interesting to begin with, or inputs cannot be made up.
+        ValueError: The initial model is not interesting, or inputs cannot be invented.
     """
     fed = {name: tensor(np.asarray(array)) for name, array in inputs.items()} if inputs else _made_up(model)
     subject = Subject(model=model.SerializeToString(), inputs=tuple(fed.items()))
@@ -161,7 +161,7 @@ def reduce(
 
 
 class _Run:
-    """One reduction: what is best so far, and what was tried."""
+    """One reduction: the best result so far, and what was tried."""
 
     def __init__(self, subject: Subject, settings: Settings, progress: Callable[[Progress], None]) -> None:
         self.best = subject
@@ -176,7 +176,7 @@ class _Run:
         self.seen = {subject.digest}
 
     def rounds(self, transformations: Sequence[Transformation]) -> Trials[None]:
-        """Give all transformations their turn until none of them changes anything."""
+        """Let all transformations take turns until none of them changes anything."""
         complete = False
         for _ in range(self.settings.most_rounds):
             before = self.best
@@ -190,7 +190,7 @@ class _Run:
         self.tell("", complete=complete)
 
     def turn(self, transformation: Transformation) -> Trials[None]:
-        """Let one transformation search."""
+        """Run the search of one transformation."""
         search = transformation(self.net, self.context)
         limit = self.trials + self.settings.most_trials
         alternatives = next(search, None)
@@ -206,14 +206,14 @@ class _Run:
                 return
 
     def first(self, alternatives: Iterator[Candidate], name: str, limit: int) -> Trials[int | None]:
-        """Have alternatives tried in batches until one is interesting; its index, or None."""
+        """Let alternatives be tried in batches until one is interesting; return its index, or None."""
         worthy = self.worth_trying(alternatives)
         while batch := tuple(itertools.islice(worthy, min(self.settings.batch, limit - self.trials))):
             answers = yield tuple(subject for _, _, subject in batch)
             self.trials += len(batch)
             if True in answers:
                 index, self.net, self.best = batch[answers.index(True)]
-                # The others may come again, made from this one.
+                # The others may come again, based on this one.
                 self.seen -= {one.digest for (_, _, one), fine in zip(batch, answers, strict=True) if fine}
                 self.tell(name)
                 return index
@@ -221,7 +221,7 @@ class _Run:
         return None
 
     def worth_trying(self, alternatives: Iterator[Candidate]) -> Iterator[tuple[int, Net, Subject]]:
-        """Yield candidates that are smaller, whole and valid, and were not tried before."""
+        """Yield candidates that are smaller, complete and valid, and were not tried before."""
         for index, made in enumerate(alternatives):
             if made is None or not made.nodes or not is_smaller(made, self.net):
                 continue
@@ -234,7 +234,7 @@ class _Run:
                 yield index, net, subject
 
     def consistent(self, net: Net) -> Candidate:
-        """Return the net, with other shapes of outputs if need be; None if its types are contradictory."""
+        """Return the net, with other shapes of outputs if necessary; None if its types are contradictory."""
         if not self.is_consistent or inferred(net) is not None:
             return net
         return redeclared(net)

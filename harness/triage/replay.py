@@ -1,4 +1,4 @@
-"""Judges a bundle on any target, in the engine's own processes. Nothing that the bundle brings is run."""
+"""Judges a bundle on any target, in the engine's own processes. Nothing in the bundle is run."""
 
 import re
 import shutil
@@ -41,7 +41,7 @@ State = Literal["there", "gone", "unknown"]
 RAISES = frozenset({Verdict.ERROR, Verdict.OPTION_REJECTED, Verdict.OUT_OF_MEMORY, Verdict.UNSUPPORTED})
 
 SAME_WORDS = 0.8
-"""Share of a message's words that another one must hold to be of the same error."""
+"""Share of a message's words that another message must contain to report the same error."""
 
 _LEVELS = ("disabled", "basic", "extended", "layout", "all")
 _MODES = ("sequential", "parallel")
@@ -55,7 +55,7 @@ _MOST_OF = {
     REPEATED_SESSIONS: 1000,
     f"{REPEAT}bit_equal": 1,
 }
-"""Axes that say how much a session is used -> the most of it, as in a matrix file."""
+"""Axes that set how much a session is used -> their upper limit, as in a matrix file."""
 
 _DIGITS = 7
 _RANGES = ", ".join(f"{axis} up to {most:,}" for axis, most in _MOST_OF.items())
@@ -64,13 +64,13 @@ _NAMES_A_FILE = re.compile(r"path|file|folder|prefix|director|librar|custom", re
 
 
 class Replayed(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a fault.
+    """The result of replaying a fault.
 
     Attributes:
-        state: Whether it is there; ``unknown`` if it cannot be judged here.
+        state: Whether the fault appears; ``unknown`` if it cannot be judged here.
         why: One line for people.
-        record: Of the last trial.
-        fingerprint: Environment of the target, as far as it is known.
+        record: The record of the last trial.
+        fingerprint: Environment of the target, as far as known.
     """
 
     state: State
@@ -82,7 +82,7 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True):
-    """A bundle, ready for the engine: one cell for each of its models, the fault's last with its data."""
+    """A bundle prepared for the engine: one cell for each of its models, the fault's last, with its data."""
 
     suite: Suite
     plan: Plan
@@ -90,7 +90,7 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def replay(bundle: Bundle, target: Target, tell: Callable[[str], None]) -> Replayed:
-    """Judge a bundle on a target, as often as its manifest asks for, until the fault shows.
+    """Judge a bundle on a target, as often as its manifest requires, until the fault appears.
 
     Raises:
         UsageError: The bundle's model or settings cannot be used.
@@ -129,7 +129,7 @@ def staged(bundle: Bundle, target: Target) -> Iterator[Stage]:
 
 
 def state_of(manifest: Manifest, case: Case, finished: Finished) -> tuple[State, str]:
-    """Say whether the cell of a bundle shows its fault: the same failure, and not just any."""
+    """Return whether the cell of a bundle shows its fault: the same failure, not just any failure."""
     record, wanted = finished.record, manifest.fault.verdict
     got = record.verdict
     reason = f"{got}: {record.reason}" if record.reason else str(got)
@@ -144,7 +144,7 @@ def state_of(manifest: Manifest, case: Case, finished: Finished) -> tuple[State,
         state: State = "there" if wrong else "gone"
     elif got.family is Family.PASSED:
         state = "gone"
-    elif wanted not in WRONG_VALUES and got in WRONG_VALUES:  # it neither died nor raised
+    elif wanted not in WRONG_VALUES and got in WRONG_VALUES:  # it neither died nor raised an error
         state, reason = "gone", f"another fault is there: {reason}"
     else:
         state = "unknown"
@@ -154,7 +154,7 @@ def state_of(manifest: Manifest, case: Case, finished: Finished) -> tuple[State,
 
 
 def same_message(told: str, found: str) -> bool:
-    """Whether a message holds the words of another one, whatever its numbers, names and paths are."""
+    """Return whether a message contains the words of another one, apart from numbers, names and paths."""
     words = set(re.findall("[a-z]{3,}", re.sub("<[^>]*>", " ", told.lower())))
     return sum(word in found.lower() for word in words) >= SAME_WORDS * len(words)
 
@@ -243,7 +243,7 @@ def _axes(bundle: Bundle) -> dict[str, str]:
                 raise bundle.refused(f"its session entry {axis!r} may name a file")
         elif axis not in {*AXIS_DEFAULTS, THREADS}:
             raise bundle.refused(f"there is no axis {axis!r}", valid_names(axis, AXIS_DEFAULTS))
-    # The model is converted already; other precisions are the provider's.
+    # The model is already converted; other precisions belong to the provider.
     default = AXIS_DEFAULTS["precision"]
     if made_for(axes.get("precision", default)) != default:
         axes["precision"] = default

@@ -1,4 +1,4 @@
-"""The target of a bundle, as far as a stranger may choose what runs on this machine."""
+"""The target of a bundle, as far as a stranger may decide what runs on this machine."""
 
 import os
 from collections.abc import Mapping
@@ -20,8 +20,8 @@ def bundled_target(
 ) -> Target:
     """Return the target of a bundle's manifest, in the harness's own runtime.
 
-    A plugin must be a package that the catalogue knows for its provider, a variable one that it has for it,
-    and no value may name a file: a library would be loaded, a folder written. The user gives what is trusted.
+    A plugin must be a package that the catalogue has for its provider, a variable one that it has for it, and
+    no value may name a file: a library would be loaded, a folder written. The user supplies what is trusted.
 
     Args:
         bundle: The bundle.
@@ -31,7 +31,7 @@ def bundled_target(
         environment: Where a variable is looked up if its value was a path on the author's machine.
 
     Raises:
-        UsageError: Something has to be given.
+        UsageError: The user has to supply something.
     """
     told = bundle.manifest.target
     given = dict(options or {})
@@ -65,7 +65,7 @@ def _plugin(bundle: Bundle, given: str | None) -> str | None:
 
 
 def _env(bundle: Bundle, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables to set: those of the catalogue, and others as this user has set them."""
+    """Return the variables to set: those of the catalogue, and others with this user's values."""
     providers = filter(None, map(find_provider, bundle.manifest.target.provider))
     allowed = {variable.name for known in providers for variable in known.variables}
     env: dict[str, str] = {}

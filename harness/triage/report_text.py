@@ -1,4 +1,4 @@
-"""``REPORT.md``: a fault in the form that onnxruntime's template for bug reports asks for."""
+"""``REPORT.md``: a fault in the form that onnxruntime's template for bug reports requires."""
 
 from collections.abc import Iterable, Iterator
 
@@ -14,7 +14,7 @@ from harness.triage.manifest import Environment, Manifest
 from harness.triage.scrub import Scrubber
 
 SHOWN = 40
-"""Rows of a table at most."""
+"""Largest number of rows of a table."""
 
 WORST = 5
 """Elements shown of each output."""
@@ -29,7 +29,7 @@ def report_lines(
 ) -> Iterator[str]:
     """Yield the report in lines, with an empty one after a paragraph.
 
-    Names from the model are in code spans, which nothing interprets.
+    Names from the model are in code spans, which are not interpreted.
     """
     fault = contents.fault
     yield f"### Describe the issue\n\n{_prose(manifest.fault.sentence)}\n"
@@ -118,7 +118,7 @@ def _worst(name: str, expected: Tensor, found: Tensor, limit: float | None) -> I
 
 
 def _by_error(expected: Tensor, found: Tensor) -> Array:
-    """Return flat positions of unequal elements, the largest error first; NaN and infinity before all."""
+    """Return flat positions of unequal elements, the largest error first; NaN and infinity precede all."""
     one, other = expected.array.reshape(-1), found.array.reshape(-1)
     if expected.dtype == STRING or expected.dtype in CODES:
         return np.flatnonzero(one != other)
@@ -254,7 +254,7 @@ def _requirements(found: Environment, manifest: Manifest) -> Iterator[str]:
     plugin = manifest.target.plugin
     packages = {name.lower().replace("_", "-"): version for name, version in found.packages.items()}
     wanted = ["numpy", *(name for name in packages if name.startswith("onnxruntime") and "-ep-" not in name)]
-    # Other plugin packages lie in the same environment, and nobody needs them for this.
+    # Other plugin packages are in the same environment, and are irrelevant here.
     of_plugin = plugin.package.lower().replace("_", "-") if plugin and plugin.package else ""
     others = {"onnxruntime-qnn"} - {of_plugin} if "onnxruntime" in packages else set()
     for name in dict.fromkeys((*wanted, *([of_plugin] if of_plugin else ()))):
@@ -276,7 +276,7 @@ def _block(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _code(text: object) -> str:
-    """Return a code span that its content can neither end nor, in a table, split."""
+    """Return a code span that its content can neither end nor split in a table."""
     line = one_line(visible(str(text))).replace("|", "¦")
     longest = max(
         (len(run) for run in "".join(char if char == "`" else " " for char in line).split()), default=0
@@ -287,7 +287,7 @@ def _code(text: object) -> str:
 
 
 def _prose(text: str) -> str:
-    """Return text in which Markdown finds no markup, mention or link of its own."""
+    """Return text in which Markdown finds no markup, mention or link."""
     line = one_line(visible(text), 1000)
     for char in "\\`*_[]<>#@|~":
         line = line.replace(char, f"\\{char}")

@@ -1,4 +1,4 @@
-"""A net of which some dimensions have other sizes."""
+"""A net with other sizes of some dimensions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from harness.triage.outline import is_large
 from harness.triage.redeclare import redeclared
 
 LARGEST_INLINE = 64 << 20
-"""Bytes of external data up to which a part of it is put into the model."""
+"""Bytes of external data up to which a part of it is moved into the model."""
 
 
 class Axis(msgspec.Struct, frozen=True):
@@ -41,11 +41,11 @@ Spot = Axis | Element | Attribute
 
 
 def resized(net: Net, sizes: Mapping[Spot, int]) -> Net | None:
-    """Return a net with other sizes, what is beyond them cut off.
+    """Return a net with other sizes; elements beyond them are cut off.
 
     Returns:
-        None if the shapes contradict each other then, or if a part of external data is too large for the
-        model or too far spread in its file.
+        Return None if the shapes then contradict each other, or if a part of external data is too large for
+        the model or spread too far in its file.
     """
     shaped = declared(net, sizes)
     if shaped is None:
@@ -61,7 +61,7 @@ def resized(net: Net, sizes: Mapping[Spot, int]) -> Net | None:
 
 
 def declared(net: Net, sizes: Mapping[Spot, int]) -> Net | None:
-    """Return a net with other sizes that has no elements in its larger initializers; see ``resized``.
+    """Return a net with other sizes and without elements in its larger initializers; see ``resized``.
 
     It costs little, and shows whether the shapes contradict each other.
     """
@@ -97,7 +97,7 @@ def _cut(value: Tensor, spots: list[Axis | Element], sizes: Mapping[Spot, int]) 
     for axis in spots:
         if isinstance(axis, Axis):
             array = array[(slice(None),) * axis.axis + (slice(sizes[axis]),)]
-    # Copied only here: of external data, only what is left is read.
+    # Copied only here: only the remaining part of external data is read.
     return Tensor(dtype=value.dtype, array=np.array(array, order="C"))
 
 
@@ -122,7 +122,7 @@ def _shape(weight: Weight, spots: list[Axis | Element], sizes: Mapping[Spot, int
 
 
 def _span(weight: Weight, spots: list[Axis | Element], sizes: Mapping[Spot, int]) -> int:
-    """Return the bytes from the first to the last element that is left: so much of a file is read."""
+    """Return the bytes from the first to the last remaining element: this much of a file is read."""
     place = 0
     for size, left in zip(weight.shape, _shape(weight, spots, sizes), strict=True):
         place = place * size + left - 1

@@ -1,8 +1,8 @@
-"""Whether a failure at another point of the axes is a fault that is already known: a trial shows it.
+"""Whether a failure at another point of the axes is an already known fault: a trial shows it.
 
-The smallest model of the known fault is tried at that point. Wrong outputs are of the same fault if they
-have the same figures. An error, a crash or a hang is if it says the same, and if all that makes it go away
-makes it go away there, too.
+The smallest model of the known fault is tried at that point. Wrong outputs belong to the same fault if they
+have the same figures. An error, a crash or a hang belongs to it if the message is the same, and if every
+change that removes it also removes it there.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -25,7 +25,7 @@ _NOT_COMPARED = frozenset(
 
 
 def needed_options(axes: Iterable[tuple[str, str]], conditions: Collection[Condition]) -> tuple[str, ...]:
-    """Return the options of some axes, ``key=value``, without which a failure is not known to appear."""
+    """Return those options, ``key=value``, without which a failure is not known to appear."""
     spared = {(one.name, one.value) for one in conditions if one.kind == "option" and one.fails}
     options = ((axis.removeprefix(OPTION), value) for axis, value in axes if axis.startswith(OPTION))
     return tuple(f"{key}={value}" for key, value in options if (key, f"{NOT}{value}") not in spared)
@@ -53,8 +53,9 @@ def is_same_fault(
 def _is_comparable(fault: Fault, known: Check, check: Check) -> bool:
     """Return whether a trial of a known fault can show that another failure is the same.
 
-    Not if it needs other cells before it, or was not located. Nor if it goes away without an option in which
-    the two differ: with another value of that option a like failure may have another cause.
+    It cannot if the fault needs other cells before it, or was not located. It also cannot if the fault
+    disappears without an option in which the two differ: with another value of it a similar failure may have
+    another cause.
     """
     if known.after or fault.location is None or fault.location.unfinished:
         return False

@@ -1,4 +1,4 @@
-"""What a bundle must not tell: folders, users and hosts of the machine it comes from."""
+"""What a bundle must not reveal: folders, users and hosts of the machine it comes from."""
 
 import getpass
 import os
@@ -15,27 +15,27 @@ from harness.core.text import visible
 PATH, USER, HOST = "<path>", "<user>", "<host>"
 
 SHORTEST = 3
-"""Characters of a user's or host's name; a shorter one would be found in any text."""
+"""Least length of a user's or host's name; a shorter one would be found in any text."""
 
 GENERIC = frozenset(
     {"admin", "administrator", "localhost", "nobody", "root", "runner", "ubuntu", "user", "vagrant"}
 )
-"""Accounts and hosts that tell nothing. Some are words: the root of a mean square."""
+"""Accounts and hosts that reveal nothing. Some are ordinary words: the root of a mean square."""
 
 _WORD = r"[\w.+@%~#-]"
-_BEFORE = r"(?:(?<![\w.<>/])|(?<=^-[A-Za-z])|(?<=\s-[A-Za-z]))"  # also after -L and its like
+_BEFORE = r"(?:(?<![\w.<>/])|(?<=^-[A-Za-z])|(?<=\s-[A-Za-z]))"  # also after -L and similar
 _POSIX = re.compile(rf"{_BEFORE}(?:file://)?~?/(?:{_WORD}+/)*({_WORD}+)?")
 _WINDOWS = re.compile(rf"(?<!\w)(?:file:///)?(?:[A-Za-z]:[\\/]|\\\\)(?:[^\\/:*?\"<>|\s]+[\\/])*({_WORD}*)")
 
 _HOSTNAME = re.compile(r"(?<=\bhostname=)[\w.-]+")
-"""The machine in an error of CUDA: that of the target, which may be another one."""
+"""The machine in a CUDA error: the target's, which may differ from this one."""
 
 
 class Scrubber(msgspec.Struct, frozen=True, kw_only=True):
-    """Replaces what a text tells of its machine: folders, users and hosts.
+    """Replaces text that identifies its machine: folders, users and hosts.
 
     Attributes:
-        folders: Folders to hide, also where they hold spaces; absolute paths are hidden anyway.
+        folders: Folders to hide, even if they contain spaces; absolute paths are always hidden.
         names: Names from the model, which may look like paths (``/encoder/layer.0/MatMul``) and stay.
     """
 
@@ -46,7 +46,7 @@ class Scrubber(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of_here(cls, names: Iterable[str] = ()) -> "Scrubber":
-        """Return one that knows this process's account, host and folders."""
+        """Return a scrubber that knows this process's account, host and folders."""
         folders = {str(Path.cwd()), tempfile.gettempdir(), os.path.expanduser("~")}  # noqa: PTH111 - may be unset
         host = socket.gethostname()
         return cls(
@@ -59,7 +59,7 @@ class Scrubber(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def __call__(self, text: str) -> str:
-        """Return the text with placeholders; of a path, the name of its file stays."""
+        """Return the text with placeholders; the file name of a path stays."""
         text = visible(text)
         for folder in self.folders:
             text = re.sub(re.escape(folder) + r"(?=[\\/\s'\":;,)\]]|$)", PATH, text)

@@ -1,4 +1,4 @@
-"""How a transformation looks for the smallest set of things that must stay: delta debugging in batches."""
+"""How a transformation searches for the smallest set of things that must stay: delta debugging in batches."""
 
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from typing import TypeVar
@@ -8,20 +8,20 @@ from harness.triage.net import Net
 T = TypeVar("T")
 
 Candidate = Net | None
-"""A net to try, or None where something cannot be done."""
+"""A net to try, or None if something cannot be done."""
 
 Search = Generator[Iterable[Candidate], int | None, None]
-"""Yields alternatives to one and the same net, of which each is made when it is asked for.
+"""Yields alternatives to the current net, each made on demand.
 
-Receives the index of the first that is interesting, which from then on is the current net, or None.
+It receives the index of the first interesting one, which then becomes the current net, or None.
 """
 
 
 def minimise(items: Sequence[T], build: Callable[[tuple[T, ...]], Candidate]) -> Search:
     """Search for a smallest set of things that must stay: without any single one the failure is gone.
 
-    First without all of them, then without each half, then without each quarter of what is left, and so on. A
-    sweep goes on behind what it removed, so that K things out of N take about ``2 K log2(N / K)`` trials.
+    First without all of them, then without each half, then without each quarter of the rest, and so on. A
+    sweep continues behind what it removed, so that K things out of N take about ``2 K log2(N / K)`` trials.
     Things at the end are removed first; ``build`` makes the net in which only some stay.
     """
     kept = tuple(items)
@@ -37,10 +37,10 @@ def minimise(items: Sequence[T], build: Callable[[tuple[T, ...]], Candidate]) ->
 
 
 def descend(net: Net, alternatives: Callable[[Net], Iterable[tuple[Hashable, Candidate]]]) -> Search:
-    """Take the first alternative that is interesting, then look for one to that, until none is.
+    """Take the first interesting alternative, then search for one to it, until none is interesting.
 
-    Each alternative has a key. One that failed is not tried once more under the same key, although what is
-    around it may have changed since.
+    Each alternative has a key. A failed one is not tried again under the same key, although its surroundings
+    may have changed since.
     """
     failed: set[Hashable] = set()
     while True:
@@ -67,13 +67,13 @@ def _remembered(
 def _sweep(
     kept: tuple[T, ...], size: int, build: Callable[[tuple[T, ...]], Candidate]
 ) -> Generator[Iterable[Candidate], int | None, tuple[T, ...]]:
-    """Remove each run of so many things, from the end to the start, if that is possible."""
+    """Remove each run of so many things, from the end to the start, if possible."""
     end = len(kept)
     while end > 0:
         taken = yield _without_runs(kept, end, size, build)
         if taken is None:
             break
-        # Runs behind the one that went were tried with it in place; they come again when the size is halved.
+        # Runs behind the removed one were tried with it in place; they come again when the size is halved.
         end -= taken * size
         start = max(0, end - size)
         kept = kept[:start] + kept[end:]
@@ -87,5 +87,5 @@ def _without_runs(
     while end > 0:
         start = max(0, end - size)
         rest = kept[:start] + kept[end:]
-        yield build(rest) if rest else None  # nothing left was tried before
+        yield build(rest) if rest else None  # an empty rest was tried before
         end = start

@@ -1,4 +1,4 @@
-"""The sentence about a fault: what is wrong, where and when, as a person would write it."""
+"""The sentence about a fault: what is wrong, where and when, in plain words."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -22,12 +22,12 @@ OPTIONS_NAMED = 4
 MESSAGE_CHARS = 160
 CHARS = 600
 TRIVIAL = frozenset({"zeros", "ones"})
-"""Values that hide most faults: that a fault is gone with them says nothing."""
+"""Values that hide most faults: if a fault is gone with them, this shows nothing."""
 
 ORDINALS = ("first", "second", "third")
 
 _PREFIX = re.compile(r"Non-zero status code returned while running .*? node\. Name:.*? Status Message: ")
-"""What onnxruntime puts before an error of a kernel: the node is named anyway."""
+"""Prefix that onnxruntime adds to an error of a kernel: the node is named anyway."""
 
 
 _PHASES: dict[Phase | None, str] = {
@@ -37,7 +37,7 @@ _PHASES: dict[Phase | None, str] = {
 
 
 def sentence_of(fault: Fault, showing: Showing) -> str:
-    """Return the sentence of a fault, which has all but that."""
+    """Return the sentence of a fault whose other fields are complete."""
     row, message = showing.row, showing.message
     said = one_line(_PREFIX.sub("", message), MESSAGE_CHARS)
     parts = [f"{_who(fault)} {_does(fault, showing, said)}{_figures(fault, row)}"]
@@ -91,14 +91,14 @@ def _is_unlocated(fault: Fault) -> bool:
 
 
 def _different(showing: Showing, what: str) -> str:
-    """Say how many results equal runs gave, which tells what is random from what happens now and then."""
+    """Describe how many results equal runs gave: this distinguishes random results from occasional ones."""
     if showing.distinct > 1:
         return f"gives {showing.distinct} different results for {what} in {showing.runs} equal runs"
     return f"gives different results for {what} in two runs of one session"
 
 
 def _other_shape(fault: Fault, showing: Showing) -> str:
-    """Return which shape an output has, and which operand has the same one, if a single one has."""
+    """Return the shape that an output has, and the operand with the same shape, if exactly one has it."""
     if showing.row is None or not showing.expected:
         return "another shape"
     got = shape_text(showing.row.shape)
@@ -111,7 +111,7 @@ def _other_shape(fault: Fault, showing: Showing) -> str:
 
 
 def _dies(fault: Fault) -> str:
-    """Say how a process ended: by a signal, or by its own exit."""
+    """Describe how a process ended: by a signal, or by its own exit."""
     cause = fault.signature.cause or "exit code 0"
     verb = "ends its process with" if cause.startswith("exit code") else "dies of"
     return f"{verb} {cause}{died_in(fault.crash)}"
@@ -168,7 +168,7 @@ def _where(fault: Fault) -> Iterator[str]:
 
 
 def _preceding(fault: Fault) -> Iterator[str]:
-    """Yield the cells that must run before, with the operators that are left of their models."""
+    """Yield the cells that must run before, with the remaining operators of their models."""
     for number, cell in enumerate(fault.preceding):
         nodes = fault.preceding_reduced[number].nodes if number < len(fault.preceding_reduced) else ()
         named = 0 < len(nodes) <= NODES_NAMED
@@ -176,7 +176,7 @@ def _preceding(fault: Fault) -> Iterator[str]:
 
 
 def _when(fault: Fault) -> Iterator[str]:
-    """Say which document allows the failure, and what makes it go away."""
+    """Describe which document allows the failure, and what removes it."""
     conditions = fault.conditions
     for one in chosen(conditions, "accuracy", fails=False):
         yield f"within the error that {one.value} allows for {one.name}"
@@ -204,7 +204,7 @@ def _when(fault: Fault) -> Iterator[str]:
 
 
 def _options(gone: Sequence[Condition]) -> Iterator[str]:
-    """Say without which options it is right, and with which values of those that it fails without."""
+    """Describe without which options it is right, and with which of their values."""
     needed = {one.name: one for one in gone if one.value.startswith(NOT)}
     if needed:
         told = (f"{name}={one.value.removeprefix(NOT)}" for name, one in needed.items())
@@ -217,7 +217,7 @@ def _options(gone: Sequence[Condition]) -> Iterator[str]:
 
 
 def _shapes(fault: Fault) -> Iterator[str]:
-    """Say which sizes of a dimension are right."""
+    """Describe which sizes of a dimension are right."""
     inputs = [one for one in fault.reduced.tensors if one.role == "input"] if fault.reduced else []
     for name, axis in DIMENSIONS.items():
         tried = [one for one in fault.conditions if one.kind == "shape" and one.name == name]

@@ -1,4 +1,4 @@
-"""What a reduction is asked for, and what it tells on its way."""
+"""The settings of a reduction, and its progress."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -8,20 +8,21 @@ from harness.core.value import Value
 from harness.triage.subject import Subject
 
 Values = Callable[[Subject, Sequence[str]], Mapping[str, Value] | None]
-"""Computes tensors inside of a model by the CPU EP; None, or names left out, if that fails."""
+"""Computes inner tensors of a model on the CPU EP; None, or missing names, if that fails."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a model is reduced.
+    """The settings of a reduction.
 
     Attributes:
-        keep: Whether the node of this name must stay; nodes without a name go by their first output. Asked
-            once for each node of the model to begin with, those in bodies and functions included.
-        values: Computes inner tensors. Without it, tensors at which the model is cut are fed random numbers.
+        keep: Returns whether the node of this name must stay; an unnamed node has the name of its first
+            output. It is called once for each node of the initial model, including those in bodies and
+            functions.
+        values: Computes inner tensors. Without it, tensors where the model is cut get random numbers.
         keep_weights: Whether initializers keep their values.
-        batch: Candidates that are tried at once.
-        most_trials: Candidates of one transformation, at most, each time that it has its turn.
-        most_rounds: How often all transformations have their turn, at most.
+        batch: Number of candidates that are tried together.
+        most_trials: Largest number of candidates of one transformation in each of its turns.
+        most_rounds: Largest number of rounds in which all transformations take a turn.
     """
 
     keep: Callable[[str], bool] | None = None
@@ -33,14 +34,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a reduction stands.
+    """The progress of a reduction.
 
     Attributes:
-        transformation: What is being tried.
+        transformation: The current transformation.
         trials: Candidates so far.
-        nodes: Nodes of the smallest model so far, those in bodies and functions included.
+        nodes: Nodes of the smallest model so far, including those in bodies and functions.
         nbytes: Its bytes without external data.
-        complete: Whether nothing can make it smaller; before the end always false.
+        complete: Whether nothing can make it smaller; always false before the end.
     """
 
     transformation: str

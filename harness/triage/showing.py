@@ -1,4 +1,4 @@
-"""What the smallest model of a fault gave, as far as a sentence tells it."""
+"""The results of a fault's smallest model, as far as a sentence needs them."""
 
 import msgspec
 
@@ -15,19 +15,19 @@ from harness.triage.smallest import Smallest
 from harness.triage.usage import OFTEN, with_axes
 
 _CHANGES_RESULTS = frozenset({"fp_control", "inputs"})
-"""Kinds of manners that results depend on."""
+"""Kinds of manners that affect results."""
 
 
 class Showing(msgspec.Struct, frozen=True, kw_only=True):
-    """What the smallest model of a fault gave.
+    """The results of a fault's smallest model.
 
     Attributes:
         row: Its worst output; None if nothing was compared.
-        message: What its error said, or the exception that ended the process; empty if there was none.
-        expected: Shape of that output on the CPU EP, as text; empty if it was not asked for.
-        runs: Equal runs; 0 if that is not known.
-        distinct: How many different results they gave.
-        changed: What it changed that results depend on: inputs, or how floating-point numbers are rounded.
+        message: The text of its error, or the exception that ended the process; empty if there was none.
+        expected: Shape of that output on the CPU EP, as text; empty if unknown.
+        runs: Number of equal runs; 0 if unknown.
+        distinct: Number of different results of these runs.
+        changed: What it changed that affects results: inputs, or how floating-point numbers are rounded.
     """
 
     row: OutputMetrics | None = None
@@ -39,7 +39,7 @@ class Showing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def showing_of(smallest: Smallest, check: Check) -> Showing:
-    """Return what a sentence tells of the smallest model's results."""
+    """Return the parts of the smallest model's results that a sentence needs."""
     match, verdict = smallest.match, check.signature.verdict
     record, row = match.seen.record, worst_row(match)
     ended, repeats = record.ended, record.repeats
@@ -61,7 +61,7 @@ def showing_of(smallest: Smallest, check: Check) -> Showing:
 
 
 def _repeated(smallest: Smallest, check: Check) -> Repeats | None:
-    """Return what equal runs of a session give: wrong values may be random ones."""
+    """Return the results of equal runs of a session: wrong values may be random ones."""
     often = msgspec.structs.replace(check, axes=with_axes(check.axes, repeat_axes(OFTEN)))
     (seen,) = check.lab.run([often.trial(smallest.subject)])
     return seen.record.repeats

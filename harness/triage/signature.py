@@ -1,4 +1,4 @@
-"""The signature of a failure: what another trial must show to be the same one."""
+"""The signature of a failure: what another trial must show to be the same failure."""
 
 import re
 from collections.abc import Collection
@@ -25,7 +25,7 @@ _OPERATOR = re.compile(r"(?:OpType:|\) Op \(|while running |implementation for )
 def signature_of(record: Record, policy: Policy, names: Collection[str]) -> Signature:
     """Return the signature of a record under a policy.
 
-    ``names`` are those of the model's nodes and tensors, which a message may quote; they count as one word.
+    ``names`` are those of the model's nodes and tensors; in a message each of them counts as one word.
     """
     decision = decide(record, policy)
     verdict = decision.verdict
@@ -39,7 +39,7 @@ def signature_of(record: Record, policy: Policy, names: Collection[str]) -> Sign
 
 
 def names_of(subject: Subject) -> frozenset[str]:
-    """Return the names that a message about a model may quote, those in bodies and functions included."""
+    """Return the names that a message about a model may quote, including those in bodies and functions."""
     model = subject.proto()
     found: set[str] = {one.name for one in (*model.graph.input, *model.graph.initializer)}
     every = (*model.graph.node, *(node for function in model.functions for node in function.node))
@@ -49,9 +49,9 @@ def names_of(subject: Subject) -> frozenset[str]:
 
 
 def named_operator(message: str) -> str:
-    """Return the operator that an error of onnxruntime names, of nested ones the innermost.
+    """Return the operator that an error of onnxruntime names; the innermost of nested ones.
 
-    Empty if it names none; a graph that a provider has compiled is none.
+    It is empty if the error names none; a graph that a provider compiled does not count.
     """
     named = [name for name in _OPERATOR.findall(message) if "ExecutionProvider" not in name]
     return named[-1] if named else ""

@@ -1,7 +1,7 @@
 """A failure of the scenario ``generate`` as single runs of its model.
 
-What triage cuts out of a decoder is no decoder, and cannot be played in ways. So the failure is looked for in
-single runs: a whole text at once, and the step that goes wrong with the cache that the CPU EP computes.
+A part that triage cuts out of a decoder is no decoder, and cannot be played in ways. So single runs are
+searched for the failure: a whole text at once, and the wrong step with the cache that the CPU EP computes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,23 +22,23 @@ from harness.triage.subject import Subject
 from harness.triage.usage import plain
 
 MOST_TRIED = 12
-"""Single runs that are tried; a model of long context has a prompt of each length."""
+"""Largest number of single runs that are tried; a model of long context has a prompt of each length."""
 
 _MOST_NAMED = 4
 
 Golden = Callable[[Subject], NamedValues | None]
-"""Returns what the CPU EP computes; None if it does not."""
+"""Returns what the CPU EP computes; None if it fails."""
 
 
 class SingleRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that may show the failure: in words, and with its inputs alone and a plain run's signature."""
+    """A run that may show the failure: its description, its inputs, and a plain run's signature."""
 
     words: str
     failure: Failure
 
 
 def single_runs(failure: Failure, golden: Golden) -> Iterator[SingleRun]:
-    """Yield the runs in which a failure of ways may show, the whole texts first; each input once."""
+    """Yield the runs that may show a failure of ways, whole texts first; each input once."""
     generation = failure.generation
     if generation is None:
         return
@@ -62,7 +62,7 @@ def single_runs(failure: Failure, golden: Golden) -> Iterator[SingleRun]:
 
 
 def how_often(failure: Failure, again: Callable[[], Failure], budget: Budget) -> Confirmation:
-    """Repeat a cell whose failure no single run shows, and return how often it fails."""
+    """Repeat a cell whose failure appears in no single run, and return how often it fails."""
     trials, failures = 1, int(failure.fails_again)
     while trials < ALWAYS_AFTER and not budget.spent:
         trials += 1
@@ -75,7 +75,7 @@ def how_often(failure: Failure, again: Callable[[], Failure], budget: Budget) ->
 
 
 def only_in_ways(failure: Failure, tried: Sequence[str]) -> str:
-    """Return what is known of a failure that no single run shows: its place, and what was tried."""
+    """Return what is known about a failure that appears in no single run: its place, and what was tried."""
     place = where(failure.record.generation) or failure.record.reason
     others = len(tried) - _MOST_NAMED
     runs = "; ".join(tried[:_MOST_NAMED]) + (f"; {others} more" if others > 0 else "")
@@ -85,7 +85,7 @@ def only_in_ways(failure: Failure, tried: Sequence[str]) -> str:
 def _steps(
     failure: Failure, generation: Generation, numbers: Sequence[int], golden: Golden
 ) -> Iterator[tuple[str, Subject]]:
-    """Yield the step of each way that goes wrong; with padding, no step has the cache of a plain run."""
+    """Yield the wrong step of each way; with padding, no step has the cache of a plain run."""
     bad = {way.way: way for way in _ways(failure)}
     for number in numbers:
         play, subject = generation.plays[number], failure.subjects[number]
@@ -103,7 +103,7 @@ def _steps(
 def _wrong_steps(play: Play, way: Generated | None) -> Iterator[tuple[int, int]]:
     """Yield the steps of the first bad positions, then the first with a cache, and the last if none is known.
 
-    Of the last cache it is not known which step has spoilt a position: any that read it may have.
+    For the last cache it is unknown which step spoilt a position: any step that read it may have.
     """
     steps = list(pairwise((0, *play.ends)))
     bad = _bad_positions(way)
@@ -117,7 +117,7 @@ def _bad_positions(way: Generated | None) -> list[int]:
 
 
 def _failing_plays(failure: Failure, generation: Generation) -> list[int]:
-    """Return the numbers of the plays that fail; of an error the one it names; all if none is known."""
+    """Return the numbers of the failing plays; for an error the one it names; all if none is known."""
     bad = {way.way for way in _ways(failure) if _bad_positions(way)}
     names = [play.name for play in generation.plays]
     message = failure.record.ended.message if failure.record.ended is not None else ""

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 ENOUGH = 2
-"""Sizes on either side from which a rule is told: of fewer, almost any rule would hold."""
+"""Number of sizes on either side from which a rule is stated: with fewer, almost any rule would hold."""
 
 _DIVISORS = (2, 4, 8)
 
@@ -12,8 +12,8 @@ def words_of_sizes(name: str, failing: Collection[int], right: Collection[int]) 
     """Return when a failure appears, such as ``only if the last dimension is odd``.
 
     Args:
-        name: What has the size.
-        failing: Sizes with which the model fails, its own included.
+        name: Name of the thing that has the size.
+        failing: Sizes with which the model fails, including its own.
         right: Sizes with which it is right.
     """
     if not right:

@@ -12,11 +12,11 @@ from harness.triage.settings import Progress, Settings
 from harness.triage.subject import Subject
 
 BATCH = 4
-"""Candidates that are tried at once: while the EP runs one, the CPU EP computes the golden of the next."""
+"""Number of candidates tried together: while the EP runs one, the CPU EP computes the golden of the next."""
 
 
 class Smallest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reduction came to: the smallest model, and what it gave.
+    """The result of a reduction: the smallest model, and its trial.
 
     Attributes:
         complete: Whether nothing could make it smaller; false if time ran out first.
@@ -37,7 +37,7 @@ def smallest_failing(
     keep_weights: bool = False,
 ) -> Smallest:
     """Reduce a located part to the smallest model that fails in the same way; an exact node stays in it."""
-    # A part that the cell's own tolerance passes must go on failing by limits of noise.
+    # A part that the cell's own tolerance passes must keep failing by limits of noise.
     strict = start.match.fails
     least = least_error(start.match)
     best, complete = start, False
@@ -47,7 +47,7 @@ def smallest_failing(
         complete = now.complete
         note(now)
 
-    # Of nodes that only fail together, some may not be needed: a bisection of their order finds its ends.
+    # If nodes fail only together, some may not be needed: a bisection of their order finds its ends.
     guilty = frozenset(location.nodes if location.exact else ())
     settings = Settings(
         keep=guilty.__contains__,
@@ -71,7 +71,7 @@ def smallest_failing(
 def answered(
     steps: Steps, judge: Callable[[Sequence[Subject]], tuple[bool, ...]], budget: Budget
 ) -> Iterator[Subject]:
-    """Answer a reduction, and yield each smaller subject that is interesting as it is found."""
+    """Answer a reduction, and yield each smaller interesting subject as it is found."""
     answers: tuple[bool, ...] | None = None
     while not budget.spent:
         try:

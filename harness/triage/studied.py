@@ -1,4 +1,4 @@
-"""What the study of a failure is asked for, and what it gives."""
+"""The request and the result of a failure's study."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -14,14 +14,14 @@ from harness.triage.subject import Subject
 
 
 class Learnt(Protocol):
-    """Receives what was learnt about a failure."""
+    """Receives findings about a failure."""
 
     def __call__(self, text: str, *, passing: bool = False) -> None:
-        """Take one line; a passing one is of interest only until the next."""
+        """Take one line; a passing one matters only until the next."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What a triage is asked for.
+    """The request for a triage.
 
     Attributes:
         target: Name of the target in the lab.
@@ -29,7 +29,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         variations: Other targets on which the reduced model is tried.
         fingerprint: Environment of the target.
         keep_weights: Whether reduced models keep the weights of their models.
-        known: Faults of groups that differ from the failure's in axes alone.
+        known: Faults of groups that differ from the failure's only in axes.
     """
 
     target: str
@@ -41,9 +41,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reproduced(msgspec.Struct, frozen=True, kw_only=True):
-    """The smallest model of a fault, what it gave, and the check that it fails.
+    """The smallest model of a fault, its results, and the check that it fails.
 
-    The check tells how a session is used, and which models run before.
+    The check states how a session is used, and which models run before.
     """
 
     subject: Subject
@@ -52,7 +52,7 @@ class Reproduced(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Studied(msgspec.Struct, frozen=True, kw_only=True):
-    """A fault without a bundle, and what that needs: ``reproduced`` is None if it did not appear again."""
+    """A fault without a bundle, and the data for one: ``reproduced`` is None if it did not appear again."""
 
     fault: Fault
     failure: Failure

@@ -39,11 +39,11 @@ from harness.triage.transform.values import weights_of
 from harness.triage.usage import counts_sessions, least_usage, needed_usage, usage_of
 
 INFRASTRUCTURE = frozenset({Family.SKIPPED, Family.MISSING})
-"""What says nothing about the failure: a target that is not there, an exception of the harness."""
+"""Verdicts that say nothing about the failure: a missing target, an exception of the harness."""
 
 
 class Study(msgspec.Struct, eq=False):
-    """Triages one failure, which stands for the cells of a group."""
+    """Triages one failure, which represents the cells of a group."""
 
     lab: Lab
     group: Group
@@ -84,7 +84,7 @@ class Study(msgspec.Struct, eq=False):
         raise AssertionError("without a lower limit, nothing is left to be proven")
 
     def _known(self) -> Studied | None:
-        """Return a fault that is known at another point of the axes, if a trial shows it here."""
+        """Return a fault known at another point of the axes, if a trial shows it here."""
         for known in self.request.known:
             if self.budget.spent:
                 break
@@ -98,7 +98,7 @@ class Study(msgspec.Struct, eq=False):
         return None
 
     def _in_single_run(self) -> list[str] | None:
-        """Go on with a single run that shows the failure of ways; if none does, return what was tried."""
+        """Continue with a single run that shows the failure of ways; if none does, return what was tried."""
         tried: list[str] = []
         for one in single_runs(self.failure, self.lab.golden):
             if tried and self.budget.spent:
@@ -125,7 +125,7 @@ class Study(msgspec.Struct, eq=False):
         return self._inconclusive(confirmation, f"fails {_how_often(confirmation)}: {why}")
 
     def _lower_limits(self) -> tuple[LimitedTarget, ...]:
-        """Lower the limits of time for trials of a hang, as far as the CPU EP is much faster."""
+        """Lower the time limits for trials of a hang, as far as the CPU EP is much faster."""
         if self.failure.signature.verdict is not Verdict.HANG:
             return ()
         healthy_s = self.lab.cpu_seconds(self.failure.subjects[0])
@@ -138,7 +138,7 @@ class Study(msgspec.Struct, eq=False):
         return limits
 
     def _small(self, subject: Subject, check: Check) -> "_Small | None":
-        """Locate and reduce; None if it is no hang with the full limit of time."""
+        """Locate and reduce; return None if it does not hang with the full time limit."""
         (whole,) = check.matches([subject])
         located = Locator(load(subject), check, self.lab.values, self.tell, self.budget).locate(whole)
         location = located.location
@@ -156,12 +156,12 @@ class Study(msgspec.Struct, eq=False):
             proven = self._proven(found, check)
             if proven is None:
                 return None
-        if check.limit_s is not None:  # it may be that the nodes behind are only slow
+        if check.limit_s is not None:  # the nodes behind may only be slow
             location = msgspec.structs.replace(location, cumulative=None, onwards=None)
         return _Small(smallest=proven, check=check, location=narrowed(location, proven.subject))
 
     def _proven(self, found: Smallest, check: Check) -> Smallest | None:
-        """Try a model with the full limit of time; None if it does not fail then."""
+        """Try a model with the full time limit; return None if it then does not fail."""
         if check.limit_s is None:
             return found
         (match,) = self._in_full(check).matches([found.subject])
@@ -174,7 +174,7 @@ class Study(msgspec.Struct, eq=False):
         return msgspec.structs.replace(check, target=self.request.target, limit_s=None)
 
     def _explained(self, subject: Subject, confirmation: Confirmation, found: "_Small") -> Studied:
-        """Reduce what surrounds the smallest model, vary it, and tell all that is known."""
+        """Reduce what surrounds the smallest model, vary it, and collect everything known."""
         smallest, location = found.smallest, found.location
         check = self._least_use(found, confirmation)
         if check.after:
@@ -202,7 +202,10 @@ class Study(msgspec.Struct, eq=False):
         return Studied(fault=fault, failure=self.failure, reproduced=reproduced)
 
     def _least_use(self, found: "_Small", confirmation: Confirmation) -> Check:
-        """Use a session as little as possible; a smaller use of a hang counts if the full limit shows it."""
+        """Use a session as little as possible.
+
+        For a hang, a smaller use counts only if the full limit shows it.
+        """
         check = least_usage(found.smallest.subject, found.check, confirmation, self.budget)
         if check.axes != found.check.axes and self._proven(found.smallest, check) is None:
             return found.check
@@ -325,7 +328,7 @@ class Study(msgspec.Struct, eq=False):
 
 
 class _Small(msgspec.Struct, frozen=True, kw_only=True):
-    """The smallest model, the check that it fails, and where the failure is in it."""
+    """The smallest model, the check that it fails, and the place of the failure in it."""
 
     smallest: Smallest
     check: Check

@@ -1,4 +1,4 @@
-"""What is reduced: a model with the data that it is fed."""
+"""The subject of a reduction: a model with its input data."""
 
 import functools
 import hashlib
@@ -25,8 +25,8 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         model: The serialized model. Large tensors may be external data.
         inputs: Value of each graph input that is fed, by name.
         external: Folder in which external data lies; None if the model never had any.
-        origins: Name of a node -> its name in the model that the reduction began with, where they differ.
-            A node without a name goes by its first output. No part of the digest.
+        origins: Name of a node -> its name in the initial model of the reduction, where they differ. An
+            unnamed node has the name of its first output. It is not part of the digest.
     """
 
     model: bytes
@@ -36,7 +36,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @functools.cached_property
     def digest(self) -> str:
-        """SHA-256 over the model and its inputs; the content of external data does not count."""
+        """Return the SHA-256 over the model and its inputs; the content of external data does not count."""
         whole = hashlib.sha256(self.model)
         for name, value in self.inputs:
             whole.update(b"\0input\0" + name.encode())
@@ -49,14 +49,14 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return len(self.model) + sum(value_bytes(value) for _, value in self.inputs)
 
     def proto(self) -> "onnx.ModelProto":
-        """Return the model as a message, its external data left where it is."""
+        """Return the model as a message, with its external data left in place."""
         return parse_model(self.model)
 
     def write(self, folder: Path) -> Path:
         """Write ``model.onnx`` into a folder; external data is linked, not copied.
 
         Returns:
-            The model's path.
+            Return the model's path.
 
         Raises:
             ValueError: External data is missing, too short or outside of its folder.
@@ -73,9 +73,9 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 def _link(file: Path, link: Path) -> None:
-    """Make a file appear in another place without copying it, if the disk can do that."""
+    """Make a file appear in another place without copying it, if the disk supports that."""
     try:
-        # onnxruntime refuses external data that leads out of the model's folder by a symbolic link.
+        # onnxruntime refuses external data that leave the model's folder by a symbolic link.
         os.link(file, link)
     except OSError:
         link.symlink_to(file)

@@ -1,4 +1,4 @@
-"""What a bundle tells of the target and its machine, without anything that identifies either's owner."""
+"""The published facts about the target and its machine, without anything that identifies their owner."""
 
 import hashlib
 import re
@@ -30,7 +30,10 @@ def bundled_target(contents: BundleContents, scrub: Scrubber) -> BundledTarget:
 
 
 def environment_of(fingerprint: Mapping[str, Any], scrub: Scrubber) -> Environment:
-    """Return what is told of an environment: versions, system and hardware. Any part of it may be missing."""
+    """Return the published facts about an environment: versions, system and hardware.
+
+    Any part of it may be missing.
+    """
     packages = fingerprint.get("packages")
     processor = fingerprint.get("processor")
     return Environment(

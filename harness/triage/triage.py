@@ -1,7 +1,7 @@
-"""The triage of a run: from its failing cells to faults, one line of ``faults.jsonl`` each.
+"""The triage of a run: turns its failing cells into faults, each one line of ``faults.jsonl``.
 
-Targets are triaged side by side, the failures of one target one after the other, in the same live processes.
-What is known is on disk at once, so an interrupted triage goes on where it was.
+Targets are triaged concurrently; the failures of one target one after another, in the same live processes.
+Results are written to disk at once, so an interrupted triage continues where it stopped.
 """
 
 import contextlib
@@ -40,20 +40,20 @@ WORK = "work"
 """Folder below that of the faults that keeps the trials."""
 
 TRIAL_LIMIT_S = 60.0
-"""Limit of a phase of a trial, unless the target's is lower: a small model that takes longer hangs."""
+"""Limit of a phase of a trial, unless the target's is lower; a longer trial of a small model hangs."""
 
 
 RERUNS = 3
-"""Part of a budget, one of so many, in which cells are run again before the first is studied."""
+"""One part in so many of a budget for running cells again, before the first is studied."""
 
 
 class TriageSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run is triaged.
+    """The settings of a triage.
 
     Attributes:
         cells: Ids of the cells to triage; empty for one of each group of failures.
-        jobs: Targets at once.
-        budget_s: Seconds for all; None for no limit.
+        jobs: Number of targets that are triaged at once.
+        budget_s: Seconds for everything; None for no limit.
         keep_weights: Whether reduced models keep the weights of their models.
     """
 
@@ -64,10 +64,10 @@ class TriageSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
-    """What was learnt about a cell or a target, by its id or name, in one line.
+    """A finding about a cell or a target, by its id or name, in one line.
 
     Attributes:
-        passing: Whether it is of interest only until the next note about the same.
+        passing: Whether it matters only until the next note about the same.
     """
 
     about: str
@@ -78,16 +78,17 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 Tell = Callable[[Note], None]
 
 _Results = queue.SimpleQueue[Fault | BaseException | None]
-"""From the threads that triage a target each: faults, what ended a thread, and None if it has ended."""
+"""Results of the threads that each triage a target: faults, the error that ended a thread, and None at its
+end."""
 
 
 class Triage(msgspec.Struct, eq=False):
     """Triages the failing cells of a run; faults go into a folder. ``tell`` is called from several threads.
 
-    ``earlier`` is for runs that keep records of few cells.
+    ``earlier`` is for runs that keep only records of a few cells.
 
     Raises:
-        UsageError: A cell that is asked for has no record, or did not fail; the folder cannot be written.
+        UsageError: A requested cell has no record, or did not fail; the folder cannot be written.
     """
 
     matrix: Matrix
@@ -154,7 +155,7 @@ class Triage(msgspec.Struct, eq=False):
         budget: Budget,
         results: _Results,
     ) -> None:
-        """Triage one target after the other, until none is left."""
+        """Triage one target after another, until none is left."""
         try:
             while not self.stop.is_set():
                 try:
@@ -204,7 +205,7 @@ class Triage(msgspec.Struct, eq=False):
                 studied = study.run()
                 if studied.fault.id not in {one.fault.id for one in alike}:
                     alike.append(studied)
-                if not self.stop.is_set():  # else it was cut short, and is to be tried again
+                if not self.stop.is_set():  # else it was cut short, and will be tried again
                     put(self._bundled(studied, target, again))
 
     def _bundled(self, studied: Studied, target: Target, again: Rerun) -> Fault:
@@ -227,7 +228,7 @@ class Triage(msgspec.Struct, eq=False):
 
 
 def trial_target(target: Target) -> Target:
-    """Return a target as trials need it: without retries, with short limits, telling where it dies."""
+    """Return a target as trials need it: without retries, with short limits, reporting where it dies."""
     limits = target.timeouts_s
     limits = msgspec.structs.replace(
         limits, create=min(limits.create, TRIAL_LIMIT_S), run=min(limits.run, TRIAL_LIMIT_S)
@@ -241,7 +242,7 @@ def trial_target(target: Target) -> Target:
 def variations_of(target: Target, others: Sequence[Target]) -> Iterator[TargetVariation]:
     """Yield targets that differ from one in an option, and those of the same provider in other runtimes.
 
-    What other providers make of the cell's own model is in the run.
+    The run already has other providers' results for the cell's own model.
     """
     for key, value in target.options.items():
         rest = {other: text for other, text in target.options.items() if other != key}

@@ -1,4 +1,4 @@
-"""How much a session is used for a failure to appear: runs, threads and sessions, and the least of each.
+"""How much a session must be used for a failure to appear: runs, threads and sessions, and the least of each.
 
 The figures are axes of a trial that no matrix has: settings of its scenario, and how it is repeated.
 """
@@ -26,20 +26,20 @@ THREADS, RUNS, SESSIONS = f"{FIGURE}threads", f"{FIGURE}runs", f"{FIGURE}count"
 REPEATED_RUNS, REPEATED_SESSIONS = f"{REPEAT}runs", f"{REPEAT}sessions"
 
 ONCE = RepeatSettings(runs=1, sessions=1, bit_equal=False)
-"""One run in one session, and none with other inputs."""
+"""Axes of one run in one session, and none with other inputs."""
 
 TWICE = RepeatSettings(runs=2, sessions=1, bit_equal=False)
 """The least that shows a fault of a later run: a run, one with other inputs, and the first again."""
 
 OFTEN = RepeatSettings(runs=MOST_OFTEN, sessions=1, bit_equal=False)
-"""What a plain cell of a small model does without a word in the matrix."""
+"""Axes of a plain cell of a small model without any settings in the matrix."""
 
 _IN_RUNS = frozenset({Verdict.CRASH, Verdict.ERROR, Verdict.HANG, Verdict.OUT_OF_MEMORY})
 _AFTER_CREATE = frozenset({Phase.RUN, Phase.TEARDOWN})
 
 
 def usage_axes(plan: Plan, cell: Cell) -> Axes:
-    """Return the axes by which a trial uses its session as much as a cell of a run does."""
+    """Return the axes with which a trial uses its session as much as a cell of a run does."""
     scenario = cell.axis("scenario")
     settings = plan.matrix.scenarios.settings(scenario, cell.axes)
     repeat = plan.repeat(cell)
@@ -48,7 +48,7 @@ def usage_axes(plan: Plan, cell: Cell) -> Axes:
 
 
 def plain(axes: Axes) -> Axes:
-    """Return axes of a session that is made and run once or twice, in place of a scenario."""
+    """Return axes of a session that is created and run once or twice, in place of a scenario."""
     return with_axes((pair for pair in axes if not pair[0].startswith(FIGURE)), (("scenario", PLAIN),))
 
 
@@ -58,7 +58,7 @@ def with_axes(axes: Iterable[tuple[str, str]], others: Iterable[tuple[str, str]]
 
 
 def usage_of(axes: Axes) -> Usage | None:
-    """Return how much a trial with these axes uses its session; None if it only makes it and runs it."""
+    """Return how much a trial with these axes uses its session; None if it only creates it and runs it."""
     given = {axis: int(value) for axis, value in axes if axis in _FIGURES}
     runs = given.get(RUNS, given.get(REPEATED_RUNS, 1))
     sessions = given.get(SESSIONS, given.get(REPEATED_SESSIONS, 1))
@@ -71,7 +71,10 @@ def usage_of(axes: Axes) -> Usage | None:
 
 
 def counts_sessions(axes: Axes) -> bool:
-    """Whether a trial with these axes makes several sessions: those of earlier trials would count as well."""
+    """Return whether a trial with these axes creates several sessions.
+
+    Then earlier trials' sessions count, too.
+    """
     usage = usage_of(axes)
     return usage is not None and usage.sessions is not None
 
@@ -79,8 +82,8 @@ def counts_sessions(axes: Axes) -> bool:
 def needed_usage(subject: Subject, check: Check) -> Check:
     """Return a check that uses a session no more than is needed, as far as few trials can tell.
 
-    A failure that a plain session has as well needs no scenario; one that appears in the first run needs no
-    second one. The figures of a scenario that is needed stay: ``least_usage`` makes them smaller.
+    A failure that also appears in a plain session needs no scenario; one that appears in the first run needs
+    no second one. The figures of a needed scenario stay: ``least_usage`` makes them smaller.
     """
     check = _with_needed_axes(subject, check)
     return msgspec.structs.replace(check, fresh=check.fresh and counts_sessions(check.axes))
@@ -107,7 +110,7 @@ def _with_needed_axes(subject: Subject, check: Check) -> Check:
 
 
 def _in_further_runs(subject: Subject, check: Check) -> Check:
-    """Return a check with two runs, or with as many as small models have if two are too few."""
+    """Return a check with two runs; with the number of runs of small models if two are too few."""
     twice = _first_failing(subject, check, with_axes(check.axes, repeat_axes(TWICE)))
     if twice is not check:
         return twice
@@ -115,9 +118,9 @@ def _in_further_runs(subject: Subject, check: Check) -> Check:
 
 
 def least_usage(subject: Subject, check: Check, confirmation: Confirmation, budget: Budget) -> Check:
-    """Return a check with the fewest threads, runs and sessions with which a model fails as often.
+    """Return a check with the fewest threads, runs and sessions with which a model fails equally often.
 
-    One figure after the other is bisected: with more of each, a failure appears at least as often.
+    One figure after another is bisected: with more of each, a failure appears at least as often.
     """
     for axis in _FIGURES:
         least, most = 1, int(dict(check.axes).get(axis, 1))
@@ -132,11 +135,11 @@ def least_usage(subject: Subject, check: Check, confirmation: Confirmation, budg
 
 
 _FIGURES = (THREADS, RUNS, SESSIONS, REPEATED_SESSIONS, REPEATED_RUNS)
-"""In the order in which they are reduced."""
+"""The figures in the order in which they are reduced."""
 
 
 def _first_failing(subject: Subject, check: Check, axes: Axes) -> Check:
-    """Return the check with other axes if the model fails with them, too."""
+    """Return the check with other axes if the model also fails with them."""
     other = msgspec.structs.replace(check, axes=axes)
     (match,) = other.matches([subject])
     return other if match.fails else check

@@ -1,4 +1,4 @@
-"""Variations of a reduced model: one thing at a time is another, to find out when the failure appears."""
+"""Variations of a reduced model: one change at a time, to find out when the failure appears."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -67,8 +67,8 @@ def session_variations(subject: Subject, axes: Axes) -> Iterator[Variation]:
 def model_variations(subject: Subject, axes: Axes) -> Iterator[Variation]:
     """Yield the model with other element types, opsets, attributes, sizes and input values.
 
-    Of a model that onnx finds consistent, only variations that are consistent, too: a type that an operator
-    does not have there, or an attribute that it cannot do without, says nothing about an EP.
+    If onnx finds the model consistent, only consistent variations are yielded: a type that an operator does
+    not support, or a missing required attribute, says nothing about an EP.
     """
     strict = _is_consistent(subject)
     for make in (_dtypes, _opsets, _attributes, _values, _shapes):
@@ -80,7 +80,7 @@ def model_variations(subject: Subject, axes: Axes) -> Iterator[Variation]:
 
 
 def _is_consistent(subject: Subject) -> bool:
-    """Whether the types of all tensors can be inferred, and contradict none that is declared."""
+    """Return whether the types of all tensors can be inferred, and contradict no declared one."""
     from onnx import shape_inference
 
     try:
@@ -139,13 +139,13 @@ def _cast(value: Value, given: str, dtype: str) -> Value:
 
 
 def _as_float(array: Array, dtype: str) -> Array:
-    """Convert to another floating-point type; what is too large becomes infinite, as it does on an EP."""
+    """Convert to another floating-point type; numbers that are too large become infinite, as on an EP."""
     with np.errstate(over="ignore", invalid="ignore"):
         return array.astype(_FLOATS[dtype])
 
 
 def _opsets(subject: Subject) -> _Varied:
-    """Vary the version of ONNX's operators, as far as onnx converts them."""
+    """Vary the version of ONNX's operators, as far as onnx can convert them."""
     import onnx.defs
     from onnx import version_converter
 
@@ -161,7 +161,7 @@ def _opsets(subject: Subject) -> _Varied:
         if schema.domain == "" and schema.name in operators
     }
     for other in around:
-        # Between two versions of an operator nothing changes but a number.
+        # Between two versions of an operator only a number changes.
         crossed = any(min(version, other) < since <= max(version, other) for since in changed)
         if not crossed or not 7 <= other <= onnx.defs.onnx_opset_version():  # noqa: PLR2004 - the converter's oldest
             continue
@@ -196,7 +196,7 @@ DIMENSIONS = {"first dimension": 0, "last dimension": -1}
 """Name of a varied dimension -> its axis."""
 
 _SIZES = (1, 2, 3, 4, 5, 8)
-"""Sizes that are tried: odd and even ones, and multiples of what vectors hold."""
+"""Sizes that are tried: odd and even ones, and multiples of vector lengths."""
 
 _INDEXED = operators_with(lambda row: row.indexed)
 """Operators whose second input are indices along the attribute ``axis`` of the first one."""
@@ -223,7 +223,7 @@ def _values(subject: Subject) -> _Varied:
 
 
 def _from_the_start(subject: Subject) -> Subject | None:
-    """Return a model whose negative indices are counted from the start instead; None if it has none."""
+    """Return a model with negative indices counted from the start instead; None if it has none."""
     from onnx import numpy_helper
 
     model = subject.proto()
@@ -255,7 +255,7 @@ def _changed(value: Value, change: _Change) -> Value:
 
 
 def _shapes(subject: Subject) -> _Varied:
-    """Give the first dimension, or the last one, of all inputs that share its size another size."""
+    """Give the first or the last dimension of all inputs that share its size another size."""
     arrays = {name: value for name, value in subject.inputs if isinstance(value, Tensor) and value.array.ndim}
     if len(arrays) != len(subject.inputs) or not all(value.array.size for value in arrays.values()):
         return
@@ -271,7 +271,7 @@ def _shapes(subject: Subject) -> _Varied:
 
 
 def _resized(subject: Subject, arrays: Mapping[str, Tensor], axis: int, wanted: int) -> Subject:
-    """Return a model whose inputs have a size along one axis: less of them, or what they have once more."""
+    """Return a model whose inputs have another size along one axis; elements are dropped or repeated."""
     model = subject.proto()
     for info in model.graph.input:
         if info.name in arrays and info.type.tensor_type.shape.dim:
@@ -285,7 +285,7 @@ def _resized(subject: Subject, arrays: Mapping[str, Tensor], axis: int, wanted: 
 
 
 def _forget_sizes(graph: "onnx.GraphProto") -> None:
-    """Have a graph say nothing of the sizes of what its nodes make."""
+    """Remove the sizes of node results from a graph's declarations."""
     del graph.value_info[:]
     for info in graph.output:
         for dim in info.type.tensor_type.shape.dim:

@@ -43,26 +43,26 @@ class Array:
         return self.like(np.take(self.values, places, axis))
 
     def full(self, axis: int, length: int) -> Array:
-        """Return an array of that length along an axis, each element 7: reading one of them shows."""
+        """Return an array of that length along an axis, with each element 7, which makes a read visible."""
         shape = list(self.shape)
         shape[axis] = length
         seven = _SEVEN.get(self.dtype, 7)
         return self.like(np.full(shape, seven, self.values.dtype))
 
     def extended(self, axis: int, length: int) -> Array:
-        """Return an array of that length along an axis, with zeros behind its own elements."""
+        """Return an array of that length along an axis, extended by zeros."""
         shape = list(self.shape)
         shape[axis] = length - shape[axis]
         return joined([self, self.like(np.zeros(shape, self.values.dtype))], axis)
 
     def floats(self) -> Any:
-        """Return the elements as float32 or float64, where they are floats of a usual type."""
+        """Return the elements as float32 or float64, if they are floats of a usual type."""
         if self.dtype == "bfloat16":
             return (self.values.astype(np.uint32) << 16).view(np.float32)
         return self.values.astype(np.float64 if self.dtype == "float64" else np.float32)
 
     def feed(self) -> Any:
-        """Return it as ``InferenceSession.run`` takes it."""
+        """Return it in the form that ``InferenceSession.run`` takes."""
         if self.dtype not in NARROW:
             return np.ascontiguousarray(self.values)
         return to_feed({"dtype": self.dtype, "shape": list(self.shape), "data": self.values.tobytes()})
@@ -74,10 +74,10 @@ class Array:
 
 
 def array_of(wire: Any) -> Array:
-    """Return a tensor in wire form as an array with memory of its own.
+    """Return a tensor in wire form as an array with its own memory.
 
     Raises:
-        UnsupportedError: It is no tensor of numbers, or its elements are narrower than a byte.
+        UnsupportedError: It is not a tensor of numbers, or its elements are narrower than a byte.
     """
     dtype = wire.get("dtype", "") if isinstance(wire, dict) else ""
     bits = NARROW[dtype][1] if dtype in NARROW else 8
@@ -89,5 +89,5 @@ def array_of(wire: Any) -> Array:
 
 
 def joined(parts: list[Array], axis: int) -> Array:
-    """Return arrays of one type as one."""
+    """Return arrays of one type, joined."""
     return parts[0].like(np.concatenate([part.values for part in parts], axis))

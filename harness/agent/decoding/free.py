@@ -10,10 +10,10 @@ from harness.agent.job_run import JobRun
 
 
 def chosen_tokens(job_run: JobRun) -> list[int]:
-    """Return the tokens that have the largest logit, each fed after the one before.
+    """Return the tokens with the largest logit, each fed after the previous one.
 
-    The prompt is the beginning of the first play's first text. The list ends where a step gives outputs of
-    other shapes, or NaN.
+    The prompt is the beginning of the first play's first text. The list ends if a step gives outputs of other
+    shapes, or NaN.
     """
     generate = job_run.job["generate"]
     play = generate["plays"][0]

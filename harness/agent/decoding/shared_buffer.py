@@ -17,7 +17,7 @@ from harness.agent.wire import NARROW, ort_value
 HOST = "cpu"
 
 _SPARE = 9
-"""Positions of the buffer beyond the text; what an EP reads of them must not count."""
+"""Positions of the buffer beyond the text; their content must not affect results."""
 
 
 class SharedBuffer:
@@ -59,7 +59,7 @@ class SharedBuffer:
         return {**found, self.text.decoder["logits"]: joined(parts, 1)}
 
     def _run(self, start: int, end: int) -> Results:
-        """Run once; past and present of each tensor of the cache are bound to its buffer."""
+        """Run once; past and present of each cache tensor are bound to its buffer."""
         names = {pair["present"]: name for name, pair in self.text.pasts.items()}
         feeds = self.text.feeds(start, end, self.text.empty)
         runner = self.job_run.runner
@@ -86,7 +86,7 @@ class SharedBuffer:
         return self.steps.judged_of(runner.in_wire_form(outputs))
 
     def _buffer(self, array: Array) -> Any:
-        """Return a value with the elements of an array, on the device if that takes it."""
+        """Return a value with the elements of an array, on the device if it accepts the value."""
         feed = array.feed()
         if not isinstance(feed, np.ndarray):
             return feed

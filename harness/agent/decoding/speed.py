@@ -15,7 +15,7 @@ from harness.agent.latency import measure
 from harness.agent.text import clean
 
 BATCHES = (1, 2, 4)
-"""Sizes of the batch of which decode is timed, as far as the model's batch is free."""
+"""Batch sizes for which decode is timed, if the model's batch is free."""
 
 _FACTOR = 4  # between two lengths of prompts
 _MIB = float(1 << 20)
@@ -24,8 +24,8 @@ _MIB = float(1 << 20)
 def speed_of(job_run: JobRun) -> dict[str, Any]:
     """Time prompts of several lengths, and single steps of several batches at the end of the text.
 
-    The stopwatch's settings hold for each of these; its result, the latency of the cell, is that of one
-    step with a batch of 1.
+    The stopwatch's settings apply to each of these; its result, the latency of the cell, is that of one step
+    with a batch of 1.
     """
     generate = job_run.job["generate"]
     inputs = job_run.job["data_sets"][0]
@@ -53,7 +53,7 @@ def speed_of(job_run: JobRun) -> dict[str, Any]:
 
 
 def _last_step(steps: Steps, length: int) -> Callable[[], list[Any]]:
-    """Return the step to the last position, once the others and it have run."""
+    """Return the step to the last position, after it and the previous steps have run."""
     text = steps.text
     cache = steps.cache_of(steps.run(text.feeds(0, length - 1, text.empty)))
     start = length - 1 if text.pasts else 0

@@ -1,4 +1,4 @@
-"""The steps of a play: runs of one session, each with the cache of the one before."""
+"""The steps of a play: runs of one session, each with the cache of the previous one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Results = dict[str, Array]
 
 
 class OtherShapeError(Exception):
-    """A step gave an output of another shape than its inputs ask for; has all of its outputs."""
+    """A step gave an output of another shape than its inputs require; the error has all of its outputs."""
 
     def __init__(self, results: Results) -> None:
         super().__init__("outputs of other shapes")
@@ -32,7 +32,7 @@ class Steps:
         self.runs = 0
 
     def run(self, feeds: dict[str, Any]) -> Results:
-        """Run once, as a phase of its own: the time limit holds for one step."""
+        """Run once, as a separate phase: the time limit applies to one step."""
         self.job_run.enter("run")
         started = time.perf_counter()
         wires = self.job_run.runner(feeds)
@@ -48,7 +48,8 @@ class Steps:
     def carried(self, play: dict[str, Any], turns: Sequence[slice] = (slice(None),)) -> list[Results]:
         """Play with the cache of each step in the next one; return the logits and the last cache.
 
-        The parts of the rows in ``turns`` are played by turns, a step each, and have a result each.
+        The rows in each part of ``turns`` are played alternately, one step each, and each part has its own
+        result.
         """
         empty = self.text.empty.items()
         caches = [{name: self.text.of_rows(name, array, rows) for name, array in empty} for rows in turns]
@@ -72,7 +73,8 @@ class Steps:
         results = self.run(self.text.detour(start, play["detour"], cache))
         self.check(results, start, start + play["detour"], start)
         if self.text.decoder["cache_length"]:
-            return self.cache_of(results)  # what is behind the text is overwritten, and nothing is cut
+            # later tokens overwrite what is behind the text, and nothing is cut
+            return self.cache_of(results)
         return {
             name: array.cut(self.text.pasts[name]["axis"], 0, start)
             for name, array in self.cache_of(results).items()
@@ -93,10 +95,10 @@ class Steps:
         return {name: results[pair["present"]] for name, pair in self.text.pasts.items()}
 
     def check(self, results: Results, start: int, end: int, past: int) -> None:
-        """Check that a step gave logits for each of its columns, and the cache of all so far.
+        """Check that a step gave logits for each of its columns, and the cache of all columns so far.
 
         Raises:
-            OtherShapeError: It did not, so that no further step can be made of it.
+            OtherShapeError: It did not, so that no further step is possible.
         """
         logits = results[self.text.decoder["logits"]].shape
         fits = len(logits) > 1 and logits[1] == end - start
@@ -109,5 +111,5 @@ class Steps:
             raise OtherShapeError(results)
 
     def _whole(self, parts: list[Array], results: Results) -> Results:
-        """Return the outputs of all columns: the logits of all steps, and the cache of the last."""
+        """Return the outputs of all columns: the logits of all steps, and the cache of the last one."""
         return {**results, self.text.decoder["logits"]: joined(parts, 1)}

@@ -42,7 +42,7 @@ class Text:
         return self._feeds(self._tokens()[rows, start:end], start, end, cache, rows)
 
     def detour(self, start: int, count: int, cache: Cache) -> dict[str, Any]:
-        """Return the inputs that feed other tokens in the place of the columns from ``start`` on."""
+        """Return the inputs that feed other tokens in place of the columns from ``start`` on."""
         columns = self._tokens()[:, np.arange(start, start + count) % self.layout.shape[1]]
         return self._feeds(
             (columns + 1) % self.decoder["vocabulary"], start, start + count, cache, slice(None)
@@ -66,7 +66,7 @@ class Text:
         return feeds
 
     def _counted(self, name: str, start: int, end: int, rows: slice) -> Array:
-        """Return an input that counts the columns before those that are fed, or has the place of each."""
+        """Return an input that counts the columns before the fed ones, or that has the place of each."""
         given = self.of_rows(name, self.given[name], rows)
         places = self.decoder["counts"][name] == "places"
         values = np.arange(start, end) if places else np.full(given.shape, start)
@@ -79,16 +79,16 @@ class Text:
         return array.cut(self.axes[name], rows.start, rows.stop)
 
     def batch_axis(self, output: str) -> int:
-        """Return the axis of the batch of an output: of logits the first, of the cache that of its input."""
+        """Return the batch axis of an output: for logits the first, for the cache that of its input."""
         return next(
             (self.axes.get(name, 0) for name, pair in self.pasts.items() if pair["present"] == output), 0
         )
 
     def in_order(self, columns: dict[str, Array]) -> dict[str, Array]:
-        """Return the outputs of the text's positions in their order, from those of all columns."""
+        """Return the outputs of the text's positions in order, from those of all columns."""
         logits = self.decoder["logits"]
         found = {logits: self._by_place(columns[logits], 0, 1, self.layout)}
-        # An operator that takes a length leaves no gaps: what comes next overwrites padding.
+        # An operator that takes a length leaves no gaps: later tokens overwrite padding.
         by_length = np.broadcast_to(np.arange(self.layout.shape[1]), self.layout.shape)
         layout = by_length if self.decoder["takes_lengths"] else self.layout
         fixed = self.decoder["cache_length"]
@@ -98,7 +98,7 @@ class Text:
         return found
 
     def _by_place(self, array: Array, batch: int, axis: int, layout: Any) -> Array:
-        """Return the parts of an array that belong to places of the text, for each row in their order."""
+        """Return the parts of an array that belong to places of the text, in order for each row."""
         rows = []
         for row, places in enumerate(layout):
             wanted = np.flatnonzero((places >= 0) & (places < self.length))
@@ -112,7 +112,7 @@ class Text:
         return np.where(self.layout >= 0, places, self.decoder["pads_token"])
 
     def _positions(self, end: int) -> Any:
-        """Return the position of each column up to ``end``, those of a detour included."""
+        """Return the position of each column up to ``end``, including those of a detour."""
         beyond = end - self.layout.shape[1]
         positions = np.maximum(self.layout, 0)
         if beyond <= 0:

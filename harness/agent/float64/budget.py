@@ -1,4 +1,4 @@
-"""The bytes that the values of a running model take, and a bound on them."""
+"""The bytes that the values of a running model occupy, and a limit on them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Budget:
         self._owners: dict[int, int] = {}
 
     def need(self, nbytes: float) -> None:
-        """Check that so many more bytes are within the bound.
+        """Check that so many additional bytes are within the limit.
 
         Raises:
             MemoryError: They are not.
@@ -34,7 +34,7 @@ class Budget:
             )
 
     def hold(self, value: Any) -> None:
-        """Count a value; MemoryError if it is beyond the bound."""
+        """Count a value; MemoryError if it exceeds the limit."""
         for owner in _owners(value):
             known = self._owners.get(id(owner), 0)
             self._owners[id(owner)] = known + 1
@@ -43,7 +43,7 @@ class Budget:
         self.need(0)
 
     def drop(self, value: Any) -> None:
-        """Count a value that was held no more."""
+        """Stop counting a value."""
         for owner in _owners(value):
             left = self._owners.get(id(owner), 0) - 1
             if left > 0:

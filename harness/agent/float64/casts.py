@@ -1,4 +1,4 @@
-"""Operators whose result depends on the element types of the model as it was given."""
+"""Operators whose result depends on the element types of the original model."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _BOOL, _STRING = 9, 8
 
 
 def cast(step: Any, given: list[Value], scope: Scope) -> list[Value]:
-    """Cast: a narrower float still rounds, unless its values have that type, or come from a narrower one."""
+    """Cast: a narrower float still rounds, unless its values have that type or come from a narrower one."""
     del scope
     return [_cast(step, given[0], step.node.get("to"))]
 
 
 def cast_like(step: Any, given: list[Value], scope: Scope) -> list[Value]:
-    """CastLike: the type is that of the second input in the model as it was given."""
+    """CastLike: the type is that of the second input in the original model."""
     del scope
     from onnx import helper
 
@@ -54,14 +54,14 @@ def _cast(step: Any, value: Value, number: int) -> Value:
         wide = data if data.dtype.kind != "f" else np.trunc(data).astype(np.int64)
         return Value(wide.astype(_INTEGERS[number]), _INTEGERS[number])
     if number == _STRING or kind_of(data) == "float64":
-        # Its text, and what saturates, are those of the narrower type.
+        # Its text and its saturation are those of the narrower type.
         data = data.astype(source) if source in ("float32", "float16") else data
     (found,) = computed_by_reference(_as_cast(step.node, number), may_narrow=True)(step.node, [data])
     return Value(widened(found), kind if kind is not None else kind_of(found))
 
 
 def _as_cast(node: Node, number: int) -> Node:
-    """Return the Cast that a node is."""
+    """Return the Cast that is equivalent to a node."""
     from onnx import NodeProto, helper
 
     proto = NodeProto()
@@ -75,7 +75,7 @@ def _as_cast(node: Node, number: int) -> Node:
 
 
 def bit_cast(step: Any, given: list[Value], scope: Scope) -> list[Value]:
-    """BitCast: the bits are those of the type in the model as it was given."""
+    """BitCast: the bits are those of the type in the original model."""
     del scope
     value = given[0]
     data = value.data.astype(value.kind) if value.kind in ("float32", "float16") else value.data
@@ -114,7 +114,7 @@ def constant_of_shape(step: Any, given: list[Value], scope: Scope) -> list[Value
 
 
 def identity(step: Any, given: list[Value], scope: Scope) -> list[Value]:
-    """Return the first input as it is; an optional one that is absent stays so."""
+    """Return the first input unchanged; an absent optional one stays absent."""
     del step, scope
     return [given[0]]
 
@@ -127,4 +127,4 @@ SPECIAL: dict[str, Any] = {
     "ConstantOfShape": constant_of_shape,
     "Identity": identity,
 }
-"""Operator -> what computes it."""
+"""Operator -> function that computes it."""

@@ -36,7 +36,7 @@ def call(step: Any, given: list[Value], scope: Scope, function: Any) -> list[Val
 
 
 def _bound(proto: Any, attributes: dict[str, Any]) -> Any:
-    """Return a node of a function with the attributes of a call in place of references to them."""
+    """Return a node of a function in which the attributes of a call replace references to them."""
     from onnx import NodeProto
 
     node = NodeProto()
@@ -121,7 +121,7 @@ def scan(step: Any, given: list[Value], scope: Scope) -> list[Value]:
 
 
 def sequence_map(step: Any, given: list[Value], scope: Scope) -> list[Value]:
-    """SequenceMap: further inputs that are sequences go item by item, others as they are."""
+    """SequenceMap: further inputs that are sequences are passed item by item, others unchanged."""
     body = step.body("body")
     results: list[list[Value]] = []
     for index in range(len(given[0].data)):

@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.agent.errors import UnsupportedError
 
-# It would round to float32 inside: their text, or their function, says so.
+# It would round to float32 inside: its text, or its function, says so.
 FLOAT32_INSIDE = (
     *("GroupNormalization", "RMSNormalization", "RotaryEmbedding", "Attention", "FlexAttention"),
     *("LinearAttention", "SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"),
@@ -24,7 +24,10 @@ class Kernels:
         self._ir_version = ir_version
 
     def find(self, node: Any, inputs: list[Any]) -> Callable[[Any, list[Any]], Any] | None:
-        """Return what computes a node; None where no kernel takes these inputs, with doubles as they are."""
+        """Return the function that computes a node.
+
+        None if no kernel takes these inputs, with doubles unchanged.
+        """
         if node.op_type in FLOAT32_INSIDE or node.domain not in ("", "ai.onnx.ml"):
             return None
         content = self._model(node, inputs)

@@ -1,4 +1,4 @@
-"""The element types that the values of a model had before they were widened to float64."""
+"""The element types of a model's values before they were widened to float64."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TYPE_ATTRIBUTES = ("to", "dtype", "output_datatype", "output_dtype")
 
 
 def widened(value: Any) -> Any:
-    """Return a value with its floats in float64; what is no float, or narrower than 16 bits, stays."""
+    """Return a value with its floats in float64; other values, and floats narrower than 16 bits, stay."""
     if isinstance(value, list):
         return [widened(item) for item in value]
     if isinstance(value, np.ndarray) and value.dtype.name in NARROWER:
@@ -23,7 +23,7 @@ def widened(value: Any) -> Any:
 
 
 def kind_of(value: Any) -> str:
-    """Return the type of a value's elements; that of a list is its first item's; empty if there is none."""
+    """Return the type of a value's elements; for a list, that of its first item; empty if there is none."""
     if isinstance(value, list):
         return kind_of(value[0]) if value else ""
     return str(value.dtype.name) if isinstance(value, np.ndarray) else ""
@@ -42,9 +42,9 @@ def rounded(values: Any, kind: str) -> Any:
 
 
 def output_kind(node: Any, schema: Any, index: int, given: list[str]) -> str:
-    """Return the type that an output of floats has in the model as it was given.
+    """Return the type that an output of floats has in the original model.
 
-    ``given`` are the types of its inputs, empty for those that are absent.
+    ``given`` has the types of its inputs; empty for absent ones.
     """
     for name in _TYPE_ATTRIBUTES:
         if node.has(name) and node.get(name) in NUMBERS:

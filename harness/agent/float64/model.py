@@ -30,8 +30,8 @@ class Model:
         """Return the outputs for inputs by name; floats are float64.
 
         Raises:
-            MemoryError: It takes more memory than the bound.
-            UnsupportedError: Nothing that is known to be right computes a node.
+            MemoryError: It exceeds the memory limit.
+            UnsupportedError: No operator known to be right computes a node.
         """
         outer = Scope(budget, {})
         values = {name: fed(data) for name, data in feeds.items() if data is not None}

@@ -1,4 +1,4 @@
-"""One node of a model, as operators in float64 see it."""
+"""One node of a model, in the form for operators in float64."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Node:
 
     Args:
         proto: The ``NodeProto``, without references to attributes of a function.
-        since: ``since_version`` of its schema; 0 without a schema in ONNX.
+        since: ``since_version`` of its schema; 0 if ONNX has no schema for it.
         opsets: Domain -> version.
     """
 
@@ -31,7 +31,7 @@ class Node:
         self.outputs = list(proto.output)
         self.name = self.domain + "." + self.op_type if self.domain else self.op_type
         self.budget = Budget(0)
-        """What may still be held while it runs; set before each run."""
+        """The memory that may still be used while it runs; set before each run."""
         self._attributes = {one.name: helper.get_attribute_value(one) for one in proto.attribute}
 
     def get(self, name: str, default: Any = None) -> Any:

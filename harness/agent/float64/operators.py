@@ -1,4 +1,4 @@
-"""What computes a node: an own operator, a trusted one of ``onnx.reference``, or a kernel of the CPU EP."""
+"""The computation of a node: by an own operator, a trusted one of ``onnx.reference``, or a CPU EP kernel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Compute = Callable[[Node, list[Any]], Any]
 """A node and its inputs -> its outputs, or its only one."""
 
 Special = Callable[["Step", list[Value], Scope], list[Value]]
-"""The same for nodes that have bodies, or whose result depends on types of before."""
+"""The same for nodes with bodies, or whose result depends on the original types."""
 
 
 class Step:
@@ -75,7 +75,7 @@ class Step:
 
 
 class Operators:
-    """Finds what computes a node.
+    """Finds the computation of a node.
 
     Args:
         proto: The model, whose functions take precedence.
@@ -94,17 +94,17 @@ class Operators:
         return Step(Node(proto, 0 if schema is None else schema.since_version, opsets), schema, self)
 
     def special(self, node: Node) -> Special | None:
-        """Return what computes a node that is more than its inputs; None for any other."""
+        """Return the computation of a node that depends on more than its inputs; None for any other."""
         function = self._functions.get(control.key_of(node.proto))
         if function is not None:
             return lambda step, given, scope: control.call(step, given, scope, function)
         return casts.SPECIAL.get(node.name) or control.SPECIAL.get(node.name)
 
     def compute(self, node: Node, schema: Any, given: list[Value]) -> Compute:
-        """Return what computes a node.
+        """Return the computation of a node.
 
         Raises:
-            UnsupportedError: Nothing that is known to be right.
+            UnsupportedError: No operator known to be right computes it.
         """
         own = table.OWN.get(node.name)
         if own is not None:

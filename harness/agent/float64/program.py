@@ -1,4 +1,4 @@
-"""Nodes in order, of a graph, a body or a function, and what can be dropped behind each of them."""
+"""Nodes in order, of a graph, a body or a function, and the values that can be dropped after each of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from harness.agent.float64.scope import Scope, Value
 
 
 class Program:
-    """Nodes in order, with the names that can be dropped behind each.
+    """Nodes in order, with the names that can be dropped after each.
 
     Args:
         nodes: ``NodeProto``; ONNX keeps them in topological order.
@@ -17,7 +17,7 @@ class Program:
         inputs: Names of inputs.
         outputs: Names of outputs.
         opsets: Domain -> version.
-        operators: Finds what computes a node.
+        operators: Finds the computation of a node.
     """
 
     def __init__(
@@ -43,7 +43,10 @@ class Program:
 
     @classmethod
     def of_function(cls, function: Any, nodes: Any, operators: Any) -> Program:
-        """Return the program of a ``FunctionProto``; ``nodes`` are its own with the attributes of a call."""
+        """Return the program of a ``FunctionProto``.
+
+        ``nodes`` are its nodes with the attributes of a call.
+        """
         opsets = {domain_of(one): one.version for one in function.opset_import}
         return cls(nodes, {}, (list(function.input), list(function.output)), opsets, operators)
 
@@ -64,7 +67,7 @@ class Program:
 
 
 def _last_reads(nodes: Any, outputs: list[str]) -> list[list[str]]:
-    """Return for each node the names that nothing reads behind it."""
+    """Return for each node the names that no later node reads."""
     seen = set(outputs)
     dropped: list[list[str]] = []
     for node in reversed(nodes):
@@ -75,7 +78,7 @@ def _last_reads(nodes: Any, outputs: list[str]) -> list[list[str]]:
 
 
 def _read(node: Any) -> set[str]:
-    """Return the names that a node reads, those of its bodies included."""
+    """Return the names that a node reads, including those of its bodies."""
     names = set(node.input)
     for attribute in node.attribute:
         for graph in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):

@@ -9,11 +9,12 @@ from harness.agent.errors import UnsupportedError
 from harness.agent.float64.kinds import NARROWER, kind_of
 
 FIRST_BROADCAST = 7  # the first opset in which operators broadcast as numpy does
-# They take doubles as well as what their schema allows: numbers are chosen or compared, not computed.
+# They accept doubles besides the types of their schema: numbers are chosen or compared, not computed.
 _WITHOUT_SCHEMA = ("NonMaxSuppression", "Resize", "Upsample", "OneHot", "TopK", "Range", "Pad")
 
 FLOAT32_INSIDE = ("MelWeightMatrix", "SVMRegressor")
-"""What ``onnx.reference`` computes in float32 whatever the inputs are, though it is right otherwise."""
+"""Operators that ``onnx.reference`` computes in float32 whatever the inputs are, although it is otherwise
+right."""
 
 
 def schema_of(proto: Any, opsets: dict[str, int]) -> Any:

@@ -1,4 +1,4 @@
-"""The values of a graph while it runs, each with the element type that it has in the model as given."""
+"""The values of a graph while it runs, each with its element type in the original model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.agent.float64.kinds import FLOAT32, kind_of, widened
 
 
 class Value(NamedTuple):
-    """A value: an array, a list, a map or None; ``kind`` is its elements' type before it was widened."""
+    """A value: an array, a list, a map or None; ``kind`` is its elements' type before widening."""
 
     data: Any
     kind: str
@@ -21,7 +21,7 @@ NOTHING = Value(None, "")
 
 
 class Scope:
-    """The values of one graph, body or function; what it has not is looked up in the scope around it."""
+    """The values of one graph, body or function; missing ones are looked up in the scope around it."""
 
     def __init__(self, budget: Budget, weights: dict[str, Any], outer: Scope | None = None) -> None:
         self.budget = budget
@@ -30,7 +30,7 @@ class Scope:
         self._values: dict[str, Value] = {}
 
     def value(self, name: str) -> Value:
-        """Return a value; LookupError if nothing has that name."""
+        """Return a value; LookupError if no value has that name."""
         if not name:
             return NOTHING
         if name in self._values:
@@ -43,7 +43,7 @@ class Scope:
         return self._outer.value(name)
 
     def put(self, name: str, value: Value) -> None:
-        """Add a value; MemoryError if it is beyond the bound."""
+        """Add a value; MemoryError if it exceeds the limit."""
         self._values[name] = value
         self.budget.hold(value.data)
 

@@ -1,7 +1,7 @@
-"""The own operators: what ``onnx.reference`` computes wrongly, slowly, or not at all.
+"""The own operators: those that ``onnx.reference`` computes wrongly, slowly, or not at all.
 
-In tests each of them is held against ``onnx.reference`` where that is right, the CPU provider's kernel for
-doubles, or a slow formula after the operator's text.
+Tests compare each of them with ``onnx.reference`` where that is right, with the CPU provider's kernel for
+doubles, or with a slow formula from the operator's text.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where a process died: the native stack of a crash, printed on its standard error before it is gone.
+"""Where a process died: the native stack of a crash, printed on standard error before the process is gone.
 
 It is off unless the process has ``EP_HARNESS_NATIVE_STACK=1``. Then a second small Python, the *watcher*,
 traces the agent with ptrace, as a debugger does. A signal that is about to kill the agent stops its thread.

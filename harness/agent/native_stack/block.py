@@ -6,8 +6,9 @@
     #2?<tab>...
     ep-harness: end of the native stack
 
-A frame has its library, an offset, and its function if a symbol names it. The offset is from the function or,
-without one, from where the library begins. A question mark: found by searching the stack.
+A frame has its library, an offset, and its function if a symbol names it. The offset is relative to the
+function or, without one, to the library's beginning. A question mark marks a frame found by searching the
+stack.
 """
 
 from __future__ import annotations
@@ -25,8 +26,11 @@ NOWHERE = "[no code]"
 
 MOST_FRAMES = 64
 MOST_BYTES = 7 << 10
-"""Of a block, up to one frame more: the harness keeps the last 16 KiB of what a process prints, and when a
-scenario's second process dies, the first one dies in the same way, and both print a block."""
+"""Largest size of a block, not counting one more frame.
+
+The harness keeps the last 16 KiB of a process's output. When a scenario's second process dies, the first one
+dies in the same way, and both print a block.
+"""
 
 MOST_NAME = 240
 """Characters of a library's or function's name."""
@@ -36,14 +40,14 @@ _BLOCK = re.compile(
 )
 
 WITH_ADDRESS = ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP")
-"""Signals that tell an address; of SIGFPE, SIGILL and SIGTRAP it is the instruction's own."""
+"""Signals that report an address; for SIGFPE, SIGILL and SIGTRAP it is the instruction's own."""
 
 SENT_BY_KERNEL = 0x80
 """Code of a signal without an address, such as for an address that no memory can have."""
 
 
 class FrameText(NamedTuple):
-    """What is printed of a frame."""
+    """The printed parts of a frame."""
 
     library: str
     offset: int
@@ -52,7 +56,7 @@ class FrameText(NamedTuple):
 
 
 def signal_name(number: int) -> str:
-    """Return the name of a signal, as verdicts have it."""
+    """Return the name of a signal, in the form of verdicts."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -79,7 +83,7 @@ def printable(text: str) -> str:
 
 
 def without_stacks(printed: str) -> str:
-    """Return an output without the native stacks in it, for who looks for messages.
+    """Return an output without its native stacks, for a search for messages.
 
     Names of functions are no messages: a stack with ``throw_bad_alloc`` does not say that memory ran out.
     """

@@ -15,14 +15,14 @@ from harness.agent.native_stack.memory import DELETED, Memory, Space
 from harness.agent.native_stack.stack import Place, Walker
 
 WALKED_FRAMES = 128
-"""Frames that are looked at; a stack that has overflown has many thousands."""
+"""Largest number of frames that are examined; an overflown stack has many thousands."""
 
 
 class CrashPrint:
     """The crash of one thread, which is stopped before its signal kills the process.
 
-    ``handled`` is the last signal that a handler got in it. Symbols are left out after ``deadline``, on the
-    monotonic clock.
+    ``handled`` is the last signal that a handler got in this thread. Symbols are left out after ``deadline``,
+    on the monotonic clock.
     """
 
     def __init__(self, thread: int, handled: ptrace.SignalInfo | None, deadline: float) -> None:
@@ -38,7 +38,7 @@ class CrashPrint:
         info = ptrace.signal_info(self._thread)
         name = block.signal_name(info.signal)
         if info.code <= 0 and self._handled and self._handled.signal == info.signal:
-            info = self._handled  # its handler has sent it once more
+            info = self._handled  # its handler has sent it again
         written = block.write(block.first_line(name, info.code, info.address, title))
         for index, place in enumerate(self._places()[: block.MOST_FRAMES]):
             frame = self._name(place, demangle)
@@ -48,7 +48,7 @@ class CrashPrint:
         block.write(block.END + "\n")
 
     def _places(self) -> list[Place]:
-        """Return the frames, without those of a handler that has let the signal through."""
+        """Return the frames, without those of a handler that has passed the signal on."""
         address, registers = this_machine().read(ptrace.registers(self._thread))
         places: list[Place] = []
         for place in islice(self._walker.walk(address, registers), WALKED_FRAMES):

@@ -1,4 +1,4 @@
-"""Names of C++ functions as their authors write them, by the C++ library of this machine."""
+"""Names of C++ functions in readable form, from this machine's C++ library."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import ctypes
 
 LIBRARIES = ("libstdc++.so.6", "libc++abi.so.1", "libc++.so.1")
 MOST_CHARACTERS = 2000
-"""A longer name stays as it is: the time for some names grows faster than they do."""
+"""A longer name stays unchanged: the time for some names grows faster than their length."""
 
 
 class Demangler:
-    """Translates names; without a C++ library it returns them as they are."""
+    """Translates names; without a C++ library it returns them unchanged."""
 
     def __init__(self) -> None:
         self._free = ctypes.CDLL(None).free

@@ -13,7 +13,7 @@ from harness.agent.native_stack.reader import Read
 
 LOAD, DYNAMIC, UNWIND_TABLE = 1, 2, 0x6474E550
 SYMBOL_TABLES = (2, 11)
-"""Types of sections, the one with all symbols first, then the one with exported symbols alone."""
+"""Types of sections: first the one with all symbols, then the one with only exported symbols."""
 
 HASH, STRINGS, SYMBOLS, GNU_HASH = 4, 5, 6, 0x6FFFFEF5
 FUNCTION_TYPES = (0, 2, 10)
@@ -27,11 +27,11 @@ MOST_NAME = 1 << 12
 
 
 class ElfError(Exception):
-    """It is no ELF of 64 bits, or damaged."""
+    """It is not a 64-bit ELF file, or it is damaged."""
 
 
 class Symbol(NamedTuple):
-    """A symbol: its name as the compiler has made it, and its address in the library."""
+    """A symbol: its name from the compiler, and its address in the library."""
 
     name: str
     start: int
@@ -54,7 +54,7 @@ class Symbols:
         )
 
     def find(self, address: int) -> Symbol | None:
-        """Return the symbol whose code an address is in; the sizes of symbols are believed."""
+        """Return the symbol whose code contains an address; sizes of symbols are trusted."""
         index = bisect_right(self._sorted, (address, len(self._table))) - 1
         if index < 0:
             return None
@@ -75,7 +75,7 @@ class Symbols:
 
 
 class Image:
-    """A library as it is mapped, with the beginning of its file at ``base``.
+    """A mapped library; the beginning of its file is at ``base``.
 
     Raises:
         ElfError: There is no library.
@@ -94,18 +94,18 @@ class Image:
         ]
         first = next((entry[3] - entry[2] for entry in self._entries if entry[0] == LOAD), 0)
         self.bias = base - first
-        """What is added to an address of the library's own tables."""
+        """The offset that is added to an address of the library's own tables."""
 
     @property
     def unwind_table(self) -> int | None:
-        """The address of ``.eh_frame_hdr``, if it has one."""
+        """Return the address of ``.eh_frame_hdr``, if it has one."""
         return self._address_of(UNWIND_TABLE)
 
     def _address_of(self, kind: int) -> int | None:
         return next((entry[3] + self.bias for entry in self._entries if entry[0] == kind), None)
 
     def symbols(self, path: str) -> Symbols | None:
-        """Return its symbols: from its file if that is still the same, else those that the loader needs.
+        """Return its symbols: from its file if that is unchanged, else those that the loader needs.
 
         Raises:
             ElfError, OSError, struct.error: It is damaged.
@@ -126,7 +126,7 @@ class Image:
             tag, value = struct.unpack("<QQ", self._read(at + 16 * index, 16))
             if not tag:
                 break
-            # glibc makes addresses of them; musl, and Linux for its own library, do not.
+            # glibc turns these into addresses; musl, and Linux for its own library, do not.
             found[tag] = value if value >= self._base else value + self.bias
         if SYMBOLS not in found or STRINGS not in found:
             return None
@@ -149,7 +149,7 @@ class Image:
         return bytes(content) + b"\0"
 
     def _count(self, found: dict[int, int]) -> int:
-        """Return the number of symbols, which only the hash tables tell."""
+        """Return the number of symbols, which only the hash tables show."""
         if HASH in found:
             return int(struct.unpack("<II", self._read(found[HASH], 8))[1])
         if GNU_HASH not in found:
@@ -170,7 +170,7 @@ class Image:
 def file_symbols(path: str, beginning: bytes) -> Symbols | None:
     """Return all symbols in a library's file or, if it is stripped, the exported ones; None if it has none.
 
-    Another file has taken its place if it does not begin with ``beginning``: None, too.
+    If the file does not begin with ``beginning``, another file has replaced it: return None, too.
 
     Raises:
         ElfError, ValueError, struct.error: It is damaged.
@@ -198,7 +198,7 @@ def file_symbols(path: str, beginning: bytes) -> Symbols | None:
 
 
 def _header(head: bytes, place: int, sizes: int) -> tuple[int, int, int]:
-    """Return where a table of an ELF header begins, and the size and number of its entries."""
+    """Return the start of a table in an ELF header, and the size and number of its entries."""
     (start,) = struct.unpack_from("<Q", head, place)
     entry_bytes, count = struct.unpack_from("<HH", head, sizes)
     if count > MOST_ENTRIES:

@@ -41,7 +41,7 @@ def evaluate(block: bytes, registers: dict[int, int], read: Read, *start: int) -
     """Return the value of an expression; the stack of values begins with ``start``.
 
     Raises:
-        UnwindError: It has an unknown operation, or is wrong in itself.
+        UnwindError: It has an unknown operation, or is invalid.
     """
     try:
         return _run(block, registers, read, list(start)) & WORD
@@ -103,7 +103,7 @@ def _push(code: int, reader: Reader, registers: dict[int, int], read: Read, stac
 
 
 def _rearrange(code: int, reader: Reader, stack: list[int]) -> None:
-    """Do an operation on the stack of values alone."""
+    """Do an operation on only the stack of values."""
     if code == _DUPLICATE:
         stack.append(stack[-1])
     elif code == _DROP:

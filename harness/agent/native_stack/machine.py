@@ -1,4 +1,4 @@
-"""What differs between processors: registers, their numbers in unwind tables, and calls."""
+"""Differences between processors: registers, their numbers in unwind tables, and calls."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _X86_ORDER = (
     "r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi orig_rax rip cs eflags rsp".split()  # noqa: SIM905
 )
 _X86_CALL = (0xE8, 5)
-"""First byte and length of ``call`` to an address."""
+"""First byte and length of a ``call`` to an address."""
 _X86_INDIRECT, _X86_INDIRECT_SIZES = (0xFF, 2), (2, 3, 4, 6, 7)
 """First byte and operation of ``call`` through a register or memory, and its lengths without a prefix."""
 _ARM_CALLS = ((0xFC000000, 0x94000000), (0xFFFFFC1F, 0xD63F0000), (0xFEFFF800, 0xD63F0800))
-"""Masks and values of BL; BLR; BLRAA and its like, which check a signature."""
+"""Masks and values of BL; BLR; BLRAA and similar ones, which check a signature."""
 
 
 class Machine(NamedTuple):

@@ -1,4 +1,4 @@
-"""The memory of another process: its bytes, and which file is where in it."""
+"""The memory of another process: its bytes, and the place of each file in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 PAGE = 4096
 ADDRESSES = 1 << 48
-"""Beyond this there is no memory of programs."""
+"""No memory of programs lies beyond this address."""
 
 DELETED = " (deleted)"
 
@@ -19,7 +19,10 @@ _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 class Memory:
-    """Reads what is in a process, page by page; every page is kept, for tables are read in small pieces."""
+    """Reads the memory of a process, page by page.
+
+    Every page is kept, because tables are read in small pieces.
+    """
 
     def __init__(self, pid: int) -> None:
         self._file = os.open("/proc/%d/mem" % pid, os.O_RDONLY)
@@ -57,7 +60,7 @@ class Mapping(NamedTuple):
 
     Attributes:
         path: Its file, or a name in brackets; empty if it has none.
-        base: Where the beginning of its file is mapped; None if it is not.
+        base: Address of the beginning of its file; None if that is not mapped.
     """
 
     start: int
@@ -85,13 +88,13 @@ class Space:
         self._starts = [mapping.start for mapping in self._mappings]
 
     def find(self, address: int) -> Mapping | None:
-        """Return what is mapped at an address."""
+        """Return the mapping at an address."""
         index = bisect_right(self._starts, address) - 1
         if index >= 0 and address < self._mappings[index].end:
             return self._mappings[index]
         return None
 
     def is_code(self, address: int) -> bool:
-        """Return whether there is something to run at an address."""
+        """Return whether there is code at an address."""
         mapping = self.find(address)
         return mapping is not None and mapping.is_code

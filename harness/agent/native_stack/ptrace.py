@@ -28,11 +28,11 @@ _call.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p
 
 
 class SignalInfo(NamedTuple):
-    """What the system says about a signal.
+    """The system's information about a signal.
 
     Attributes:
-        code: Why it came; positive if the system made it.
-        address: The address that a fault is about; else meaningless.
+        code: The reason; positive if the system generated it.
+        address: The address of a fault; else meaningless.
     """
 
     signal: int
@@ -60,7 +60,7 @@ def registers(thread: int) -> bytes:
 
 
 def signal_info(thread: int) -> SignalInfo:
-    """Return what is known of the signal that a thread has stopped at."""
+    """Return the known facts about the signal at which a thread has stopped."""
     buffer = ctypes.create_string_buffer(SIGINFO_BYTES)
     request(GET_SIGINFO, thread, 0, ctypes.addressof(buffer))
     signal, _, code = struct.unpack_from("iii", buffer.raw)

@@ -8,7 +8,7 @@ Read = Callable[[int, int], bytes]
 """Returns so many bytes (second) from an address (first); raises OSError if they cannot be read."""
 
 OMITTED = 0xFF
-"""The pointer encoding of what is not there."""
+"""The pointer encoding for an omitted value."""
 
 _MOST_LEB_BYTES = 10
 _MOST_TEXT = 64
@@ -27,11 +27,11 @@ WORD = (1 << 64) - 1
 
 
 class UnwindError(Exception):
-    """A table has what is not understood."""
+    """A table contains something unknown."""
 
 
 class Reader:
-    """A place in memory that moves on with what is read."""
+    """A place in memory that advances with each read."""
 
     def __init__(self, read: Read, at: int) -> None:
         self._read = read
@@ -62,7 +62,7 @@ class Reader:
         raise UnwindError("a number without an end")
 
     def text(self) -> bytes:
-        """Return a short text up to its zero."""
+        """Return a short text up to its terminating zero."""
         content = bytearray()
         while byte := self.number(1):
             content.append(byte)

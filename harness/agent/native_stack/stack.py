@@ -13,17 +13,17 @@ from harness.agent.native_stack.reader import UnwindError
 from harness.agent.native_stack.unwind_table import Caller, Rules, caller_by, rules_at
 
 SCANNED_WORDS = 4096
-"""Words of a stack that are searched for a return address, if nothing tells where it is."""
+"""Words of a stack that are searched for a return address, if nothing shows where it is."""
 
 
 class Place(NamedTuple):
-    """Where one frame is.
+    """The place of one frame.
 
     Attributes:
-        address: Of the instruction that failed or, of a caller, of the one after the call.
-        inside: An address inside of that instruction or of the call.
+        address: Address of the instruction that failed; for a caller, of the instruction after the call.
+        inside: An address inside that instruction or the call.
         is_guess: Whether the frame was found by searching the stack.
-        is_handler: Whether the frames before it are a signal's handler.
+        is_handler: Whether the frames before it belong to a signal handler.
     """
 
     address: int
@@ -41,7 +41,7 @@ class Walker:
         self._rules: dict[int, Rules | None] = {}
 
     def image_at(self, address: int) -> Image | None:
-        """Return the library that an address is in, if it is in one."""
+        """Return the library that contains an address, if any."""
         mapping = self.space.find(address)
         if mapping is None or mapping.base is None:
             return None
@@ -53,7 +53,7 @@ class Walker:
         return self._images[mapping.base]
 
     def walk(self, address: int, registers: dict[int, int]) -> Iterator[Place]:
-        """Yield the frames from a program counter on; the last is the outermost, or the last to be found."""
+        """Yield the frames from a program counter on; the last one is the outermost, or the last found."""
         place = Place(address, address)
         while True:
             yield place
@@ -64,7 +64,7 @@ class Walker:
             address = self.machine.code_address(caller.address)
             registers = caller.registers
             new_stack = registers.get(self.machine.stack, 0)
-            # A signal's handler may have a stack of its own, at any address.
+            # A signal's handler may have its own stack, at any address.
             if not caller.is_interrupted and (new_stack, address) <= (stack, place.address):
                 return
             inside = address if caller.is_interrupted else address - 1
@@ -87,7 +87,7 @@ class Walker:
         return leaf or self._by_frame_pointer(registers) or self._by_search(registers), True
 
     def _rules_at(self, inside: int) -> Rules | None:
-        """Return what unwind tables say about a place; a recursion has the same one many times."""
+        """Return the rules of unwind tables for a place; a recursion has the same place many times."""
         if inside not in self._rules:
             image = self.image_at(inside)
             table = image.unwind_table if image else None

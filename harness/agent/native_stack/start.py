@@ -13,10 +13,10 @@ VARIABLE = "EP_HARNESS_NATIVE_STACK"
 """The variable of a target that switches native stacks on with ``1``."""
 
 ON = "on"
-"""The state, and the watcher's message, once it watches."""
+"""The state, and the watcher's message, once it is watching."""
 
 UNAVAILABLE = "unavailable: "
-"""What a state begins with, before the reason."""
+"""Prefix of a state, before the reason."""
 
 LIMIT_S = 10.0
 """Seconds for the watcher to start."""
@@ -51,11 +51,11 @@ def _start() -> str:
     watcher = subprocess.Popen(  # noqa: S603 - an argument list, never a shell
         [sys.executable, "-I", "-S", "-c", BOOTSTRAP],
         stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,  # standard error stays: it is the file where the output of this process goes
+        stdout=subprocess.PIPE,  # standard error stays: it is the file with the output of this process
     )
     assert watcher.stdin is not None and watcher.stdout is not None  # noqa: S101, PT018 - pipes were asked for
     with watcher.stdin, watcher.stdout:
-        # It fails where nobody restricts it.
+        # It fails on systems without this restriction.
         ctypes.CDLL(None).prctl(PR_SET_PTRACER, ctypes.c_ulong(watcher.pid))
         watcher.stdin.write(program(_START % os.getpid(), "harness.agent.native_stack"))
         watcher.stdin.flush()

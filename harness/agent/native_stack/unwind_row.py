@@ -1,4 +1,4 @@
-"""The instructions of unwind tables (DWARF 5, section 6.4.2): which rules hold at which address."""
+"""The instructions of unwind tables (DWARF 5, section 6.4.2): which rules apply at which address."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _REMEMBER_STATE, _RESTORE_STATE = 0x0A, 0x0B
 _FRAME, _FRAME_REGISTER, _FRAME_OFFSET, _FRAME_EXPRESSION = 0x0C, 0x0D, 0x0E, 0x0F
 _FRAME_SIGNED, _FRAME_OFFSET_SIGNED = 0x12, 0x13
 _NOTHING = (0x00, 0x2D)
-"""No operation; and that a return address is signed, whose signature is cut off anyway."""
+"""No operation; also that a return address is signed, because signatures are cut off anyway."""
 _ARGUMENTS_SIZE = 0x2E
 
 _MOST_REGISTERS, _MOST_STATES, _MOST_BLOCK = 1 << 10, 64, 1 << 12
 
 
 class Factors(NamedTuple):
-    """What the numbers in a function's instructions are multiplied with, and how addresses are written."""
+    """The factors of the numbers in a function's instructions, and the encoding of addresses."""
 
     code: int
     data: int
@@ -30,11 +30,11 @@ class Factors(NamedTuple):
 
 
 class Row:
-    """The rules that hold at one address.
+    """The rules that apply at one address.
 
     Attributes:
-        frame: Of the frame's address: register and offset, or an expression alone.
-        rules: Of each register that the function has saved: kind and operand.
+        frame: Rule for the frame's address: register and offset, or only an expression.
+        rules: Rule for each register that the function has saved: kind and operand.
     """
 
     def __init__(self, frame: tuple[Any, ...] = (), rules: dict[int, tuple[str, Any]] | None = None) -> None:
@@ -42,7 +42,7 @@ class Row:
         self.rules = dict(rules or {})
 
     def copy(self) -> Row:
-        """Return another one with the same rules."""
+        """Return a copy with the same rules."""
         return Row(self.frame, self.rules)
 
 
@@ -83,7 +83,7 @@ class Program:
         self._initial = self._row.copy()
 
     def run(self, reader: Reader, end: int, until: int) -> Row:
-        """Run the instructions of the function, and return the rules that hold at an address."""
+        """Run the instructions of the function, and return the rules that apply at an address."""
         while reader.at < end:
             before = self._row.copy()
             self._step(reader)

@@ -19,12 +19,12 @@ _MOST_BYTES = 1 << 20
 
 
 class Caller(NamedTuple):
-    """What a table says about the caller of a function.
+    """The facts of a table about the caller of a function.
 
     Attributes:
-        address: Where it goes on; None if there is none.
+        address: Address at which it continues; None if there is none.
         registers: Its registers.
-        is_interrupted: Whether a signal interrupted it there, so that no call is before the address.
+        is_interrupted: Whether a signal interrupted it there, so that no call precedes the address.
     """
 
     address: int | None
@@ -33,7 +33,7 @@ class Caller(NamedTuple):
 
 
 class Common(NamedTuple):
-    """A CIE: what the entries of many functions share."""
+    """A CIE: the common part of the entries of many functions."""
 
     factors: Factors
     return_column: int
@@ -44,7 +44,7 @@ class Common(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """How to get from one place in a function to its caller."""
+    """The rules to get from one place in a function to its caller."""
 
     row: Row
     common: Common
@@ -54,7 +54,7 @@ def rules_at(read: Read, header: int, at: int) -> Rules | None:
     """Return the rules at an address in a function, by the ``.eh_frame_hdr`` of its library, if it has any.
 
     Raises:
-        UnwindError: A table is not understood.
+        UnwindError: A table contains something unknown.
     """
     entry = _find(read, header, at)
     if entry is None:
@@ -82,7 +82,7 @@ def caller_by(rules: Rules, registers: dict[int, int], read: Read, stack: int) -
     """Return the caller of a function; ``stack`` is the number of the stack pointer.
 
     Raises:
-        UnwindError: A rule lacks a register or is not understood.
+        UnwindError: A rule lacks a register or is unknown.
     """
     row, common = rules
     if len(row.frame) == 1:
@@ -128,7 +128,7 @@ def _find(read: Read, header: int, at: int) -> int | None:
 
 
 def _begin(read: Read, at: int) -> tuple[Reader, int]:
-    """Return a reader behind the length of an entry, and the entry's end."""
+    """Return a reader after the length of an entry, and the entry's end."""
     reader = Reader(read, at)
     size = reader.number(4)
     if size == _EXTENDED_LENGTH:
@@ -157,14 +157,14 @@ def _common(read: Read, at: int) -> Common:
 
 
 def _encoding(reader: Reader, augmentation: bytes) -> int:
-    """Return how addresses are written, from the data that the letters of an augmentation stand for."""
+    """Return the encoding of addresses, from the data for the letters of an augmentation."""
     encoding = 0
     for letter in augmentation[1:].decode("latin-1"):
         if letter == "R":
             encoding = reader.number(1)
-        elif letter == "P":  # what handles exceptions
+        elif letter == "P":  # the exception handler
             reader.pointer(reader.number(1) & 0x7F)
-        elif letter == "L":  # how their tables are written
+        elif letter == "L":  # the encoding of its tables
             reader.number(1)
         elif letter not in "SB":  # a signal's frame; on AArch64, which key signs return addresses
             raise UnwindError("augmentation %r" % augmentation)

@@ -30,16 +30,16 @@ FATAL = frozenset(
 STOPS = frozenset({signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU})
 
 BUDGET_S = 0.8
-"""Seconds for a stack; after them, the frames that are known are printed without symbols."""
+"""Seconds for a stack; after that, the known frames are printed without symbols."""
 
 ALARM_S = 1.5
-"""Seconds until the watcher is killed, even inside of a system call."""
+"""Seconds until the watcher is killed, even inside a system call."""
 
 _YAMA = "/proc/sys/kernel/yama/ptrace_scope"
 
 
 def watch(pid: int) -> None:
-    """Trace a process until it ends; say on standard output that it is traced, or why not."""
+    """Trace a process until it ends; report on standard output that it is traced, or why not."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     watcher = Watcher(pid)
     try:
@@ -65,7 +65,7 @@ class Watcher:
         self._pid = pid
         self._demangle = Demangler()
         self._handled: dict[int, ptrace.SignalInfo] = {}
-        """Thread -> the last signal that a handler of the process itself has got there."""
+        """Thread -> the last signal that a handler of the process got in it."""
         self._has_printed = False
 
     def seize(self) -> None:
@@ -78,18 +78,18 @@ class Watcher:
                 except ProcessLookupError:
                     continue
                 except PermissionError:
-                    # One that a traced thread has started meanwhile is traced already.
+                    # A thread that a traced thread started meanwhile is already traced.
                     if _status(thread).get("TracerPid") != str(os.getpid()):
                         raise
             seized |= new
 
     def answer(self, thread: int, number: int, event: int) -> None:
-        """Let a stopped thread go on; print its stack first if its signal kills the process.
+        """Let a stopped thread continue; print its stack first if its signal kills the process.
 
-        ``event`` is what happened to the thread, if that is not the signal.
+        ``event`` is what happened to the thread, if it is not the signal.
         """
         if event == ptrace.EVENT_STOP and number in STOPS:
-            ptrace.request(ptrace.LISTEN, thread)  # it stays stopped, as the signal says
+            ptrace.request(ptrace.LISTEN, thread)  # it stays stopped, as the signal requires
         elif event:
             is_thread = _status(thread).get("Tgid") == str(self._pid)
             ptrace.request(ptrace.CONTINUE if is_thread else ptrace.DETACH, thread)
@@ -124,7 +124,7 @@ class Watcher:
             block.write("ep-harness: no native stack: %s\n" % block.printable(str(error)))
 
     def _stop_others(self, thread: int) -> None:
-        """Have the other threads wait: without a tracer, the signal would end them at once."""
+        """Make the other threads wait: without a tracer, the signal would end them at once."""
         for other in self._threads() - {thread}:
             with contextlib.suppress(OSError):
                 ptrace.request(ptrace.INTERRUPT, other)

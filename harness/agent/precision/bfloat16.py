@@ -24,7 +24,7 @@ _TYPED_BY_ATTRIBUTE = frozenset(
 
 
 def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:  # noqa: ARG001 - nothing is calibrated
-    """Return the model with all nodes in bfloat16 that allow it."""
+    """Return the model with all nodes in bfloat16 that support it."""
     from onnx import shape_inference
 
     model = at_least(model, OPSET)

@@ -22,8 +22,8 @@ def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:  # noqa: ARG001 -
 def narrow_nodes(graph: Any, number: int) -> int:
     """Return how many nodes compute in a type: they read a weight of it, or the output of a Cast to it.
 
-    Every region that computes in another type than the model's inputs begins with one of the two. The type
-    has its number of ``onnx.TensorProto.DataType``.
+    Every region that computes in another type than the model's inputs begins with such a node. ``number`` is
+    the type in ``onnx.TensorProto.DataType``.
     """
     narrow = {tensor.name for tensor in graph.initializer if tensor.data_type == number}
     narrow.update(node.output[0] for node in graph.node if _makes(node, number))
@@ -48,12 +48,13 @@ def tensor_types(graph: Any) -> dict[str, int]:
 
 
 def with_roundings(model: Any, number: int) -> Any:
-    """Return a copy of a converted model in which Casts make every rounding, so that the CPU EP makes it too.
+    """Return a copy of a converted model in which Casts do every rounding, so that the CPU EP also rounds.
 
     The CPU EP has few kernels for float16, and none for bfloat16. It computes a float16 model in float32 and
     removes the Casts it inserted, so its answer does not show the precision. It keeps the model's own Casts.
-    So here each operator computes in float32, and its inputs and outputs pass through the narrow type, which
-    has its number of ``onnx.TensorProto.DataType``. Operators with bodies (If, Loop, Scan) stay as they are.
+    So here each operator computes in float32, and its inputs and outputs are cast to the narrow type and
+    back; ``number`` is that type in ``onnx.TensorProto.DataType``. Operators with bodies (If, Loop, Scan)
+    stay unchanged.
     """
     from onnx import helper, shape_inference
 

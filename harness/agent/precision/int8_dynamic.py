@@ -1,4 +1,4 @@
-"""Dynamic quantization: eight bits for weights, and for activations with ranges found at run time."""
+"""Dynamic quantization: eight bits for weights, and for activations with ranges measured at run time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INTEGER = ("MatMulInteger", "ConvInteger", "DynamicQuantizeLSTM", "QAttention", 
 
 
 def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:  # noqa: ARG001 - nothing is calibrated
-    """Return the model with its products by constant weights in integers.
+    """Return the model with its products with constant weights computed in integers.
 
     Weights are uint8: products of uint8 and int8 saturate at 16 bits on processors with AVX2 only, so the CPU
     EP's results would depend on the machine.
@@ -34,5 +34,5 @@ def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:  # noqa: ARG001 -
 
 
 def reduced_nodes(model: Any) -> int:
-    """Return how many nodes read integers that quantization made."""
+    """Return how many nodes read integers from quantization."""
     return sum(node.op_type in INTEGER for node in model.graph.node)

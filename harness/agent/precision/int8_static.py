@@ -28,7 +28,7 @@ def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:
     Activations and weights are uint8, as in QNN's own recipe. Products of uint8 and int8 saturate at 16 bits
     on x86-64 processors without VNNI, in the CPU EP and in OpenVINO (mobilenet of the zoo: a relative error
     of 0.12 instead of 0.014), so the right result would depend on the machine. Activation functions stay in
-    the graph, so that the provider computes them, although their ranges alone would do.
+    the graph, so that the provider computes them, although their ranges alone would suffice.
     """
     import onnx
     from onnxruntime.quantization.quant_utils import QuantType
@@ -43,7 +43,7 @@ def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:
             os.path.join(folder, name + ".onnx") for name in ("given", "prepared", "made")
         )
         onnx.save(at_least(model, OPSET), given)
-        # Given a model in memory, it would lose weights that are inputs, too.
+        # Given a model in memory, it would also lose weights that are inputs.
         as_it_is = generated_bytes(model) > _FOLDED_LIMIT
         quant_pre_process(given, prepared, skip_symbolic_shape=True, skip_optimization=as_it_is)
         reader: Any = _Feeds(feeds)
@@ -61,7 +61,7 @@ def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:
 
 
 def _softmax_ranges(path: str, feeds: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Return the ranges of Softmax outputs; the quantizer takes 0 to 1 whatever was measured.
+    """Return the ranges of Softmax outputs; the quantizer uses 0 to 1 whatever was measured.
 
     A step of that range is 1/255, and a probability below half a step becomes 0. A classifier that finds a
     thousand classes equally likely, as ONNX's light models do, would lose its whole answer. So a range ends
@@ -97,7 +97,7 @@ def reduced_nodes(model: Any) -> int:
 
 
 class _Feeds:
-    """A calibration data reader of onnxruntime: one set of inputs after the other, then None."""
+    """A calibration data reader of onnxruntime: one set of inputs after another, then None."""
 
     def __init__(self, feeds: list[dict[str, Any]]) -> None:
         self.left = iter(feeds)

@@ -31,7 +31,7 @@ MODULES = {
     "int8-dynamic": "int8_dynamic",
     "int4-weights": "int4_weights",
 }
-"""Precision -> the module beside this one that makes it.
+"""Precision -> the module beside this one that converts to it.
 
 Each has ``converted`` and ``NOTHING``, and either ``reduced_nodes`` or, for a floating type, ``NUMBER``, the
 type's number in ``onnx.TensorProto.DataType``.
@@ -62,7 +62,7 @@ def play(job_run: JobRun) -> None:
 
 
 def _made(target: Target, path: str, precision: str, data_sets: list[Any]) -> list[bytes]:
-    """Return the serialized model at a precision, and the one that the CPU EP computes, if it is another."""
+    """Return the serialized model at a precision, and the one that the CPU EP computes, if it differs."""
     model = _loaded(path)
     ports = _signature(model)
     module = importlib.import_module("harness.agent.precision." + MODULES[precision])
@@ -134,7 +134,7 @@ def _kind(declared: Any) -> tuple[Any, ...]:
 def _check_loads(target: Target, content: bytes) -> None:
     """Load a converted model, so that no execution provider is blamed for it.
 
-    That a type has no CPU kernel is no fault of the model.
+    A missing CPU kernel for a type is not the model's fault.
     """
     ort = target.ort
     settings = ort.SessionOptions()

@@ -1,4 +1,4 @@
-"""The form that quantizers need of a model: its size, its opset, and weights that it brings along."""
+"""The form of a model that quantizers need: its size, its opset, and its weights inside."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ def at_least(model: Any, opset: int) -> Any:
 
 
 def generated_bytes(model: Any) -> int:
-    """Return the bytes of the weights that a model makes with ConstantOfShape, if each is float32."""
+    """Return the bytes of the weights that a model generates with ConstantOfShape, if each is float32."""
     return sum(4 * math.prod(shape) for _, shape in _makers(model))
 
 
 def with_weights(model: Any) -> Any:
-    """Return the model, changed in place, with the weights that ConstantOfShape makes as initializers.
+    """Return the model, changed in place, with the weights that ConstantOfShape generates as initializers.
 
-    ONNX's light models make their weights so to be small, and quantizers take only initializers for weights.
+    ONNX's light models generate their weights in this way to be small, and quantizers accept only
+    initializers as weights.
     """
     from onnx import numpy_helper
 
@@ -58,7 +59,7 @@ def with_weights(model: Any) -> Any:
 
 
 def _makers(model: Any) -> list[tuple[Any, list[int]]]:
-    """Return the nodes that make weights, with the shapes of these."""
+    """Return the nodes that generate weights, with the shapes of these."""
     from onnx import numpy_helper
 
     shapes = {tensor.name: tensor for tensor in model.graph.initializer}

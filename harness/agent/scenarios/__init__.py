@@ -1,5 +1,5 @@
-"""Scenarios, one module each, found by its name: the job names the module.
+"""Scenarios, one module each, found by name: the job names the module.
 
 A module has a function ``play``, which takes a ``JobRun``. It fills the job's result as a plain run does, and
-reports in its ``facts`` what it saw.
+reports its observations in ``facts``.
 """

@@ -1,6 +1,6 @@
 """Scenario ``concurrent``: several threads run one session at the same time, as onnxruntime allows.
 
-If one run's data gets into another run, it shows only where the two compute something different. So each
+If one run's data gets into another run, this is visible only if the two compute different things. So each
 thread alternates between the given inputs and others.
 """
 
@@ -21,14 +21,14 @@ from harness.agent.system import elapsed_ms
 
 
 class _CrossTalkError(Exception):
-    """A run among others computed something else than it does alone."""
+    """A run computed something else among others than it does alone."""
 
 
 def play(job_run: JobRun) -> None:
     """Run alone, then in threads; the results furthest from those alone are judged.
 
     Raises:
-        _CrossTalkError: Results of other inputs than the given ones are far from those alone.
+        _CrossTalkError: Results for the other inputs are far from those of a run alone.
     """
     settings = job_run.job["scenario_settings"]
     job_run.create()
@@ -36,7 +36,7 @@ def play(job_run: JobRun) -> None:
     given, alone = map(list, zip(*map(job_run.run, job_run.job["data_sets"])))
     job_run.enter("run")
     started = time.perf_counter()
-    run(given[0])  # everything that the first run had to prepare is there now
+    run(given[0])  # the first run has now prepared everything
     job_run.facts.update(threads=settings["threads"], alone_ms=elapsed_ms(started))
     job_run.enter("run")
     other = faded(given[0])
@@ -110,7 +110,7 @@ class _ConcurrentRuns:
     def _work(self, number: int, runs: int, until: float) -> None:
         try:
             for turn in range(runs):
-                # A limit for safety: the harness tells in the record that runs are missing.
+                # A limit for safety: the harness notes missing runs in the record.
                 if self.stopped.is_set() or (turn and time.perf_counter() > until):
                     break
                 self._run_once((number + turn) % self.given)

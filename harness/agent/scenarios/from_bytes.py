@@ -10,7 +10,7 @@ from harness.agent.plain import conclude, run_data_sets
 from harness.agent.text import clean
 
 _FOLDER_KEY = "session.model_external_initializers_file_folder_path"
-"""Where external weights lie; without a path, onnxruntime cannot derive it."""
+"""The folder of external weights; without a path, onnxruntime cannot derive it."""
 
 _FOLDER_SINCE = (1, 21)
 """The first onnxruntime that reads this key."""

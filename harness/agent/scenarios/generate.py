@@ -1,7 +1,7 @@
 """Scenario ``generate``: a decoder plays a text in several ways, with one session.
 
-A data set is one way. Its outputs are the logits of all positions and the last cache, in whatever steps and
-layout they were computed, so that they compare with one run over the whole text.
+A data set is one way. Its outputs are the logits of all positions and the last cache. They do not depend on
+steps and layout, so that they can be compared with one run over the whole text.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from harness.agent.system import elapsed_ms
 def play(job_run: JobRun) -> None:
     """Play each data set; then the first one again if the job asks for it.
 
-    It shows what the others may have left behind.
+    The repeat shows what the others may have left behind.
 
     Raises:
-        UnsupportedError: Not one way can be played.
+        UnsupportedError: No way can be played.
     """
     job = job_run.job
     job_run.create()
@@ -71,7 +71,8 @@ def _judged(job: dict[str, Any]) -> set[str]:
 def _played(job_run: JobRun, number: int) -> list[Any]:
     """Play one data set, and return its outputs in wire form.
 
-    If a step gives outputs of other shapes, these stand for the whole way: their shapes are wrong, too.
+    If a step gives outputs of other shapes, these replace those of the whole way: their shapes are wrong,
+    too.
     """
     generate = job_run.job["generate"]
     one = generate["plays"][number]

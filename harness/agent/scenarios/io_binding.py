@@ -1,7 +1,7 @@
 """Scenario ``io_binding``: inputs and outputs are bound before the run, in the provider's own memory.
 
-From onnxruntime 1.24 on, a session reports the memory of each value; before, all values lie on the
-provider's device. A value on a device is copied there once before the run, and back once after it.
+From onnxruntime 1.24 on, a session reports the memory of each value; before, all values are on the provider's
+device. A value on a device is copied there once before the run, and back once after it.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def play(job_run: JobRun) -> None:
 
 
 def _repeat(job_run: JobRun, bound: Bound, first: list[Any]) -> None:
-    """Make the further runs that the job asks for, with what is bound already."""
+    """Make the further runs that the job asks for, with the existing bindings."""
     if "repeat" not in job_run.job:
         return
     tally = Tally(first)
@@ -98,7 +98,7 @@ class Bound:
                 raise _not_bindable(kind, "output", name)
         self.binding: Any = None
         self.reason = ""
-        """Why a value that might lie on a device does not."""
+        """Why a value that could be on a device is not."""
         self.wanted = self._places(device)
         if runner.has_narrow:
             self.reason = "an output of an element type that numpy lacks can be read in the CPU's memory only"
@@ -107,7 +107,7 @@ class Bound:
             self.reason = "the session wants its inputs and outputs in the CPU's memory"
 
     def _places(self, device: str) -> dict[str, str]:
-        """Return the device on which each input and output is wanted, by name."""
+        """Return the wanted device of each input and output, by name."""
         ports = (*self.session.get_inputs(), *self.session.get_outputs())
         if not hasattr(self.session, "get_input_memory_infos"):
             return dict.fromkeys((port.name for port in ports), device)
@@ -122,7 +122,7 @@ class Bound:
         return places
 
     def bind(self, feeds: dict[str, Any]) -> None:
-        """Bind the inputs, copied to where they belong, and a place for each output."""
+        """Bind the inputs, copied to their devices, and a place for each output."""
         self.binding = self.session.io_binding()
         self.inputs_on: list[str] = []
         self.copied_in: list[int] = []
@@ -181,7 +181,7 @@ class Bound:
         return self.runner.in_wire_form(arrays)
 
     def facts(self) -> dict[str, Any]:
-        """Return where each value lay, and what was copied."""
+        """Return where each value was, and which were copied."""
         return {
             "on_device": not all(place.endswith(": " + HOST) for place in self.inputs_on + self.outputs_on),
             "inputs_on": self.inputs_on,

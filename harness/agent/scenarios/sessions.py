@@ -1,7 +1,7 @@
 """Scenario ``sessions``: open, run and close many sessions in one process, one after the other.
 
-Memory that a session does not give back adds up, and damage by a teardown shows in the next session. At last
-one session runs as often as there were sessions: what a run keeps shows there.
+Memory that a session does not free adds up, and damage by a teardown appears in the next session. Finally one
+session runs as often as there were sessions: this shows memory that a run keeps.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from harness.agent.system import elapsed_ms, resident_mib
 from harness.agent.wire import to_feed
 
 POINTS = 64
-"""Points of a series at most; the harness takes no more."""
+"""Largest number of points of a series; the harness accepts no more."""
 
 
 def play(job_run: JobRun) -> None:
     """Open, run and close; the outputs furthest from the first session's are judged.
 
-    The last session stays open for the result, and ends as that of a plain run does.
+    The last session stays open for the result, and ends like that of a plain run.
     """
     settings = job_run.job["scenario_settings"]
     stats = _SessionStats()
@@ -37,7 +37,7 @@ def play(job_run: JobRun) -> None:
             job_run.create()
             stats.create_ms.append(job_run.result["timings_ms"]["create"])
             stats.compare([job_run.run(inputs)[1] for inputs in job_run.job["data_sets"]])
-            # A limit for safety: the harness tells in the record that sessions are missing.
+            # A limit for safety: the harness notes missing sessions in the record.
             over = number > 1 and time.perf_counter() - began > settings["budget_s"]
             if over or number == settings["count"]:
                 break
@@ -116,7 +116,7 @@ class _SessionStats:
 
 
 def _series(name: str, values: Sequence[float | None]) -> dict[str, list[float]]:
-    """Return what there was after each session or run, of many an even choice; empty if unknown."""
+    """Return the values after each session or run, of many an evenly spaced selection; empty if unknown."""
     known = [value for value in values if value is not None]
     if len(known) < len(values) or len(known) < 2:  # noqa: PLR2004 - two points make a slope
         return {}
@@ -128,7 +128,7 @@ def _series(name: str, values: Sequence[float | None]) -> dict[str, list[float]]
 def _growth(resident_mib: list[float]) -> dict[str, float]:
     """Return how the process's memory grew, from MiB after each session; empty if the system reports none.
 
-    Growth is that of a session in the second half, when pools and caches are filled.
+    Growth is measured over the sessions of the second half, when pools and caches are filled.
     """
     if not resident_mib:
         return {}

@@ -1,4 +1,4 @@
 """Verify a submission without a network: what a stranger can check, each fault with its name and reason.
 
-``verify.verify`` is the way in; ``finding`` has every name.
+``verify.verify`` is the entry point; ``finding`` has every name.
 """

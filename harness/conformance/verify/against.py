@@ -1,8 +1,8 @@
-"""Check a record against what is frozen with its case: each law holds for any answer, right or wrong.
+"""Check a record against the frozen facts of its case: each law holds for any answer, right or wrong.
 
-With goldens ``g`` of ``n`` finite elements: ``2 ** -delivered_bits = sqrt(n) * rmse / norm(g)``; every point
+With goldens ``g`` of ``n`` finite elements: ``2 ** -delivered_bits = sqrt(n) * rmse / norm(g)``. Every point
 of the frontier covers all errors, so ``max_abs <= atol + rtol * max(g)`` and ``rmse <= rms(atol + rtol *
-g)``; noise and steps are errors over numbers that are frozen as well.
+g)``. Noise and steps are errors divided by numbers that are also frozen.
 """
 
 import math
@@ -40,14 +40,14 @@ def model_faults(record: Record, case: FrozenCase) -> Iterator[str]:
         return
     for field, words in _WORDS.items():
         told = getattr(record.content, field)
-        if field == "ranks" and not told:  # of a version before
+        if field == "ranks" and not told:  # written by an older version
             continue
         if told != getattr(case, field):
             yield f"other {words} than the model's"
 
 
 def shape_faults(placement: Placement, case: FrozenCase) -> Iterator[str]:
-    """Yield operators that are excused as work on shapes, and that are not, or the reverse."""
+    """Yield operators that are wrongly excused as work on shapes, or wrongly not."""
     right = tuple(sorted(placement.cpu_ops.keys() & case.shape_only))
     if placement.shape_ops != right:
         told = ", ".join(placement.shape_ops) or "none"
@@ -55,7 +55,7 @@ def shape_faults(placement: Placement, case: FrozenCase) -> Iterator[str]:
 
 
 def output_faults(record: Record, case: FrozenCase, policy: Policy) -> Iterator[tuple[str, str, str]]:
-    """Yield what is wrong with outputs, as (output, name of the finding, what)."""
+    """Yield what is wrong with outputs, as (output, name of the finding, description)."""
     if record.other:
         yield record.other[0].name, "excuse", "compared for other inputs, of which a profile has none"
     if record.ended is not None:

@@ -1,4 +1,4 @@
-"""Check that the records are those of the profile: each case once, in order, of one target."""
+"""Check that the records are those of the profile: each case once, in order, for one target."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ _MOST_NAMED = 5
 
 
 def case_findings(profile: Profile, statement: Statement, records: Sequence[Record]) -> Iterator[Finding]:
-    """Yield cases that are missing, twice or foreign, and records of another target."""
+    """Yield cases that are missing, duplicate or foreign, and records of another target."""
     cases = {case.key: case for case in profile.cases}
     found = Counter(case_key(record) for record in records)
     yield from _bounded("case-missing", [case_label(case) for key, case in cases.items() if not found[key]])
@@ -67,7 +67,7 @@ def _other_model(record: Record, case: ProfileCase) -> str:
 
 
 def _by_type(ops: dict[str, int]) -> Counter[str]:
-    """Return the nodes of each operator, whatever domain is written before it."""
+    """Return the nodes of each operator, whatever domain precedes its name."""
     counts: Counter[str] = Counter()
     for op, count in ops.items():
         counts[op.rpartition(".")[2]] += count

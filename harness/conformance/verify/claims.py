@@ -1,4 +1,4 @@
-"""Check the fields of a record that no figure decides: each is derived anew, or cannot be in a submission."""
+"""Check the fields that no figure decides: each is derived again, or cannot be in a submission."""
 
 from collections.abc import Iterator
 
@@ -10,13 +10,13 @@ from harness.core.verdict import Phase
 from harness.plan.expectation import is_expected
 
 _NOT_OF_A_PROFILE = ("approximate", "unconfirmed", "beyond", "own_precision", "finest", "remedy")
-"""Facts that answers of a CPU provider, documents or generated inputs give, of which a profile has none."""
+"""Facts from answers of a CPU provider, documents or generated inputs, which a profile does not have."""
 
 _NO_ANSWER = ("own_cpu", "other_check")
-"""Answers of the CPU EP, and what judges other inputs, which no run of a profile has."""
+"""Answers of the CPU EP, and facts about other inputs, which no run of a profile has."""
 
 _NOT_OF_A_SUBMISSION = ("place", "elsewhere", "other_draws", "fixed", "latency", "artifacts")
-"""Fields of runs with places, generated inputs or measured times; folders of artifacts stay behind."""
+"""Fields of runs with places, generated inputs or measured times; folders of artifacts are left out."""
 
 _AT_THE_END = (
     "golden",
@@ -27,7 +27,7 @@ _AT_THE_END = (
     "again",
     "providers_changed",
 )
-"""What only a run that came to its end has."""
+"""Fields of a run that came to its end."""
 
 _ASKED = frozenset({"noise"})
 """Questions that a profile lets a run ask, see ``harness.core.missing.Need``."""
@@ -36,7 +36,7 @@ _UNTRIED = frozenset({"unavailable", "declared"})
 
 
 def claim_faults(record: Record, frozen: FrozenCase) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong, as (name of the finding, what)."""
+    """Yield what is wrong, as (name of the finding, description)."""
     yield from (("excuse", what) for what in (*_foreign(record), *_of_scenario(record), *_repeats(record)))
     if record.expected is not is_expected(None, record.verdict):
         yield "verdict", f"{record.verdict} is told as {'' if record.expected else 'not '}expected"
@@ -75,10 +75,10 @@ def _early(record: Record) -> Iterator[tuple[str, str]]:
 
 
 def _whole(record: Record, frozen: FrozenCase) -> Iterator[tuple[str, str]]:
-    """Yield what a run to the end cannot have, or has to have."""
+    """Yield what a run that came to its end cannot have, or must have."""
     if record.phase is not Phase.COMPARE or record.cause:
         yield "excuse", f"the phase {record.phase} or a cause of a run that came to its end"
-    # Versions before did not write the next two, and a later one may have more settings.
+    # Older versions did not write the next two, and a later one may have more settings.
     if record.golden_digest not in ("", frozen.golden):
         yield "outputs", f"the digest of the golden is {record.golden_digest}, not {frozen.golden}"
     right = {name: value for name, value in frozen.terms.items() if name in record.policy}

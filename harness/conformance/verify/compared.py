@@ -1,6 +1,6 @@
 """Compare submissions with each other: measured times that are copied, and names that belong to a signer.
 
-What is refused marks nobody, and what is not signed marks nothing that is.
+A refused submission marks no other one, and an unsigned one marks no signed one.
 """
 
 from collections import Counter, defaultdict
@@ -18,13 +18,13 @@ from harness.core.record import Record
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
-    """What of a submission is compared with others.
+    """The parts of a submission that are compared with others.
 
     Attributes:
         name: Name of the folder or zip.
         product: None if its statement cannot be read.
         signer: Identity or fingerprint of the key; empty if nobody signed.
-        refused: Whether it is refused for itself.
+        refused: Whether it is refused on its own account.
     """
 
     name: str
@@ -35,12 +35,12 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     refused: bool
 
     def may_mark(self, other: "Compared") -> bool:
-        """Return whether what it shares with another one counts against that one."""
+        """Return whether something that both submissions share counts against the other one."""
         return not self.refused and bool(self.signer or not other.signer)
 
 
 def compared_findings(submissions: Sequence[Compared]) -> dict[int, list[Finding]]:
-    """Return what is found: index in ``submissions`` -> findings; only of those that have some."""
+    """Return the findings: index in ``submissions`` -> findings; only for submissions with some."""
     found: dict[int, list[Finding]] = defaultdict(list)
     for index, one in (*_copies(submissions), *_names(submissions)):
         found[index].append(one)
@@ -50,7 +50,7 @@ def compared_findings(submissions: Sequence[Compared]) -> dict[int, list[Finding
 def _copies(submissions: Sequence[Compared]) -> Iterator[tuple[int, Finding]]:
     """Yield submissions that share measured times with others: two runs never do.
 
-    One that is there twice, to the last byte, is no copy of itself.
+    A submission that occurs twice, byte by byte, is not a copy of itself.
     """
     measured = [
         {(case_key(record), times) for record in one.records if (times := times_of(record))}
@@ -72,9 +72,9 @@ def _copies(submissions: Sequence[Compared]) -> Iterator[tuple[int, Finding]]:
 
 
 def _names(submissions: Sequence[Compared]) -> Iterator[tuple[int, Finding]]:
-    """Yield names that look like those of another submission, and vendors that another key signs for.
+    """Yield names that look like those of another submission, and vendors for which another key signs.
 
-    Of two spellings that nobody signed, the rarer one is marked; both if they are as frequent.
+    Of two unsigned spellings the rarer one is marked; both if they are equally frequent.
     """
     for field in ("vendor", "name"):
         alike: dict[str, dict[tuple[str, str], Compared]] = defaultdict(dict)

@@ -15,7 +15,7 @@ _GOLDEN = "profile"
 """The source of the golden in records of a profile."""
 
 _BY_DEFAULT = "float32"
-"""The precision in records of what did not run."""
+"""The precision in records of cells that did not run."""
 
 
 def verdict_findings(record: Record, case: ProfileCase, rules: Rules) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Check the arithmetic between the figures of an output: each follows from the same errors.
+"""Check the arithmetic between the figures of an output: all follow from the same errors.
 
 The laws hold for every row of 60,000 records of real runs. With errors ``e``, goldens ``g``, ``n`` elements:
 ``rmse <= max_abs <= sqrt(n) * rmse``; the frontier ``f(a) = max((e - a) / |g|)`` falls, is convex, and is 0
@@ -22,13 +22,13 @@ _TINY = 1e-150
 """Errors below this may underflow when squared."""
 
 LARGE = 1e150
-"""Numbers from this on leave float64 when squared; a record then has no ``rmse``."""
+"""Numbers from this on exceed float64 when squared; a record then has no ``rmse``."""
 
 _CONTAINERS = frozenset({"sequence", "map", "optional", "string"})
 
 
 def figure_faults(row: OutputMetrics, policy: Policy) -> Iterator[str]:
-    """Yield what contradicts itself in one output."""
+    """Yield contradictions within one output."""
     if row.mismatched < 0 or row.elements < 0 or any(size < 0 for size in row.shape):
         yield "a negative count"
         return

@@ -1,4 +1,4 @@
-"""Findings: what a verification finds, by name; the table of the documentation."""
+"""Findings: the results of a verification, by name; the table of the documentation."""
 
 from enum import StrEnum
 
@@ -9,13 +9,13 @@ from harness.core.text import visible
 
 
 class Weight(StrEnum):
-    """What a finding means for a submission."""
+    """The effect of a finding on a submission."""
 
     REFUSED = "refused"
     """It contradicts itself, its profile or its signature, or cannot be read."""
 
     MARKED = "marked"
-    """It may be honest, but a person has to look."""
+    """It may be honest, but a person has to examine it."""
 
     NOTED = "noted"
     """Worth knowing; the submission stays verified."""
@@ -134,7 +134,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def weight(self) -> Weight:
-        """What it means for the submission."""
+        """The effect on the submission."""
         return KINDS[self.name].weight
 
 

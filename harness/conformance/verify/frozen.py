@@ -1,4 +1,4 @@
-"""Know what is frozen with the cases of a profile: models, goldens and noise, as the engine reads them."""
+"""The frozen facts of a profile's cases: models, goldens and noise, as the engine reads them."""
 
 from pathlib import Path
 
@@ -36,17 +36,17 @@ class FrozenLeaf(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FrozenCase(msgspec.Struct, frozen=True, kw_only=True):
-    """What is frozen with a case.
+    """The frozen facts of a case.
 
     Attributes:
-        digest: ``Record.model_digest`` of it.
+        digest: Its ``Record.model_digest``.
         shape_only: Operators of the model that compute shapes only.
-        ops: Operator type -> nodes, as a record counts them.
-        opsets: Domain -> version, and ``types`` and ``ranks`` of its inputs, as a record has them.
-        golden: ``Record.golden_digest`` of it.
-        terms: ``Record.policy`` of it.
+        ops: Operator type -> nodes, in the counting of a record.
+        opsets: Domain -> version, and ``types`` and ``ranks`` of its inputs, as in a record.
+        golden: Its ``Record.golden_digest``.
+        terms: Its ``Record.policy``.
         leaves: By the name of their row.
-        first: Names of those of the first data set, which further runs repeat.
+        first: Names of the leaves of the first data set, which further runs repeat.
     """
 
     digest: str
@@ -62,7 +62,7 @@ class FrozenCase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def frozen_cases(profile: Profile, archive: Path) -> dict[str, FrozenCase]:
-    """Return what is frozen with each model of a profile, by name.
+    """Return the frozen facts of each model of a profile, by name.
 
     Raises:
         UsageError: The archive is not that of the profile, or cannot be read.
@@ -74,7 +74,7 @@ def frozen_cases(profile: Profile, archive: Path) -> dict[str, FrozenCase]:
 
 
 def frozen_case(case: Case) -> FrozenCase:
-    """Return what is frozen with a case of a profile."""
+    """Return the frozen facts of a case of a profile."""
     assert case.frozen is not None  # noqa: S101 - suites of profiles have no others
     answers = tuple(data_set.expected for data_set in case.data_sets)
     rule = case.frozen.policy.tolerance_for
@@ -103,7 +103,7 @@ def frozen_case(case: Case) -> FrozenCase:
 def frozen_leaf(
     row: OutputMetrics, value: Value, spread: Floats | None = None, output_kind: OutputKind | None = None
 ) -> FrozenLeaf:
-    """Return what is frozen with one leaf, from the row of its golden compared with itself."""
+    """Return the frozen facts of one leaf, from the row of its golden compared with itself."""
     if not isinstance(value, Tensor) or value.dtype == STRING or value.dtype.startswith("complex"):
         return FrozenLeaf(right=row)
     numbers = widen(value.array.reshape(-1), value.dtype)

@@ -27,7 +27,8 @@ from harness.core.reading import read_regular
 from harness.core.zips import open_zip
 
 MOST_BYTES = 64 << 20
-"""All files of a submission together; a record has some kilobytes, and a profile some hundred cases."""
+"""Largest size of all files of a submission together; a record has some kilobytes, and a profile some
+hundred cases."""
 
 MOST_ENTRIES = 64
 MOST_RATIO = 200.0
@@ -44,7 +45,7 @@ SIGNATURES = (SSH_SIGNATURE, SIGSTORE_BUNDLE)
 KNOWN = frozenset({*NEEDED, *SIGNATURES, WAIVERS})
 
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\..*)?", re.IGNORECASE)
-"""Names that Windows keeps for devices, with any ending (learn.microsoft.com, "Naming Files")."""
+"""Names that Windows reserves for devices, with any ending (learn.microsoft.com, "Naming Files")."""
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +63,7 @@ def submissions_in(folder: Path) -> tuple[Path, ...]:
 
 
 def open_submission(path: Path) -> Opened:
-    """Read a submission; whatever is wrong becomes a finding."""
+    """Read a submission; every error becomes a finding."""
     files: dict[str, bytes] = {}
     findings: list[Finding] = []
     try:
@@ -131,7 +132,7 @@ def _read_folder(root: Path, files: dict[str, bytes]) -> Iterator[Finding]:
 
 
 def _read_file(path: Path, most: int) -> bytes | None:
-    """Return a plain file's content, no link's; None if it has more bytes."""
+    """Return the content of a regular file, but not of a link; None if it has more bytes."""
     try:
         return read_regular(path, most, follow=False)
     except OSError as error:
@@ -177,7 +178,7 @@ def _entry_findings(entries: list[zipfile.ZipInfo]) -> Iterator[Finding]:
         yield finding("too-large", "zip", f"more than {MOST_BYTES:,} bytes unpacked")
     seen: set[str] = set()
     for entry in entries:
-        # ``filename`` is cut at a zero byte and has other slashes on Windows.
+        # ``filename`` is truncated at a zero byte and has other slashes on Windows.
         name = entry.orig_filename
         kind = stat.S_IFMT(entry.external_attr >> 16)
         if name in seen:
@@ -194,7 +195,7 @@ def _entry_findings(entries: list[zipfile.ZipInfo]) -> Iterator[Finding]:
 
 
 def _common_folder(names: list[str]) -> str:
-    """Return the folder that a zip of a folder has around all files; empty if there is none."""
+    """Return the folder that surrounds all files in a zip of a folder; empty if there is none."""
     tops = {name.partition("/")[0] for name in names}
     if len(tops) == 1 and all("/" in name for name in names):
         return f"{tops.pop()}/"

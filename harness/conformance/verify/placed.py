@@ -1,4 +1,4 @@
-"""Check the counts of a placement: what they must be, and how many nodes a model can become."""
+"""Check the counts of a placement: their required values, and how many nodes a model can become."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from harness.core.facts import CPU_PROVIDER, Placement
 from harness.profiles.profile import ProfileCase
 
 MOST_NODES_EACH = 128
-"""Nodes that one node of a model can become, at most.
+"""Largest number of nodes that one node of a model can become.
 
 onnxruntime replaces operators that ONNX defines as functions by their bodies, and adds casts and transposes.
 In 60,000 real records no node became more than 29.
@@ -14,7 +14,7 @@ In 60,000 real records no node became more than 29.
 
 
 def placement_faults(placement: Placement, provider: str) -> Iterator[str]:
-    """Yield what contradicts itself."""
+    """Yield contradictions."""
     counts = (*placement.ep_ops.values(), *placement.cpu_ops.values())
     if min(placement.ep_nodes, placement.cpu_nodes, placement.partitions, *counts, 0) < 0:
         yield "a negative count"
@@ -22,7 +22,7 @@ def placement_faults(placement: Placement, provider: str) -> Iterator[str]:
         ("ep", placement.ep_nodes, placement.ep_ops),
         ("cpu", placement.cpu_nodes, placement.cpu_ops),
     ):
-        # A log may have the number alone, of nodes as they were changed; its operators are the model's.
+        # A log may have only the number of nodes after changes; its operators are the model's.
         number_alone = placement.source == "log" and nodes > 0
         if nodes != sum(ops.values()) and not number_alone:
             yield f"{name}_nodes is {nodes}, and {name}_ops has {sum(ops.values())}"
@@ -41,8 +41,8 @@ def placement_faults(placement: Placement, provider: str) -> Iterator[str]:
 
 
 def has_too_many(placement: Placement, case: ProfileCase) -> bool:
-    """Return whether no model of these operators becomes so many nodes.
+    """Return whether no model of these operators can become so many nodes.
 
-    Fewer prove nothing: optimizers fold and fuse.
+    Fewer nodes prove nothing: optimizers fold and fuse.
     """
     return placement.ep_nodes + placement.cpu_nodes > MOST_NODES_EACH * max(1, sum(case.ops.values()))

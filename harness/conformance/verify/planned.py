@@ -1,8 +1,8 @@
-"""Check what was planned: the matrix and the plan of ``run.json`` are those of the profile on one target.
+"""Check the plan: matrix and plan of ``run.json`` are those of the profile on one target.
 
-The matrix is built anew from the profile, the target's name and the provider of the statement, as
-``ep-harness conform`` does it. What a target adds of its own is held against the statement and the
-fingerprint, and listed. What decides which program or library computes asks for a person.
+The matrix is built again from the profile, the target's name and the provider of the statement, as
+``ep-harness conform`` does. Further settings of a target are compared with the statement and the fingerprint,
+and listed. A setting that decides which program or library computes requires a person.
 """
 
 import re
@@ -26,13 +26,13 @@ from harness.profiles.profile import Profile
 from harness.report.derived import is_plan_of
 
 _INJECTS = re.compile(r"LD_(?:PRELOAD|AUDIT)|DYLD_INSERT_LIBRARIES|PYTHON\w*|NODE_OPTIONS", re.IGNORECASE)
-"""Environment variables that put code into any process, which no provider needs."""
+"""Environment variables that inject code into any process; no provider needs them."""
 
 _OF_PROFILE = ("name", "provider", "axes", "places", "required")
 """Fields of a target that are compared, and never listed."""
 
 _DECIDES = ("python", "ssh", "command", "channel", "places")
-"""Fields of a runtime that name a program which is not the submitter's default, or not the harness's."""
+"""Fields of a runtime that name a program other than the submitter's or the harness's default."""
 
 _BY_DEFAULT = Target(name="", provider=("",))
 
@@ -40,7 +40,7 @@ _BY_DEFAULT = Target(name="", provider=("",))
 def plan_findings(
     wanted: Matrix, profile: Profile, statement: Statement, run: RunInfo, records: Sequence[Record]
 ) -> Iterator[Finding]:
-    """Yield where ``run.json`` planned something else than the profile on the target of the records.
+    """Yield where ``run.json`` planned something other than the profile on the target of the records.
 
     ``wanted`` is the matrix of the profile. The records are those of the profile: see ``cases.py``.
     """
@@ -98,7 +98,7 @@ def _target(statement: Statement, target: Target, fingerprint: Mapping[str, Any]
         yield finding("own-program", RUN, f"the chain of the target has more providers: {', '.join(others)}")
     if target.axes or target.places is not None or not target.required:
         yield finding("matrix", RUN, "the target has axes or places of its own, or is not required")
-    # A process that never answered told nothing, and has no result.
+    # A process that never answered reported nothing, and has no result.
     if "options" in fingerprint and texts(target.options) != told.provider_options:
         what = (
             f"options of the target are {_plain(target.options)}, and {STATEMENT} has {told.provider_options}"
@@ -115,7 +115,7 @@ def _target(statement: Statement, target: Target, fingerprint: Mapping[str, Any]
 
 
 def _ends(run: RunInfo, target: str) -> Iterator[Finding]:
-    """Yield how processes ended, unless that was clean."""
+    """Yield how processes ended, unless they ended cleanly."""
     if others := sorted(run.exits.keys() - {target}):
         yield finding("run", RUN, f"ends of processes of other targets: {', '.join(others)}")
     if (end := run.exits.get(target)) is not None and end.verdict is not None:
@@ -169,7 +169,7 @@ def _runtime(runtime: Runtime, told: str, fingerprint: Mapping[str, Any]) -> Ite
 
 
 def _variables(target: Target) -> Iterator[Finding]:
-    """Yield environment variables: those of the catalogue are listed, others ask for a person."""
+    """Yield environment variables: those of the catalogue are listed, others require a person."""
     known = find_provider(target.provider[0]) if target.env else None
     usual = set[str]()
     if known is not None:

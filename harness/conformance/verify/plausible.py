@@ -1,4 +1,4 @@
-"""Look for what honest runs do not give; each finding asks for a person, none proves anything."""
+"""Search for what honest runs do not show; each finding requires a person, none proves anything."""
 
 import itertools
 import re
@@ -22,7 +22,8 @@ FEWEST_ALIKE = 3
 """Records with the same three times, to a ten-thousandth of a millisecond, from which on they look copied."""
 
 FEWEST_EXACT = 200
-"""Elements of outputs of rounding operators from which on none that differs from the float64 answer is odd.
+"""Number of elements in outputs of rounding operators from which on it is odd that none differs from the
+float64 answer.
 
 Some single element may be exact by chance; hundreds are not, unless the provider computes in float64.
 """
@@ -34,13 +35,13 @@ _ROUNDING = re.compile(
 
 
 _QUANTIZING = re.compile(r"(?:com\.microsoft\.)?(?:\w*Quantize\w*|QLinear\w+|QGemm)")
-"""Beside these most values lie on a grid, and nearly all right answers are exact."""
+"""Operators beside which most values lie on a grid, so that nearly all right answers are exact."""
 
 
 def plausibility_findings(
     profile: Profile, statement: Statement, records: Sequence[Record]
 ) -> Iterator[Finding]:
-    """Yield what is odd about the records of one submission."""
+    """Yield oddities in the records of one submission."""
     yield from _timings(records)
     yield from _processes(records)
     yield from _nodes(profile, records)
@@ -71,7 +72,10 @@ def _timings(records: Sequence[Record]) -> Iterator[Finding]:
 
 
 def _processes(records: Sequence[Record]) -> Iterator[Finding]:
-    """Check that sessions of one process begin in their order. A system may give a pid again: from 1 on."""
+    """Check that sessions of one process start in their order.
+
+    A system may reuse a pid; its sessions then start from 1 again.
+    """
     of_process: dict[tuple[str, int], list[Record]] = defaultdict(list)
     for record in records:
         if record.process is not None and record.started:

@@ -16,7 +16,7 @@ from harness.profiles.profile import Profile, ProfileCase
 from harness.profiles.suite import policy_of_case
 
 _OF_DEVICE = ("provider", "provider_options", "runtime", "onnxruntime", "libraries", "devices", "drivers")
-"""What of an environment decides an answer, as far as it is told."""
+"""Facts of an environment that decide an answer, as far as they are known."""
 
 
 def drawn_cases(profile: Profile, share: float, seed: int) -> tuple[ProfileCase, ...]:
@@ -27,7 +27,7 @@ def drawn_cases(profile: Profile, share: float, seed: int) -> tuple[ProfileCase,
 
 
 def other_fields(told: Environment, here: Environment) -> tuple[str, ...]:
-    """Return in what the environment of a submission differs from the one here."""
+    """Return how the environment of a submission differs from the local one."""
     return tuple(field for field in _OF_DEVICE if getattr(told, field) != getattr(here, field))
 
 
@@ -39,9 +39,9 @@ def rerun_findings(
     other: Sequence[str],
     seed: int,
 ) -> Iterator[Finding]:
-    """Yield what a run of some cases shows, which were drawn with a seed.
+    """Yield what a run of some cases shows; they were drawn with a seed.
 
-    ``told`` are the records of the submission, ``here`` those of the run; ``other`` is in what the two
+    ``told`` are the records of the submission, ``here`` those of the run; ``other`` says how the two
     environments differ.
     """
     cases = {case.key: case for case in profile.cases}
@@ -77,7 +77,7 @@ def _differences(told: Record, here: Record, frozen: FrozenCase, policy: Policy)
 
 
 def _allowed(row: OutputMetrics, frozen: FrozenCase, policy: Policy) -> float:
-    """Return by how much two right answers may differ: by noise, else by the tolerance."""
+    """Return the allowed difference between two right answers: by noise, else by the tolerance."""
     leaf = frozen.leaves.get(row.name)
     if leaf is None or leaf.golden is None or not leaf.golden.size:
         return math.inf

@@ -15,14 +15,14 @@ from harness.conformance.verify.opening import SIGNATURES
 
 
 class Seal(msgspec.Struct, frozen=True, kw_only=True):
-    """Who signed: an identity, else the fingerprint of a key; empty if nobody did."""
+    """The signer: an identity, else the fingerprint of a key; empty if nobody signed."""
 
     signer: str = ""
     findings: tuple[Finding, ...] = ()
 
 
 def digest_findings(files: Mapping[str, bytes], attestation: Attestation) -> Iterator[Finding]:
-    """Yield files whose digest is another one, or that only one side has."""
+    """Yield files whose digest differs, or that only one side has."""
     subjects = {subject.name: subject.digest for subject in attestation.subject}
     counts = Counter(subject.name for subject in attestation.subject)
     for name, count in counts.items():
@@ -56,7 +56,8 @@ def seal_of(files: Mapping[str, bytes], signers: Path | None) -> Seal:
             return Seal(signer=ssh_signer(content, signature, signers))
         except SignatureError as error:
             owner = error
-    # Last, because each question to ssh-keygen is a process: whose signature it is tells that it is right.
+    # Last, because each call of ssh-keygen is a process: finding the signer also shows that the signature is
+    # right.
     try:
         fingerprint = check_ssh(content, signature)
     except SignatureError as error:

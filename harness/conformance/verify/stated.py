@@ -1,4 +1,4 @@
-"""Check the statement against what it is about: records, run.json, waivers.toml and the clock."""
+"""Check the statement against its subjects: records, run.json, waivers.toml and the clock."""
 
 import datetime as dt
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ MOST_WAIVERS = 1000
 """Waivers of a submission; each is compared with all cases."""
 
 _CLOCKS = dt.timedelta(minutes=5)
-"""By how much two clocks may differ."""
+"""Largest difference between two clocks."""
 
 
 def result_findings(statement: Statement, result: Result, attestation: Attestation) -> Iterator[Finding]:
@@ -66,7 +66,7 @@ def run_findings(statement: Statement, run: RunInfo, records: Sequence[Record]) 
 
 
 def _environment(statement: Statement, fingerprint: dict[str, Any]) -> Iterator[Finding]:
-    """Yield where the statement tells another environment than the agent did."""
+    """Yield where the statement's environment differs from the agent's."""
     told = statement.environment
     try:
         found = environment_of(told.provider, fingerprint)
@@ -88,7 +88,7 @@ def _environment(statement: Statement, fingerprint: dict[str, Any]) -> Iterator[
 
 
 def time_findings(statement: Statement, records: Sequence[Record], now: dt.datetime) -> Iterator[Finding]:
-    """Yield times that cannot be: cells that end after the statement, or a statement of the future."""
+    """Yield impossible times: cells that end after the statement, or a statement from the future."""
     created = _time(statement.created)
     if created is None:
         yield finding("time", STATEMENT, f"created is no time with its zone: {statement.created!r}")
@@ -108,7 +108,7 @@ def time_findings(statement: Statement, records: Sequence[Record], now: dt.datet
 def waiver_findings(
     statement: Statement, content: bytes | None, result: Result, now: dt.datetime
 ) -> Iterator[Finding]:
-    """Yield waivers that are wrong, expired or idle, and those that the two files do not share."""
+    """Yield waivers that are wrong, expired or unused, and those that only one of the two files has."""
     try:
         table = toml_table(content or b"")
         written = msgspec.convert(table.get("waiver", []), tuple[Waiver, ...])

@@ -11,7 +11,7 @@ from harness.core.later_words import what_is_wrong
 
 MOST_LINE = 8 << 20
 _DIGITS = 400
-"""Characters of a number; the longest float64 that a writer gives has some 330."""
+"""Largest number of characters of a number; the longest float64 that a writer produces has some 330."""
 
 _Form = TypeVar("_Form")
 
@@ -21,7 +21,10 @@ class _TwiceError(ValueError):
 
 
 def strict_decode(content: bytes, form: type[_Form], where: str) -> tuple[_Form | None, Any, Finding | None]:
-    """Return a JSON value in its form, the same as plain objects, and what is wrong; None for what is not."""
+    """Return a JSON value in its form, the same as plain objects, and what is wrong.
+
+    None for an invalid one.
+    """
     if len(content) > MOST_LINE:
         return None, None, finding("not-json", where, f"more than {MOST_LINE:,} bytes")
     try:
@@ -40,14 +43,14 @@ def strict_decode(content: bytes, form: type[_Form], where: str) -> tuple[_Form 
         return None, None, finding("other-form", where, what_is_wrong(error))
     except RecursionError:
         return None, None, finding("not-json", where, "nested too deeply")
-    except ValueError as error:  # those of both readers, and of UTF-8
+    except ValueError as error:  # errors of both readers, and of UTF-8
         return None, None, finding("not-json", where, error)
     unknown = _unknown(plain, written, "$")
     return value, plain, finding("other-form", where, f"unknown field {unknown}") if unknown else None
 
 
 def strict_convert(plain: Any, form: type[_Form], where: str) -> tuple[_Form | None, Finding | None]:
-    """Return plain values of strict JSON in a form, and what is wrong; None for what is not."""
+    """Return plain values of strict JSON in a form, and what is wrong; None for invalid ones."""
     try:
         value = msgspec.convert(plain, form)
     except msgspec.ValidationError as error:
@@ -83,7 +86,7 @@ def _int(text: str) -> int:
 
 
 def _unknown(plain: Any, written: Any, path: str) -> str:
-    """Return the path of a field that the form does not have; a default may be written or left out."""
+    """Return the path of a field that the form does not have; defaults may be written or left out."""
     if isinstance(plain, dict) and isinstance(written, dict):
         for key, value in plain.items():
             if key in written:

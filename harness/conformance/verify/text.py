@@ -32,7 +32,7 @@ def lines_of(one: Verification) -> Iterator[str]:
 
 
 def markdown_of(done: Sequence[Verification]) -> str:
-    """Return a comment for a pull request; nothing of a submission is read as markup."""
+    """Return a comment for a pull request; nothing in a submission is interpreted as markup."""
     lines = []
     for one in done:
         level = f", {one.result.level}" if one.result is not None else ""

@@ -42,9 +42,9 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
         name: Name of the folder or zip.
         findings: In the order of the checks.
         statement: None if it cannot be read.
-        result: Decided again; None if that is not possible.
+        result: The result, decided again; None if that is not possible.
         signer: Identity or fingerprint of the key; empty if nobody signed.
-        records: As many as could be read.
+        records: The readable records.
         profile: The published profile; None if it is not known.
         files: Name -> content; empty if it cannot be opened.
     """
@@ -76,7 +76,7 @@ class _Read(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _By:
-    """What submissions are verified by; a profile is read when the first submission is about it."""
+    """The data by which submissions are verified; a profile is read with the first submission about it."""
 
     def __init__(self, signers: Path | None, now: dt.datetime, folder: Path) -> None:
         self.signers, self.now, self.folder = signers, now, folder
@@ -98,7 +98,7 @@ class _By:
         return self._matrices[profile.label]
 
     def frozen(self, profile: Profile) -> dict[str, FrozenCase]:
-        """Return what is frozen with the cases of a profile."""
+        """Return the frozen facts of a profile's cases."""
         if profile.label not in self._frozen:
             self._frozen[profile.label] = frozen_cases(profile, self.folder / f"{profile.label}.zip")
         return self._frozen[profile.label]
@@ -144,7 +144,7 @@ def _compared(one: Verification) -> Compared:
 
 
 def _bounded(found: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return the first findings; many that only ask for a person must not hide one that refuses."""
+    """Return the first findings; many that only require a person must not hide one that refuses."""
     if len(found) > MOST_FINDINGS:
         found = sorted(found, key=lambda one: one.weight is not Weight.REFUSED)
     return tuple(found[:MOST_FINDINGS])
@@ -164,7 +164,7 @@ def _read(files: Mapping[str, bytes]) -> _Read:
     run, _, third = strict_decode(files[RUN], RunInfo, RUN)
     found += [each for each in (fault, other, third) if each is not None]
     records: list[Record] = []
-    # No more parts than are read: a megabyte may have a million lines.
+    # Only as many parts as are read: a megabyte may have a million lines.
     lines = files[RECORDS].split(b"\n", MOST_RECORDS + 1)
     if len(lines) > MOST_RECORDS:
         found.append(finding("too-large", RECORDS, f"more than {MOST_RECORDS:,} lines"))

@@ -10,7 +10,7 @@ from harness.corpus.corners.corner import CHOICE, Corner, cast, floats, ints, re
 
 _WIDE = ints(2**33, -(2**33), 2**33 + 1, 2**62 + 1, -(2**63), 2**63 - 1, 0, -1)
 _CLOSE = ints(2**33 + 1, -(2**33), 2**33, 2**62, -(2**63), 2**63 - 2, 1, -1)
-"""The same numbers in float32, and partly in int32, but not in int64."""
+"""Different int64 numbers that are equal in float32, and partly in int32."""
 
 
 def _moved() -> Iterator[Corner]:

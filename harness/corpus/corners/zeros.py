@@ -8,7 +8,7 @@ from harness.corpus.corners.corner import INF, Corner, floats, ints, reduction
 
 
 def _signed() -> Iterator[Corner]:
-    """A tolerance sees the sign of a zero only in 1/x."""
+    """Signed zeros: a tolerance sees the sign of a zero only in 1/x."""
     zero = floats(0, -0.0, 2)
     for op, y in (
         ("Identity", zero),
@@ -27,7 +27,7 @@ def _signed() -> Iterator[Corner]:
 
 
 def _tiny() -> Iterator[Corner]:
-    """Denormals, scaled so that a tolerance sees whether they are flushed to zero."""
+    """Denormals, scaled so that a tolerance reveals a flush to zero."""
     tiny, huge = floats(1e-40, -3e-39, 1e-44), floats(1e38, 1e38, 3e38)
     yield Corner("mul_of_denormals", "Mul", (tiny, huge), (tiny * huge,))
     root = floats(1e-40, 4e-42, 1)

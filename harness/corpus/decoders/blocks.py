@@ -12,8 +12,8 @@ class Blocks(NamedTuple):
     """A quantized matrix: ``weight = scale * (number - zero point)``.
 
     Attributes:
-        numbers: uint8 of shape ``(..., rows, columns * bits / 8)``; of two numbers in a byte, the low four
-            bits are the first.
+        numbers: uint8 of shape ``(..., rows, columns * bits / 8)``; the low four bits are the first of two
+            numbers in a byte.
         scales: ``(..., rows, blocks)``.
         zero_points: uint8 of shape ``(..., rows, blocks * bits / 8)``, packed likewise; None if all are the
             middle of the range.
@@ -27,7 +27,7 @@ class Blocks(NamedTuple):
 def in_blocks(
     weights: Array, bits: int, dtype: np.dtype[np.generic], *, zero_points: bool, block: int = BLOCK
 ) -> Blocks:
-    """Quantize the last axis of weights ``(..., rows, columns)`` in blocks of a scale each, to 4 or 8 bits.
+    """Quantize the last axis of weights ``(..., rows, columns)`` in blocks with a scale each, to 4 or 8 bits.
 
     Neighbouring weights, of which ``columns`` is a multiple, share a scale. Without zero points of each
     block, the range is symmetric.
@@ -51,9 +51,9 @@ def in_blocks(
 
 
 def shifted(random: np.random.Generator, weights: Array) -> Array:
-    """Shift each block of weights by as much as they spread, so that zero points matter.
+    """Shift each block of weights by as much as its weights spread, so that zero points matter.
 
-    The variance of a sum over them stays the same.
+    The variance of a sum over the weights stays the same.
     """
     *rest, columns = weights.shape
     blocks = weights.reshape(*rest, columns // BLOCK, BLOCK)
@@ -63,7 +63,7 @@ def shifted(random: np.random.Generator, weights: Array) -> Array:
 
 
 def _packed(numbers: Array, bits: int) -> Array:
-    """Pack the last axis; an odd number of 4 bits gets a companion of 0."""
+    """Pack the last axis; pad an odd number of 4-bit numbers with a 0."""
     if bits == 8:  # noqa: PLR2004 - a byte each
         return numbers
     if numbers.shape[-1] % 2:

@@ -12,7 +12,7 @@ from harness.corpus.zoo.graph import CONTRIB_DOMAIN, Graph
 
 
 class _Shared(NamedTuple):
-    """What all layers use; ``masks`` are the inputs of the attention that say what is seen."""
+    """Values that all layers share; ``masks`` are the attention inputs that restrict what is visible."""
 
     masks: tuple[str, ...]
     positions: str
@@ -77,7 +77,7 @@ def _attention(g: Graph, form: Form, x: str, cache: list[str], shared: _Shared) 
 
 
 def _grouped(g: Graph, form: Form, inputs: list[str], cache: list[str], shared: _Shared) -> list[str]:
-    """Add GroupQueryAttention with what its form asks for."""
+    """Add GroupQueryAttention with the inputs and attributes of its form."""
     tables = shared.tables if form.rotary == "inside" else ("", "")
     optional = (*tables, "", "", sinks(g, form) if form.sinks else "")
     return g.ops(

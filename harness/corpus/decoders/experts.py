@@ -13,19 +13,19 @@ _CHOSEN = 2
 """Experts for each token."""
 
 _ALPHA, _LIMIT = 1.702, 7.0
-"""Of the activation ``swiglu`` in gpt-oss."""
+"""Parameters of the activation ``swiglu`` in gpt-oss."""
 
 
 _IN_BLOCKS = 4
-"""Bits of weights in blocks. Those of 8 bits have a scale for each row: in blocks, the CPU EP would round
-activations to 8 bits too, and its answer would be no golden."""
+"""Bits of weights in blocks. 8-bit weights have a scale for each row: in blocks, the CPU EP would also
+round activations to 8 bits, and its answer would be no golden."""
 
 
 def experts(g: Graph, form: Form, x: str) -> str:
     """Add the router and its experts, with the activation and the interleaved weights of gpt-oss."""
     with g.scope("moe"):
         with g.scope("router"):
-            # A wide spread: two experts seldom come so close that rounding decides between them.
+            # A wide spread: two experts are rarely so close that rounding decides between them.
             weights = (9.0 / form.width) ** 0.5 * g.random("weight").standard_normal(
                 (form.width, form.experts)
             )

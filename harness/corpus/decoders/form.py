@@ -14,29 +14,30 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
     """The sizes and parts of one decoder.
 
     Attributes:
-        dialect: ``onnx``: operators of ONNX alone. ``contrib``: those of onnxruntime, as Model Builder of
+        dialect: ``onnx``: operators of ONNX alone. ``contrib``: operators of onnxruntime, as Model Builder of
             onnxruntime-genai writes them. ``whisper``: the same for a decoder beside an encoder.
         dtype: Element type of weights, activations and cache.
         width: Width of the hidden states.
         inner: Width of the feed-forward part.
         key_heads: Heads of keys and values; each serves ``heads / key_heads`` heads of queries.
         head: Elements of a head.
-        context: Most positions; the length of the rotary tables. Few, since prompts of many lengths
-            go as far as the model does in the scenario ``generate``; one long model is enough.
-        packed: Whether one product makes queries, keys and values.
-        rotary: Where positions are turned: by nodes of its own, by the attention operator, or nowhere.
-        rotary_part: Elements of a head that are turned; 0 for all.
-        interleaved: Whether neighbours are turned together, not the halves of a head.
+        context: Largest number of positions; the length of the rotary tables. Few, because prompts of many
+            lengths in the scenario ``generate`` reach the model's limit; one long model is enough.
+        packed: Whether one product computes queries, keys and values.
+        rotary: Where positions are rotated: by separate nodes, by the attention operator, or nowhere.
+        rotary_part: Elements of a head that are rotated; 0 for all.
+        interleaved: Whether neighbours are rotated together, not the halves of a head.
         window: Keys that a query sees, itself included; 0 for all.
         soft_cap: Bound of the attention's scores; 0 for none.
         final_cap: Bound of the logits; 0 for none.
-        sinks: Whether each head has a number in the denominator of its softmax.
+        sinks: Whether each head adds a number to the denominator of its softmax.
         head_norm: Whether each head of queries and keys is normalized.
         scatter: Whether new keys are scattered into the cache, which has a fixed length.
         static: Whether the cache has a fixed length, that of the context.
-        bits: Of the weights, in blocks; 0 for weights of ``dtype``.
+        bits: Bits of the weights, in blocks; 0 for weights of ``dtype``.
         zero_points: Whether blocks have a zero point of their own.
-        experts: Number of feed-forward parts, of which two are used for each token; 0 for a plain one.
+        experts: Number of feed-forward parts, two of which are used for each token; 0 for a single plain
+            part.
     """
 
     what: str
@@ -81,14 +82,14 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
 
 
 LAYERS = 2
-"""Of every decoder: a fault of the first layer's cache is seen in the second's."""
+"""Layers of every decoder: the second layer reveals a fault in the first layer's cache."""
 
 VOCABULARY = 256
 """Token ids of every decoder."""
 
 KEY_SPREAD = 2**0.5
-"""Standard deviation of queries and keys: that of the scores is its square, 2.
+"""Standard deviation of queries and keys; that of the scores is its square, 2.
 
-Then some 4 of 200 keys have most of the weight. With a smaller one, attention is a mean over all of them, in
-which no single key, position or window matters.
+Then some 4 of 200 keys have most of the weight. With a smaller one, attention averages all keys, and no
+single key, position or window matters.
 """

@@ -16,7 +16,7 @@ _LOGIT_SPREAD = 3.0
 
 
 class _Shared(NamedTuple):
-    """What all layers use."""
+    """Values that all layers share."""
 
     mask: str
     positions: str
@@ -52,7 +52,7 @@ def build(g: Graph, form: Form) -> None:
 
 
 def head(g: Graph, form: Form, x: str) -> str:
-    """Add the product that makes the logits, and their bound."""
+    """Add the product that computes the logits, and their bound."""
     with g.scope("lm_head"):
         y = product(g, form, x, form.width, {"out": Part(VOCABULARY, _LOGIT_SPREAD**2)})
         if form.final_cap:
@@ -72,13 +72,13 @@ def attention_parts(form: Form) -> dict[str, Part]:
 
 
 def attention_output(g: Graph, form: Form, x: str) -> str:
-    """Add the product after the attention; its gain makes up for the mean over several values."""
+    """Add the product after the attention; its gain compensates for the mean over several values."""
     width = form.heads * form.head
     return product(g, form, x, width, {"o_proj": Part(form.width, 4.0)})
 
 
 def swiglu(g: Graph, form: Form, x: str) -> str:
-    """Add a feed-forward part: two products, of which one gates the other, and a third."""
+    """Add a feed-forward part: two products, one of which gates the other, and a third."""
     with g.scope("mlp"):
         gate = silu(g, product(g, form, x, form.width, {"gate_proj": Part(form.inner, 2.0)}))
         up = product(g, form, x, form.width, {"up_proj": Part(form.inner)})

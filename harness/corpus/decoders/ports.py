@@ -11,7 +11,11 @@ from harness.corpus.zoo.inputs import positions_after, token_ids
 
 BATCH = Symbol("batch_size", 2)
 SEQUENCE = Symbol("sequence_length", 1)
-"""New tokens. One: with cached ones, ``GroupQueryAttention`` of the CPU EP takes more of one text only."""
+"""New tokens.
+
+One token: with cached tokens, the CPU EP's ``GroupQueryAttention`` takes more than one only for a single
+text.
+"""
 
 PAST = Symbol("past_sequence_length", 8)
 TOTAL = Symbol("total_sequence_length", SEQUENCE.size + PAST.size)
@@ -26,7 +30,7 @@ def tokens(g: Graph, dtype: str = "int64") -> str:
 
 
 def mask(g: Graph) -> str:
-    """Declare the mask of past and new tokens; all count."""
+    """Declare the mask of past and new tokens; all of them count."""
     return g.input("attention_mask", (BATCH, TOTAL), lambda _random, shape: np.ones(shape, np.int64))
 
 
@@ -38,7 +42,7 @@ def positions(g: Graph) -> str:
 def past(
     g: Graph, form: Form, names: str = "past_key_values.{layer}.{part}", length: int = 0
 ) -> list[list[str]]:
-    """Declare the cached keys and values of each layer; those that an encoder made have a length."""
+    """Declare the cached keys and values of each layer; those of an encoder have a fixed length."""
     shape = (BATCH, form.key_heads, length or (form.context if form.static else PAST), form.head)
     return [
         [g.input(names.format(layer=layer, part=part), shape, _cached(form, part)) for part in _PARTS]
@@ -49,7 +53,7 @@ def past(
 def present(
     g: Graph, form: Form, made: Sequence[Sequence[str]], names: str = "present.{layer}.{part}"
 ) -> None:
-    """Make the keys and values of each layer outputs, the new ones included."""
+    """Make the keys and values of each layer outputs, including the new ones."""
     length = form.context if form.static else TOTAL
     for layer, values in enumerate(made):
         for part, value in zip(_PARTS, values, strict=True):
@@ -63,7 +67,7 @@ def logits(g: Graph, form: Form, value: str) -> None:
 
 
 def _cached(form: Form, part: str) -> Draw:
-    """Return a function that draws cached keys or values, of the spread that the model itself makes."""
+    """Return a function that draws cached keys or values with the spread of the model's own."""
     spread = KEY_SPREAD if part == "key" else 1.0
 
     def draw(random: np.random.Generator, shape: tuple[int, ...]) -> Array:

@@ -1,4 +1,4 @@
-"""Positions and what may be seen: rotary tables and the additive mask."""
+"""Positions and visibility: rotary tables and the additive mask."""
 
 import numpy as np
 from onnx import TensorProto, helper
@@ -22,9 +22,9 @@ def rotary_tables(g: Graph, form: Form) -> tuple[str, str]:
 
 
 def additive_mask(g: Graph, form: Form, ids: str, mask: str) -> str:
-    """Add what is added to the scores, ``(batch, 1, new, past + new)``: 0 where a key is seen.
+    """Add the mask that is added to the scores, ``(batch, 1, new, past + new)``: 0 where a key is visible.
 
-    A key is seen if its place in the cache is not after the query's, it is within the window, and the mask
+    A key is visible if its place in the cache is not after the query's, it is within the window, and the mask
     counts it.
     """
     with g.scope("mask"):
@@ -52,7 +52,7 @@ def hidden(g: Graph, form: Form, seen: str) -> str:
 
 
 def ones_and_total(g: Graph, mask: str) -> tuple[str, str]:
-    """Add what ``GroupQueryAttention`` takes for a mask, as Model Builder computes it.
+    """Add the lengths that ``GroupQueryAttention`` takes as a mask, as Model Builder computes them.
 
     Returns:
         The last counted place of each text, int32 ``(batch,)``, and the length with the cache, int32 scalar.
@@ -76,6 +76,6 @@ def _seen(g: Graph, form: Form, places: str, queries: str) -> str:
 
 
 def sinks(g: Graph, form: Form) -> str:
-    """Add the number that each head has in the denominator of its softmax."""
+    """Add the number that each head adds to the denominator of its softmax."""
     values: Array = 2 + g.random("sinks").standard_normal(form.heads)
     return g.weight("sinks", values.astype(form.numpy_type))

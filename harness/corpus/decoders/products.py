@@ -11,7 +11,7 @@ from harness.corpus.decoders.form import BLOCK, VOCABULARY, Form
 from harness.corpus.zoo.graph import CONTRIB_DOMAIN, Graph
 
 EPSILON = 1e-5
-"""Of normalizations."""
+"""Epsilon of normalizations."""
 
 
 class Part(NamedTuple):
@@ -25,7 +25,7 @@ def product(g: Graph, form: Form, x: str, width: int, parts: Mapping[str, Part])
     """Add one product whose result has the parts side by side.
 
     Each part draws its weights under its own name, so packed and separate products have the same. The input
-    is of the shape ``(..., width)``.
+    has the shape ``(..., width)``.
     """
     columns = [_drawn(g, form, name, width, part) for name, part in parts.items()]
     weights = np.concatenate(columns, axis=1)
@@ -67,7 +67,7 @@ def scale_weight(g: Graph, form: Form, width: int, mean: float = 1.0) -> str:
 
 
 def simplified_norm(g: Graph, form: Form, x: str, width: int, mean: float = 1.0) -> str:
-    """Add a normalization without a mean and a bias, whose results have the spread of its weight."""
+    """Add a normalization without a mean or a bias; its results have the spread of its weight."""
     weight = scale_weight(g, form, width, mean)
     return g.op("SimplifiedLayerNormalization", x, weight, axis=-1, epsilon=EPSILON, stash_type=1)
 

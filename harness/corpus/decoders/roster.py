@@ -128,7 +128,7 @@ LEFT_OUT: dict[str, str] = {
     "gqa-h64-bf16": "`MatMul` of bfloat16",
     "gqa-h64-int4-bf16": "`GatherBlockQuantized` to bfloat16",
 }
-"""Forms that the CPU EP has no kernels for, so that there is no golden, and what it lacks first."""
+"""Forms without a golden, because the CPU EP lacks a kernel, and the first kernel that it lacks."""
 
 
 def decoder_names() -> tuple[str, ...]:

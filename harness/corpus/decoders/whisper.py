@@ -8,7 +8,7 @@ from harness.corpus.zoo.graph import CONTRIB_DOMAIN, Graph
 from harness.corpus.zoo.layers import gelu, length
 
 _FRAMES = 40
-"""Of the encoder: half a second of sound, where Whisper has 30 seconds."""
+"""Frames of the encoder: half a second of sound, where Whisper has 30 seconds."""
 
 
 def build(g: Graph, form: Form) -> None:

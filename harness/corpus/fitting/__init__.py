@@ -1,5 +1,5 @@
-"""Sizes that fit a graph: what its operators need of the dimensions that a model leaves open.
+"""Sizes that fit a graph: what its operators require of a model's open dimensions.
 
-The graph is walked with sizes on trial, nothing is run. What an operator needs and does not get leads back to
-the dimension that has to change.
+The graph is walked with trial sizes; nothing is run. A requirement that is not met leads back to the
+dimension that has to change.
 """

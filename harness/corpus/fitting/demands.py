@@ -1,4 +1,4 @@
-"""What operators need of the extents of their inputs: one function for each kind of operator.
+"""Requirements of operators for the extents of their inputs: one function for each kind of operator.
 
 The book of operators says which rule of ``_FITS`` an operator has. Extents that are not known demand nothing.
 """
@@ -26,9 +26,9 @@ class Demand(NamedTuple):
     """A number that has to be zero, or at least zero, or a multiple.
 
     Attributes:
-        value: What is measured: 0 is enough.
+        value: The measured number: 0 is enough.
         exact: Whether more than 0 is too much.
-        multiple: What the value has to be a multiple of; 1 for any.
+        multiple: The number that the value has to be a multiple of; 1 for any.
         window: For a window that has to lie within its data: both, in words; else empty.
     """
 
@@ -39,7 +39,7 @@ class Demand(NamedTuple):
 
     @property
     def is_met(self) -> bool:
-        """Whether the operator gets what it needs."""
+        """Return whether the requirement of the operator is met."""
         return (self.value == 0 if self.exact else self.value >= 0) and self.value % self.multiple == 0
 
 
@@ -51,12 +51,12 @@ _Given = Sequence[Known | None]
 
 
 def demands_of(node: "onnx.NodeProto", given: _Given) -> list[tuple[str, Demand]]:
-    """Return the demands of a node, each with a name that stays the same for other sizes."""
+    """Return the demands of a node, each with a name that does not depend on sizes."""
     rule = _DEMANDS.get(node.op_type)
     if rule is None or domain_of(node) not in _DOMAINS:
         return []
     found: list[tuple[str, Demand]] = []
-    with contextlib.suppress(*NOT_KNOWN):  # what is known demands nevertheless
+    with contextlib.suppress(*NOT_KNOWN):  # known demands count nevertheless
         found.extend(rule(node, given))
     return found
 
@@ -136,7 +136,7 @@ def _broadcast(_node: "onnx.NodeProto", given: _Given) -> _Demands:
 
 
 def _alike(shapes: Sequence[Dims]) -> _Demands:
-    """Demand that extents are the same, or 1, counted from the last axis."""
+    """Demand that extents are equal, or 1, counted from the last axis."""
     for axis in range(1, max(map(len, shapes), default=0) + 1):
         long = [(at, dims) for at, dims in enumerate(shapes) if len(dims) >= axis]
         extents = [(at, dims[-axis]) for at, dims in long if dims[-axis] != 1]
@@ -182,7 +182,7 @@ def _slice(node: "onnx.NodeProto", given: _Given) -> _Demands:
     dims = known_dims(given[0])
     for axis, start, end, step in sliced(node, given) or ():
         left = len(range(dims[axis])[start : None if step < 0 and end < -dims[axis] else end : step])
-        # Nothing left of something: the numbers count from another size.
+        # An extent of 0 or less: the numbers count from another size.
         yield f"axis {axis}", Demand(min(dims[axis], left) - 1 if dims[axis] else 0)
 
 

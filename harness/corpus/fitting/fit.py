@@ -1,6 +1,6 @@
-"""The search for sizes that fit: each demand that is not met leads back to the dimension that has to change.
+"""The search for sizes that fit: each unmet demand leads back to the dimension that has to change.
 
-Which one that is shows by trial: the graph is walked with another size, and what the operator gets changes.
+Trials find this dimension: the graph is walked with another size, and the operator's input changes.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,31 +13,31 @@ from harness.corpus.fitting.walk import Demands, Walk
 
 Sizes = dict[str, int]
 Inputs = Callable[[Mapping[str, int]], Mapping[str, Known]]
-"""Sizes of dimensions -> what the graph inputs are."""
+"""Sizes of dimensions -> the graph inputs."""
 
 _MOST_SIZE = 1 << 17
-"""Length up to which a dimension is tried: four seconds of audio at 32 kHz."""
+"""Largest length that is tried for a dimension: four seconds of audio at 32 kHz."""
 
 _MOST_VISITS = 60_000
-"""Nodes that are walked for one model, all walks together: a second or two."""
+"""Largest number of nodes that are walked for one model, in all walks together: a second or two."""
 
 _OF_LEAST, _OF_DRAW, _OF_CHECK = 0.5, 0.15, 0.1
-"""Shares of it: of the least sizes, of those of each draw, and of a check."""
+"""Shares of it: for the least sizes, for the sizes of each draw, and for a check."""
 
 _MOST_ROUNDS = 64
 
 _STEPS = (2, 4, 8, 16, 32, 64)
-"""Usual products of strides: a network that halves and doubles takes multiples of one of them."""
+"""Usual products of strides: a network that halves and doubles needs multiples of one of them."""
 
 
 class Fit(msgspec.Struct, frozen=True, kw_only=True):
     """The sizes that fit a graph.
 
     Attributes:
-        least: Dimension -> the least size with which every demand is met that can be.
-        draws: Sizes to use, of each draw.
-        beyond: Windows that are larger than their data with the sizes of the first draw, in words.
-        unmet: How many demands are not met then.
+        least: Dimension -> the least size that meets every demand that can be met.
+        draws: Sizes to use, for each draw.
+        beyond: Windows that are larger than their data at the sizes of the first draw, in words.
+        unmet: Number of unmet demands at these sizes.
     """
 
     least: Sizes = {}
@@ -47,11 +47,11 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NO_FIT = Fit()
-"""Nothing is known of what a graph needs."""
+"""Nothing is known about what a graph requires."""
 
 
 class Search:
-    """Looks for sizes of one graph."""
+    """Searches for sizes of one graph."""
 
     def __init__(self, walk: Walk, inputs: Inputs, free: Iterable[str]) -> None:
         self._walk = walk
@@ -62,12 +62,12 @@ class Search:
         self._known: dict[tuple[tuple[str, int], ...], Demands] = {}
 
     def allow(self, share: float) -> None:
-        """Allow a share of all that may be walked, from now on."""
+        """Allow a further share of the budget of nodes."""
         self._limit = self._walk.visited + int(share * _MOST_VISITS)
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether that has been walked: the search ends, and what is unknown counts as met."""
+        """Return whether this budget is used up: the search ends, and unknown demands count as met."""
         return self._walk.visited > self._limit
 
     def broken(self, sizes: Sizes) -> dict[str, Demand]:
@@ -75,7 +75,7 @@ class Search:
         return {place: one for place, one in self._demands(sizes).items() if not one.is_met}
 
     def fitted(self, start: Sizes) -> Sizes:
-        """Return the sizes nearest to others that meet all demands which can be met."""
+        """Return the nearest sizes that meet all demands that can be met."""
         sizes, hopeless = start, set[str]()
         for _ in range(_MOST_ROUNDS):
             place = next((one for one in self.broken(sizes) if one not in hopeless), None)
@@ -98,7 +98,7 @@ class Search:
         return found
 
     def _mended(self, place: str, sizes: Sizes) -> Sizes | None:
-        """Return sizes that meet one more demand and break none before it; None if there are none near."""
+        """Return sizes that meet one more demand and break none before it; None if there are none nearby."""
         moving = [name for name in reversed(self._free) if self._moves(place, sizes, name)]
         groups = [(name,) for name in moving] + ([tuple(moving)] if len(moving) > 1 else [])
         for names in groups:
@@ -109,7 +109,7 @@ class Search:
         return None
 
     def _moves(self, place: str, sizes: Sizes, name: str) -> bool:
-        """Return whether a dimension changes what an operator gets."""
+        """Return whether a dimension changes an operator's input."""
         found = self._moving.get((place, name))
         if found is None:
             now = self._value(place, sizes)
@@ -119,13 +119,13 @@ class Search:
         return found
 
     def _candidates(self, place: str, sizes: Sizes, names: tuple[str, ...]) -> Iterator[int]:
-        """Yield sizes that may meet a demand; all dimensions get the same."""
+        """Yield sizes that may meet a demand; all given dimensions get the same size."""
         current = max(sizes[name] for name in names)
         demand = self._demands(sizes)[place]
         if not demand.exact and demand.multiple == 1:
             yield from self._crossing(place, sizes, names, current, _MOST_SIZE)
             return
-        # Most extents are a dimension itself, and a fixed number more or less.
+        # Most extents are a dimension itself, plus or minus a fixed number.
         yield from (size for size in (current - demand.value, current + demand.value) if size > 0)
         yield from self._crossing(place, sizes, names, 1, current)
         yield from self._crossing(place, sizes, names, current, _MOST_SIZE)
@@ -182,9 +182,9 @@ def fit(search: Search, names: Iterable[str], starts: Callable[[Sizes], tuple[Si
     """Return sizes for all draws.
 
     Args:
-        search: Of the graph.
+        search: The search for the graph.
         names: The dimensions whose sizes may change.
-        starts: The least sizes -> the sizes that each draw would have if the graph took them.
+        starts: The least sizes -> the preferred sizes of each draw.
     """
     search.allow(_OF_LEAST)
     least = search.fitted(dict.fromkeys(names, 1))
@@ -205,7 +205,7 @@ def fit(search: Search, names: Iterable[str], starts: Callable[[Sizes], tuple[Si
 
 
 def _one_by_one(search: Search, least: Sizes, start: Sizes) -> Sizes:
-    """Return the least sizes, with as many of others as the graph takes at once."""
+    """Return the least sizes, with as many preferred ones as the graph accepts together."""
     sizes, unavoidable = least, len(search.broken(least))
     for name, size in start.items():
         tried = sizes | {name: max(size, least[name])}

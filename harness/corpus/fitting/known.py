@@ -1,6 +1,6 @@
-"""What is known of tensors while sizes are on trial: extents, and the numbers of small ones.
+"""Facts about tensors while sizes are tried: extents, and the numbers of small tensors.
 
-Only what is certain is known. ``harness.corpus.work`` guesses where this gives up.
+Only certain facts are recorded. ``harness.corpus.work`` guesses where this module gives up.
 """
 
 import contextlib
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     import onnx
 
 _MOST_EXTENT = 1 << 40
-"""A longer extent is a mistake of the model."""
+"""A longer extent is an error in the model."""
 
 
 class Known(NamedTuple):
     """A tensor.
 
     Attributes:
-        dims: Extents; None if they are not known.
+        dims: Extents; None if unknown.
         numbers: Its elements, if they are few and known.
         fixed: Whether it is a weight or a constant.
     """
@@ -39,7 +39,7 @@ class Known(NamedTuple):
 
     @property
     def size(self) -> Size:
-        """The tensor as the rules of ``harness.corpus.work`` take it."""
+        """The tensor in the form for the rules of ``harness.corpus.work``."""
         if self.dims is None:
             return Size(1.0)
         values = None
@@ -54,7 +54,7 @@ _OWN_DOMAINS = frozenset({"", "com.microsoft"})
 
 
 def results_of(node: "onnx.NodeProto", given: Sequence[Known | None]) -> list[Known]:
-    """Return what is known of a node's results; ``given`` has None for absent inputs."""
+    """Return the known facts of a node's results; ``given`` has None for absent inputs."""
     found: list[Known] = []
     with contextlib.suppress(*NOT_KNOWN):
         if domain_of(node) in _OWN_DOMAINS:
@@ -63,10 +63,10 @@ def results_of(node: "onnx.NodeProto", given: Sequence[Known | None]) -> list[Kn
 
 
 def _results(node: "onnx.NodeProto", given: Sequence[Known | None]) -> list[Known]:
-    """Return what is known of the first results.
+    """Return the known facts of the first results.
 
     Raises:
-        One of ``NOT_KNOWN``: Nothing is.
+        One of ``NOT_KNOWN``: Nothing is known.
     """
     if node.op_type == "Constant":
         return [_constant(node)]
@@ -86,7 +86,7 @@ def _results(node: "onnx.NodeProto", given: Sequence[Known | None]) -> list[Know
 
 
 def weight(proto: "onnx.TensorProto") -> Known:
-    """Return what is known of a weight or a constant."""
+    """Return the known facts of a weight or a constant."""
     dims = tuple(proto.dims)
     if math.prod(dims) > MOST or proto.data_location == proto.EXTERNAL:
         return Known(dims, None, fixed=True)
@@ -100,17 +100,17 @@ def weight(proto: "onnx.TensorProto") -> Known:
 
 
 def broadcast(given: Sequence[Known | None]) -> Dims:
-    """Return the shape that tensors are broadcast to.
+    """Return the shape that results from broadcasting tensors.
 
     Raises:
-        TypeError: One is not known.
+        TypeError: A shape is unknown.
         ValueError: They do not fit.
     """
     return together(*(known_dims(one) for one in given if one is not None))
 
 
 def together(*shapes: Dims) -> Dims:
-    """Return the shape that shapes are broadcast to.
+    """Return the shape that results from broadcasting shapes.
 
     Raises:
         ValueError: They do not fit, or have more axes than numpy has.
@@ -183,7 +183,7 @@ def _arg(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None:
 
 
 def _by_work(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | None:
-    """Return the shape by the rules for estimates, as far as they are exact."""
+    """Return the shape by the rules for estimates, where these are exact."""
     op = node.op_type
     if op in _GUESSED or any(one is not None and one.numbers is None for one in _parameters(op, given)):
         return None
@@ -192,7 +192,7 @@ def _by_work(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | No
 
 
 _GUESSED = frozenset({"GatherND"})
-"""Operators for which ``harness.corpus.work`` has an estimate only."""
+"""Operators for which ``harness.corpus.work`` has only an estimate."""
 
 _PARAMETERS = operators_by(lambda row: row.shape_inputs)
 """Operator -> inputs whose numbers decide the shape of its result, if they are there."""
@@ -213,7 +213,7 @@ def _numbers_of_shape(node: "onnx.NodeProto", given: Sequence[Known | None]) -> 
 
 
 def reshaped(node: "onnx.NodeProto", given: Sequence[Known | None]) -> list[int] | None:
-    """Return the shape that a ``Reshape`` asks for, -1 still in it; None if it is not known."""
+    """Return the shape that a ``Reshape`` requests, -1 still in it; None if unknown."""
     wanted = attribute(node, "shape", ())
     if not wanted:
         target = given[1].numbers if len(given) > 1 and given[1] is not None else None
@@ -238,7 +238,7 @@ def _reshape(node: "onnx.NodeProto", given: Sequence[Known | None]) -> Dims | No
 
 
 def sliced(node: "onnx.NodeProto", given: Sequence[Known | None]) -> list[tuple[int, int, int, int]] | None:
-    """Return axis, start, end and step of what a ``Slice`` cuts; None if they are not known."""
+    """Return axis, start, end and step of a ``Slice``; None if unknown."""
     parts: list[list[int]] = []
     if attribute(node, "starts", ()):
         parts = [list(attribute(node, name, ())) for name in ("starts", "ends", "axes", "steps")]
@@ -276,7 +276,7 @@ def _split(node: "onnx.NodeProto", given: Sequence[Known | None]) -> list[Known]
 
 
 def split_lengths(node: "onnx.NodeProto", given: Sequence[Known | None]) -> list[int] | None:
-    """Return the lengths that a ``Split`` asks for; None if it makes equal parts."""
+    """Return the lengths that a ``Split`` requests; None if it makes equal parts."""
     listed = attribute(node, "split", ())
     second = given[1] if len(given) > 1 else None
     if not listed and second is not None:

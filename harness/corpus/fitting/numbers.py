@@ -21,7 +21,7 @@ MOST = 64
 
 
 def numbers_of(node: "onnx.NodeProto", given: Sequence[Numbers | None]) -> Numbers | None:
-    """Return the numbers of a node's first result; None where they are not known, or too many."""
+    """Return the numbers of a node's first result; None if they are unknown or too many."""
     rule = _RULES.get(node.op_type)
     if rule is None or any(one is None for one in given):
         return None
@@ -50,7 +50,7 @@ def _folded(function: Callable[..., Any]) -> "_Rule":
 
 
 def _quotient(one: Any, other: Any) -> Any:
-    """Divide; integers are cut off towards zero."""
+    """Divide; integers are truncated towards zero."""
     if not np.issubdtype(one.dtype, np.integer):
         return one / other
     if not other.all():
@@ -84,7 +84,7 @@ def _slice(node: "onnx.NodeProto", given: Sequence[Any]) -> Any:
     cut: list[Any] = [slice(None)] * given[0].ndim
     for at, (start, end) in enumerate(zip(starts, ends, strict=True)):
         step = steps[at] if steps else 1
-        # Beyond the first element backwards: a number that Python would count from the end.
+        # Backwards beyond the first element: Python would count such a number from the end.
         stop = None if step < 0 and end < -given[0].shape[axes[at] if axes else at] else end
         cut[axes[at] if axes else at] = slice(start, stop, step)
     return given[0][tuple(cut)]

@@ -1,4 +1,4 @@
-"""Sizes to begin with: pictures and sound as people have them, and different small primes for the rest."""
+"""Initial sizes: usual ones for pictures and sound, different small primes for the rest."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from harness.corpus.port import Port
 from harness.corpus.sizes import axis_name
 
 DRAWS = 3
-"""Sizes that are chosen for each model: those that are used, and two others for what fails."""
+"""Number of draws for each model: the sizes in use, and two others for a failing cell."""
 
 _PICTURES = ((64, 96), (96, 160), (160, 64))
 """Height and width in each draw: most networks for pictures halve them five times."""
@@ -23,11 +23,11 @@ _SAMPLES = (4000, 4800, 3200)
 
 _TIME = re.compile(r"time|frames|samples", re.IGNORECASE)
 _FRAMES = (64, 96, 80)
-"""Length of an axis that is time by its name, such as that of a spectrogram."""
+"""Length of an axis whose name means time, such as that of a spectrogram."""
 
 _ROOM = 2
-"""A dimension that needs more than its prime gets so many times its least size, more in other draws: then a
-window has several places."""
+"""A dimension that needs more than its prime gets this multiple of its least size, and more in other
+draws: then a window has several places."""
 
 
 def beginning(
@@ -35,7 +35,7 @@ def beginning(
 ) -> dict[str, int]:
     """Return a size for each dimension of ``least``.
 
-    ``chosen`` are the sizes where nothing is known about a dimension: a batch and different primes.
+    ``chosen`` are the sizes of dimensions about which nothing is known: a batch and different primes.
     """
     known: dict[str, int] = {}
     for port in ports:
@@ -56,7 +56,7 @@ def _of_picture(port: Port, least: Mapping[str, int], draw: int) -> dict[str, in
         axes = (-2, -1)
     elif shape[-1] in _CHANNELS:
         axes = (-3, -2)
-    elif shape[1] is None and least.get(names[1]) in _CHANNELS - {1}:  # by the weights
+    elif shape[1] is None and least.get(names[1]) in _CHANNELS - {1}:  # the weights fix it
         axes = (-2, -1)
     else:
         return {}
@@ -66,7 +66,7 @@ def _of_picture(port: Port, least: Mapping[str, int], draw: int) -> dict[str, in
 
 
 def _of_sound(port: Port, draw: int) -> dict[str, int]:
-    """Return the sizes of axes that are time, by the name of the input or their own."""
+    """Return the sizes of axes of time, by the name of the input or of the axis."""
     shape, names = port.type.shape or (), _names(port)
     if not is_floating(port.type.dtype) or not 0 < len(shape) <= _SOUND_RANK:
         return {}

@@ -1,4 +1,4 @@
-"""The walk through a graph with sizes on trial: the demands of all its nodes."""
+"""The walk through a graph with trial sizes: collects the demands of all its nodes."""
 
 import contextlib
 from collections import ChainMap
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     import onnx
 
 _DEEPEST = 8
-"""Nested bodies and functions that are entered."""
+"""Depth of nested bodies and functions that are entered."""
 
 MOST_NODES = 20_000
-"""Nodes of one walk: functions may call each other any number of times."""
+"""Largest number of nodes in one walk: functions may call each other any number of times."""
 
 _Scope = MutableMapping[str, Known]
 Demands = dict[str, Demand]
@@ -34,11 +34,14 @@ class _Step(NamedTuple):
 
 
 class Walk:
-    """Walks a graph any number of times; weights, and what is made of them alone, are looked at once."""
+    """Walks a graph any number of times.
+
+    Weights, and tensors computed from weights alone, are evaluated once.
+    """
 
     def __init__(self, model: "onnx.ModelProto") -> None:
         self.visited = 0
-        """Nodes of all walks."""
+        """Number of nodes in all walks."""
         self._functions = {(one.domain, one.name): one for one in model.functions}
         self._left = MOST_NODES
         self._found: Demands = {}
@@ -58,7 +61,7 @@ class Walk:
     def demands(self, inputs: Mapping[str, Known]) -> Demands:
         """Return the demands for these inputs."""
         self._found, self._left = {}, MOST_NODES
-        with contextlib.suppress(*NOT_KNOWN, RecursionError):  # a model that no runtime takes either
+        with contextlib.suppress(*NOT_KNOWN, RecursionError):  # a model that no runtime accepts either
             self._walk(self._steps, {**self._constant, **inputs}, _DEEPEST)
         self.visited += MOST_NODES - self._left
         return self._found
@@ -87,7 +90,7 @@ class Walk:
     def _inner(
         self, node: "onnx.NodeProto", given: list[Known | None], scope: _Scope, place: str, depth: int
     ) -> list[Known]:
-        """Walk the function that a node calls, or its bodies; return what is known of its results."""
+        """Walk the function that a node calls, or its bodies; return the known facts of its results."""
         function = self._functions.get((node.domain, node.op_type))
         if function is not None:
             inner: _Scope = dict(zip(function.input, (one or NOTHING for one in given), strict=False))
@@ -98,7 +101,7 @@ class Walk:
         for body in bodies(node):
             inner = self._own(body, scope)
             if node.op_type == "Loop":
-                # Of the first turn; the state of further ones may have other numbers.
+                # In the first iteration; later states may have other numbers.
                 for port, known in zip(body.input[2:], given[2:], strict=False):
                     inner[port.name] = (known or NOTHING)._replace(numbers=None)
             self._nodes(body.node, inner, place, depth - 1)
@@ -107,7 +110,7 @@ class Walk:
         return []
 
     def _own(self, body: "onnx.GraphProto", scope: _Scope) -> _Scope:
-        """Return the scope of a body: its weights, then what it sees of the tensors around it."""
+        """Return the scope of a body: its weights, then the visible tensors around it."""
         own = self._weights.get(id(body))
         if own is None:
             own = self._weights[id(body)] = {one.name: weight(one) for one in body.initializer}
@@ -136,12 +139,12 @@ class Walk:
 
 
 def _if_alike(known: Known, others: list[Known]) -> Known:
-    """Return the shape of a tensor that all branches make alike."""
+    """Return the shape of a tensor if all branches agree on it."""
     return Known(known.dims) if all(one.dims == known.dims for one in others) else NOTHING
 
 
 def _states(body: "onnx.GraphProto", inner: _Scope, given: list[Known | None]) -> list[Known]:
-    """Return what is known of the last states of a loop: the shapes of those that keep theirs."""
+    """Return the known facts of a loop's last states: the shapes of those that do not change."""
     pairs = zip(given[2:], body.output[1:], strict=False)
     last = [(first or NOTHING, inner.get(port.name, NOTHING)) for first, port in pairs]
     found = [Known(first.dims) if first.dims == after.dims else NOTHING for first, after in last]

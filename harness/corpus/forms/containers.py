@@ -38,13 +38,13 @@ def sequence(setting: Setting) -> Form:
 
 
 def optional(setting: Setting) -> Form:
-    """Return a form of an operator on optionals: one is made of a tensor, and asked or opened again."""
+    """Return a form of an operator on optionals: a tensor becomes one, which is tested or opened again."""
     # The schema of OptionalHasElement names no type of its input before version 18.
     dtype = setting.types.get("V") or setting.types.get("O") or setting.draw.pick(("float32", "int64"))
     value = setting.drawn(dtype, setting.shape(0, 4))
     name = setting.name if setting.name != "Optional" else "OptionalGetElement"
     result = "bool" if name == "OptionalHasElement" else dtype
-    # From version 18 on, a tensor may come in place of an optional.
+    # From version 18 on, a tensor may replace an optional.
     if setting.name != "Optional" and setting.since >= _TENSOR_TOO and setting.draw.chance(50):
         nodes = [_node(name, "x0", "y0")]
     else:
@@ -87,7 +87,7 @@ def branches(setting: Setting) -> Form:
 
 
 def loop(setting: Setting) -> Form:
-    """Return a form of Loop with a state, and a result of each step."""
+    """Return a form of Loop with a state, and with a result of each step."""
     from onnx import helper
 
     shape = setting.shape(0, 3)

@@ -1,7 +1,7 @@
-"""Choices and numbers that are the same on every machine, Python and numpy, by a key of integers.
+"""Choices and numbers that are the same on every machine, Python and numpy, from a key of integers.
 
-Scalars come from the bits of Python's Mersenne Twister, arrays from those of numpy's Philox: both promise the
-same bits for ever, which their distributions do not. All numbers are dyadic, so nothing is rounded.
+Scalars come from the bits of Python's Mersenne Twister, arrays from those of numpy's Philox. Both promise the
+same bits for ever; their distributions do not. All numbers are dyadic, so nothing is rounded.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Draw:
-    """A stream of choices, which derives from a key."""
+    """A stream of choices that derives from a key."""
 
     def __init__(self, *key: int) -> None:
         digest = hashlib.blake2b(repr(key).encode(), digest_size=16).digest()

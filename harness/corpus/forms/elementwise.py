@@ -23,7 +23,7 @@ _DOMAINS: dict[str, Kind] = {
     "Tan": Kind(low=-1.125, high=1.125),
     "ThresholdedRelu": APART,
 }
-"""Operators of a limited domain, or with jumps: those have none between multiples of 1/2."""
+"""Operators with a limited domain, or with jumps, which lie at multiples of 1/2."""
 
 _ATTRIBUTES: dict[str, dict[str, tuple[Any, ...]]] = {
     "Celu": {"alpha": (0.5, 1.0, 2.0)},
@@ -44,18 +44,18 @@ _ATTRIBUTES: dict[str, dict[str, tuple[Any, ...]]] = {
 
 def unary(setting: Setting) -> Form:
     """Return a form of a function of each element."""
-    # onnxruntime's fast form wants an axis that its bias could have.
+    # onnxruntime's fast path requires an axis that its bias could have.
     shape = setting.shape(1 if setting.name == "FastGelu" else 0, empty=True)
     kind = _DOMAINS.get(setting.name, GENERAL)
     chosen = {name: setting.draw.pick(items) for name, items in _ATTRIBUTES.get(setting.name, {}).items()}
     attributes = setting.maybe(70, {name: item for name, item in chosen.items() if setting.has(name)})
     if attributes.get("bias") and not is_floating(setting.dtype(0)):
-        attributes["bias"] = 1.0  # ONNX leaves open how an integer less a fraction becomes an integer
+        attributes["bias"] = 1.0  # ONNX leaves open how an integer minus a fraction becomes an integer
     return Form(inputs=(setting.operand(0, shape, kind),), attributes=attributes)
 
 
 def cast(setting: Setting) -> Form:
-    """Return a form of a conversion; where it truncates, no value is near a whole number."""
+    """Return a form of a conversion; if it truncates, no value is near a whole number."""
     source, target = setting.dtype(0), setting.output_type(0)
     integer = not is_floating(target) and target not in {"bool", STRING}
     low = 0.0 if target.startswith("u") or target == "float8e8m0" else -4.0
@@ -77,7 +77,7 @@ def cast(setting: Setting) -> Form:
 
 
 def binary(setting: Setting) -> Form:
-    """Return a form of a function of two inputs that broadcast; either may be the smaller one."""
+    """Return a form of a function of two inputs that broadcast; either one may be smaller."""
     shape = setting.shape(empty=True)
     shapes = [shape, broadcast(setting, shape)]
     if setting.name not in {"PRelu", "BiasGelu"} and setting.draw.chance(40):
@@ -107,7 +107,7 @@ def _kinds(setting: Setting) -> tuple[Kind, Kind]:
     if name == "Mod":
         return (Kind(low=-8.0, high=8.0), Kind(low=1.0, high=5.0)) if whole else (APART, _MODULI)
     if name == "BitShift":
-        # No bit leaves the narrowest type: ONNX does not say what becomes of it.
+        # No bit is shifted out of the narrowest type: ONNX does not define the result.
         return Kind(low=0.0, high=3.0), Kind(low=0.0, high=5.0)
     if name.startswith("Bitwise"):
         return Kind(low=-100.0, high=100.0), Kind(low=-100.0, high=100.0)
@@ -115,10 +115,11 @@ def _kinds(setting: Setting) -> tuple[Kind, Kind]:
 
 
 _ALIASING = frozenset({"Add", "And", "Equal", "Greater", "Less", "Mul", "Or", "Sub", "Xor"})
-"""Operators that take the same values in both inputs."""
+"""Operators that accept the same values in both inputs."""
 
 _MODULI = Kind(low=4.0, high=4.0, fine=False)
-"""With it, a remainder of an ``APART`` value is as far from its jumps as that is from whole numbers."""
+"""Divisors with which the remainder of an ``APART`` value is as far from its jumps as the value from whole
+numbers."""
 
 
 _BROADCASTING = 8

@@ -1,4 +1,4 @@
-"""Which family makes the forms of which operator: one row for each family."""
+"""Which family makes the forms of which operators: one row for each family."""
 
 from collections.abc import Callable
 

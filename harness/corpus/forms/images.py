@@ -18,8 +18,8 @@ def resize(setting: Setting) -> Form:
     """Return a form of Resize or Upsample: nearest, linear and cubic, by scales or by sizes.
 
     Scales are powers of two: a nearest neighbour is then at a tie, or far from one, in every precision. So
-    nearest takes only modes whose coordinates are exact, and rounds ties as its attribute says. ONNX leaves
-    open how an average becomes an integer, so integers are not averaged.
+    nearest uses only modes with exact coordinates, and rounds ties as its attribute says. ONNX leaves open
+    how an average becomes an integer, so integers are not averaged.
     """
     draw = setting.draw
     modes = ["nearest"]
@@ -47,7 +47,7 @@ def resize(setting: Setting) -> Form:
     if mode == "cubic":
         attributes |= setting.maybe(40, {"cubic_coeff_a": draw.pick((-0.5, -0.75))})
         attributes |= setting.maybe(30, {"exclude_outside": 1})
-    # Before, an empty tensor stands for an input that is left out.
+    # Before that version, an empty tensor stands for an omitted input.
     roi, left_out = (
         None if setting.since >= _OPTIONAL_ROI else setting.given_as(dtype, [], constant=True)
         for dtype in (setting.dtype(1), "float32")
@@ -60,13 +60,13 @@ def resize(setting: Setting) -> Form:
 
 
 _UPSAMPLING = 10
-"""Version of Resize that still works as Upsample does."""
+"""Version of Resize that still works like Upsample."""
 
 _OPTIONAL_ROI = 13
 
 
 def grid_sample(setting: Setting) -> Form:
-    """Return a form of GridSample; points lie apart from the borders between cells."""
+    """Return a form of GridSample; its points keep a distance from the borders between cells."""
     draw = setting.draw
     image = _image(setting)
     later = setting.since >= _RENAMED
@@ -119,7 +119,7 @@ def regions(setting: Setting) -> Form:
 
 
 def pooled_regions(setting: Setting) -> Form:
-    """Return a form of MaxRoiPool, whose bins are whole numbers of pixels: their edges are rounded."""
+    """Return a form of MaxRoiPool with bins of whole pixels, because their edges are rounded."""
     draw = setting.draw
     pooled = [draw.between(1, 4), draw.between(1, 4)]
     bins = [draw.between(1, 3), draw.between(1, 3)]
@@ -138,7 +138,7 @@ def pooled_regions(setting: Setting) -> Form:
 
 
 def columns_to_image(setting: Setting) -> Form:
-    """Return a form of Col2Im with blocks that do not overlap by chance of their strides."""
+    """Return a form of Col2Im whose blocks do not overlap by chance of their strides."""
     draw = setting.draw
     block = [draw.between(1, 3), draw.between(1, 3)]
     image = [draw.between(size, size + 4) for size in block]

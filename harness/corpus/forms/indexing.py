@@ -1,4 +1,4 @@
-"""Operators that read or write at indices; no index is written to twice, unless the results are combined."""
+"""Operators that read or write at indices; no index is written twice, unless results are combined."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -73,7 +73,7 @@ def scatter_nd(setting: Setting) -> Form:
 
 
 def _reduction(setting: Setting) -> dict[str, Any]:
-    """Return how writes are combined; the CPU EP combines no 16-bit floats."""
+    """Return how writes are combined; the CPU EP does not combine 16-bit floats."""
     if not setting.has("reduction") or setting.dtype(0) in {"bool", "string", "float16", "bfloat16"}:
         return {}
     kinds = ["none", "add", "mul"] + (["max", "min"] if setting.since >= _EXTREMES else [])

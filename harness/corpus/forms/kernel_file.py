@@ -2,7 +2,7 @@
 
     python -m harness.corpus.forms.kernel_file > harness/corpus/forms/kernels.json
 
-Raise ``GENERATOR`` in `fuzz.py` after a change: it changes what the numbers of forms stand for.
+Increase ``GENERATOR`` in `fuzz.py` after a change: it changes which forms the numbers stand for.
 """
 
 import re
@@ -18,10 +18,10 @@ from harness.corpus.forms.operators import Operator, Types
 
 _CONTRIB = "com.microsoft"
 _LAST_OPSET = {"": 26, "ai.onnx.ml": 5, _CONTRIB: 1}
-"""The newest opsets of onnxruntime 1.31, whose kernels the file has. 1.32 reads opset 28 of ONNX."""
+"""The newest opsets of onnxruntime 1.31, whose kernels are in the file. 1.32 reads opset 28 of ONNX."""
 
 _NO_END = (1 << 31) - 1
-"""The last version of a kernel that has none."""
+"""The last version of a kernel without one."""
 
 _FIRST_OPSET = 7
 """The oldest opset of ONNX that onnxruntime supports."""
@@ -35,15 +35,15 @@ _LEFT_OUT: dict[str, dict[str, str]] = {
     "Resize": {"T2": "float16 float64"},
     **{name: {"T": _WHOLE} for name in ("ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean")},
 }
-"""Operator -> type variable -> types that kernels are registered for, and raise an error with, or in which a
-rounded result is truncated, so that the last bit decides."""
+"""Operator -> type variable -> types whose registered kernels raise an error, or truncate a rounded
+result, so that the last bit decides."""
 
 _EQUAL = {"QuantizeLinear": ("T1", "T2")}
-"""Operator -> type variables for which kernels are registered separately, and raise unless they agree."""
+"""Operator -> type variables that must be equal; kernels are registered separately and raise otherwise."""
 
 _SPELLED = {"float": "float32", "double": "float64"}
 _EXPANDED_TYPES = frozenset({"float32", "int64", "bool"})
-"""Types of operators that the CPU EP computes by their function: those that all its kernels have."""
+"""Types of operators that the CPU EP computes by their function: the types that all its kernels have."""
 
 
 def operators_here() -> Iterator[Operator]:
@@ -105,7 +105,7 @@ def _of_schema(schema: Any, end: int, kernels: Iterable[Any]) -> Iterator[Operat
 
 
 def _served(name: str, types: Types) -> Iterator[Types]:
-    """Yield the types of a kernel without those that it refuses when it runs, or truncates."""
+    """Yield the types of a kernel, without those that it refuses at run time or truncates."""
     left_out = _LEFT_OUT.get(name, {})
     left = {
         variable: tuple(one for one in known if one not in left_out.get(variable, "").split())
@@ -119,7 +119,7 @@ def _served(name: str, types: Types) -> Iterator[Types]:
 
 
 def _dtypes(texts: Iterable[str] | None) -> tuple[str, ...]:
-    """Return the element types of tensor types that onnxruntime has; nothing of sequences and maps."""
+    """Return the element types of the tensor types that onnxruntime supports; none for sequences and maps."""
     inner = (re.fullmatch(r"tensor\((\w+)\)", text) for text in texts or ())
     names = (_SPELLED.get(one[1], one[1]) for one in inner if one)
     known = {name for name in names if name in DTYPES or name == STRING}
@@ -135,7 +135,7 @@ def _formal(formal: Any) -> str:
 
 
 def _merged(found: list[Types]) -> Iterator[Types]:
-    """Yield kernels; those that differ in one type variable alone become one."""
+    """Yield kernels; kernels that differ in only one type variable are merged."""
     left = [dict(one) for one in {repr(sorted(one.items())): one for one in found}.values()]
     while left:
         first = left.pop(0)

@@ -40,7 +40,7 @@ def full_name(operator: Operator) -> str:
 
 @functools.cache
 def known_operators() -> dict[str, tuple[Operator, ...]]:
-    """Return the operators that a family makes forms of, by name, each with its versions."""
+    """Return the operators for which a family makes forms, by name, each with its versions."""
     found: dict[str, tuple[Operator, ...]] = {}
     for operator in operators():
         name = full_name(operator)
@@ -50,7 +50,7 @@ def known_operators() -> dict[str, tuple[Operator, ...]]:
 
 
 def count_choices(names: Collection[str]) -> int:
-    """Return how many choices there are of some operators."""
+    """Return the number of choices for some operators."""
     return sum(
         len({operator.first, operator.last}) * math.prod(map(len, filter(None, kernel.values())))
         for name in names
@@ -60,7 +60,7 @@ def count_choices(names: Collection[str]) -> int:
 
 
 def choose(draw: Draw) -> Choice:
-    """Choose an operator, a version and types; every operator is as likely as any other."""
+    """Choose an operator, a version and types; all operators are equally likely."""
     known = known_operators()
     operator = draw.pick(known[draw.pick(tuple(known))])
     kernel = draw.pick(operator.kernels)

@@ -18,7 +18,7 @@ from harness.corpus.protos import tensor_proto, value_info
 
 _IR_VERSION, _PLAIN_OPSET = 8, 21
 _IR_OF_OPSET = {19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12, 25: 13, 26: 13}
-"""Opset of ONNX -> the IR version that came with it, from onnx's table of versions; older ones take 8."""
+"""Opset of ONNX -> the IR version of the same release, from onnx's table of versions; older opsets use 8."""
 
 _FOLLOWERS = ("Relu", "Sigmoid", "Tanh", "Neg", "Add", "Mul")
 _FOLLOW_PERCENT, _SHARE_PERCENT, _CONSTANT_PERCENT, _SYMBOL_PERCENT, _ALIAS_PERCENT = 20, 30, 30, 30, 30
@@ -32,9 +32,9 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build(operator: Operator, opset: int, form: Form, output_types: tuple[str, ...], draw: Draw) -> Built:
-    """Return the model of a form: which inputs are constant, which sizes open, and what comes behind.
+    """Return the model of a form: which inputs are constant, which sizes are open, and which node follows.
 
-    ``output_types`` has the element type of each output, which is empty where only shape inference knows it.
+    ``output_types`` has the element type of each output; empty where only shape inference knows it.
     """
     placed = tuple(_placed(form, draw))
     types = {f"y{at}": dtype for at, dtype in enumerate(output_types)}
@@ -70,7 +70,7 @@ def build(operator: Operator, opset: int, form: Form, output_types: tuple[str, .
 
 
 def _checked(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a model with the shapes of its outputs, where onnx infers them; those are ONNX's own operators.
+    """Return a model with the shapes of its outputs, where onnx infers them: those of ONNX's own operators.
 
     Raises:
         ValueError: onnx finds a fault in it.
@@ -102,8 +102,8 @@ def _model(graph: onnx.GraphProto, domain: str, opset: int) -> onnx.ModelProto:
 def _placed(form: Form, draw: Draw) -> Iterator[tuple[str, Operand | None, bool]]:
     """Yield the name of each input of the node, its value, and whether it is constant.
 
-    At least one input that may be fed is: without any, the whole model would fold to a constant. Equal
-    shapes and types may be one tensor that is fed twice.
+    At least one input is fed if any may be: otherwise the whole model would fold to a constant. Inputs with
+    equal shapes and types may be one tensor that is used twice.
     """
     given = [operand for operand in form.inputs if operand is not None]
     free = [at for at, operand in enumerate(given) if operand.constant is None]
@@ -129,7 +129,7 @@ def _placed(form: Form, draw: Draw) -> Iterator[tuple[str, Operand | None, bool]
 
 
 def _follower(op: str, draw: Draw) -> tuple[onnx.NodeProto, list[onnx.TensorProto]]:
-    """Return a node behind the first output, a float32, with a constant if it takes two inputs."""
+    """Return a node that reads the first output, a float32, with a constant if it takes two inputs."""
     if op not in {"Add", "Mul"}:
         return helper.make_node(op, ["y0"], ["z"]), []
     weight = tensor_proto(tensor(values(draw, "float32", ())), "w")

@@ -31,7 +31,7 @@ def instance(setting: Setting) -> Form:
 
 
 def group(setting: Setting) -> Form:
-    """Return a form of GroupNormalization, whose parameters are those of groups before version 21."""
+    """Return a form of GroupNormalization; before version 21 its parameters belong to groups."""
     draw = setting.draw
     groups, each = draw.pick((1, 2, 3, 4)), draw.pick((1, 2, 3))
     shape = (draw.pick((1, 2)), groups * each, 2 + draw.below(5), 1 + draw.below(5))
@@ -48,7 +48,7 @@ def layer(setting: Setting) -> Form:
     draw = setting.draw
     shape = list(setting.shape(1, 4))
     axis = setting.axis(len(shape))
-    # A mean over one or two elements leaves a difference that is rounding alone.
+    # A mean over one or two elements leaves a difference that consists of rounding only.
     shape[-1] = max(4, shape[-1])
     scaled = shape[axis:]
     inputs: list[Operand | None] = [setting.operand(0, shape), setting.operand(1, scaled, _SCALES)]

@@ -1,7 +1,7 @@
-"""What the schemas say of operators that the CPU EP computes, frozen in `kernels.json`.
+"""The schemas of operators that the CPU EP computes, frozen in `kernels.json`.
 
-Frozen, because a form must stay the same with another release of onnx or onnxruntime. Reading it needs
-neither package; `kernel_file.py` writes it.
+They are frozen because a form must stay the same with another release of onnx or onnxruntime. Reading it
+needs neither package; `kernel_file.py` writes it.
 """
 
 import functools
@@ -23,9 +23,9 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True):
         since: The version of its schema.
         first: The first opset in which the CPU EP has kernels for this schema.
         last: The last one.
-        inputs: Type of each formal input: a type variable, or an element type; ``?`` after an optional one,
-            ``*`` after one that stands for several. A type that is no tensor has a parenthesis.
-        outputs: The same of the outputs.
+        inputs: Type of each formal input: a type variable, or an element type; ``?`` follows an optional one,
+            ``*`` one that stands for several. The type of a non-tensor has a parenthesis.
+        outputs: The same for the outputs.
     """
 
     domain: str = ""

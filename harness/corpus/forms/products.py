@@ -85,7 +85,7 @@ def integer_matmul(setting: Setting) -> Form:
 
 
 def determinant(setting: Setting) -> Form:
-    """Return a form of Det or Inverse of matrices whose diagonal dominates, so that they are regular."""
+    """Return a form of Det or Inverse of matrices with a dominant diagonal, which are regular."""
     size = setting.size(5)
     data = setting.operand(0, (*setting.shape(0, 2), size, size), SMALL)
     array = data.array + 4 * np.eye(size, dtype=data.array.dtype)
@@ -111,7 +111,7 @@ def einsum(setting: Setting) -> Form:
 
 
 def four_bits(setting: Setting) -> Form:
-    """Return a form of onnxruntime's MatMulNBits: weights of four bits in blocks with scales of their own."""
+    """Return a form of onnxruntime's MatMulNBits: weights of four bits in blocks, each with a scale."""
     draw = setting.draw
     rows, columns, block = setting.size(9), setting.size(17), draw.pick((16, 32))
     inner = block * draw.between(1, 3)

@@ -1,6 +1,6 @@
 """Quantizing, dequantizing, and operators that compute on quantized values.
 
-Scales are powers of two and values lie 1/8 of a step or more from a tie, so that rounding is certain.
+Scales are powers of two and values are at least 1/8 of a step away from a tie, so that rounding is certain.
 """
 
 import math
@@ -41,7 +41,7 @@ def linear(setting: Setting) -> Form:
         shape[axis] = block * count
         scale = (*shape[:axis], count, *shape[axis + 1 :])
         attributes = {"axis": axis, "block_size": block}
-        if math.prod(scale) == 1:  # which onnxruntime takes for the scale of the whole tensor
+        if math.prod(scale) == 1:  # onnxruntime would treat it as the scale of the whole tensor
             scale = (*scale[:axis], 2, *scale[axis + 1 :])
             shape[axis] = 2 * block
     elif setting.has("axis") and draw.chance(50):
@@ -64,7 +64,7 @@ def linear(setting: Setting) -> Form:
 
 
 def _between_ties(setting: Setting, shape: list[int], scales: Operand, attributes: dict[str, Any]) -> Operand:
-    """Return values of some steps each, whose remainder is 1/8 or 3/8 of a step."""
+    """Return values of some steps each, with a remainder of 1/8 or 3/8 of a step."""
     steps = setting.draw.whole(shape, -20, 20) + setting.draw.pick((0.125, 0.375))
     spread = scales.array.astype(np.float64)
     if "block_size" in attributes:

@@ -113,7 +113,7 @@ def cumulative(setting: Setting) -> Form:
 def mean_variance(setting: Setting) -> Form:
     """Return a form of MeanVarianceNormalization over some axes."""
     draw = setting.draw
-    # Of few elements the variance may be zero, by which the result is divided.
+    # With few elements the variance may be zero, and the result is divided by it.
     shape = (draw.pick((1, 2, 3)), draw.pick((4, 5)), draw.between(3, 9), draw.between(3, 9))
     axes = draw.pick(([0, 2, 3], [2, 3], [0, 1, 2, 3], [1]))
     return Form(inputs=(setting.operand(0, shape),), attributes={"axes": axes})

@@ -187,7 +187,7 @@ def cut(setting: Setting) -> Form:
 
 
 def pad(setting: Setting) -> Form:
-    """Return a form of Pad in each mode, with some pads of 0 and, where nothing else, negative ones."""
+    """Return a form of Pad in each mode, with some pads of 0 and, in mode constant, negative ones."""
     draw = setting.draw
     shape = setting.shape(1, 5)
     modes = ["constant", "edge", "reflect"]
@@ -266,7 +266,7 @@ def filled(setting: Setting) -> Form:
 
 
 def counting(setting: Setting) -> Form:
-    """Return a form of Range; steps are dyadic, so that the count of numbers is certain."""
+    """Return a form of Range; steps are dyadic, so that the number of elements is certain."""
     draw = setting.draw
     whole = "int" in setting.dtype(0)
     step = draw.pick((1, 2, -1, 3) if whole else (1.0, 0.5, -0.5, 2.0))

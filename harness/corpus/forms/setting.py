@@ -1,4 +1,4 @@
-"""What a family of operators makes a form from, and the form."""
+"""A form, and the input from which a family of operators makes it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,8 +24,8 @@ _LARGE_PERCENT, _EMPTY_PERCENT = 12, 2
 class Operand(msgspec.Struct, frozen=True, kw_only=True):
     """An input of a form.
 
-    ``constant`` says whether it is an initializer; None if either will do. ``fixed``: its declared shape has
-    sizes.
+    ``constant`` says whether it is an initializer; None if either will do. ``fixed`` says whether its
+    declared shape has sizes.
     """
 
     array: Array

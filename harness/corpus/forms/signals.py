@@ -23,10 +23,10 @@ def fourier(setting: Setting) -> Form:
     shape[axis] = draw.pick(_LENGTHS)
     attributes: dict[str, Any] = {"inverse": 1} if inverse else {}
     if real:
-        # The other half of the result follows from symmetry; of complex numbers there is none.
+        # The other half of the result follows by symmetry; with complex numbers there is no symmetry.
         attributes |= setting.maybe(50, {"onesided": draw.below(2)})
     length = setting.given(1, draw.pick(_LENGTHS), constant=True) if draw.chance(35) else None
-    # Counted from the end, the last axis is that of real and imaginary parts.
+    # Counted from the end, the last axis holds real and imaginary parts.
     place = axis - len(shape) - 1 if draw.chance(40) else axis
     inputs: list[Operand | None] = [setting.operand(0, (*shape, 1 if real else 2), UNIT), length]
     if setting.has("axis"):
@@ -53,7 +53,7 @@ def short_fourier(setting: Setting) -> Form:
     inputs.append(setting.operand(2, (frame,), UNIT) if way else None)
     if way != 1:
         inputs.append(setting.given(3, frame, constant=True))
-    # By default one side alone, which complex signals do not have.
+    # By default one-sided, which complex signals cannot be.
     attributes = setting.maybe(60, {"onesided": draw.below(2)}) if real else {"onesided": 0}
     return Form(inputs=tuple(inputs), attributes=attributes)
 
@@ -67,11 +67,11 @@ def window_function(setting: Setting) -> Form:
 
 
 _APART = 1 / 64
-"""Distance of each edge of a filter from a whole number, below which it is rounded down."""
+"""Distance of each filter edge from the whole number to which it is rounded down."""
 
 
 def filter_bank(setting: Setting) -> Form:
-    """Return a form of MelWeightMatrix whose edges lie apart from whole numbers, where they jump."""
+    """Return a form of MelWeightMatrix whose edges keep a distance from whole numbers, where they jump."""
     draw = setting.draw
     rate = draw.pick((8000, 16000, 22050))
     lengths, bins, lows = (16, 17, 64, 65, 128, 256), range(1, 13), (0.0, 20.0, 125.0)
@@ -96,5 +96,5 @@ def _edges(bins: int, length: int, rate: int, low: float, high: float) -> Floats
 
 
 def _rises(edges: Floats) -> bool:
-    """Return whether no two edges fall together: then one side of a filter has no width to divide by."""
+    """Return whether no two edges coincide; otherwise one side of a filter has no width to divide by."""
     return bool(np.all(np.diff(np.floor(edges)) > 0))

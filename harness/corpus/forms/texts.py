@@ -8,7 +8,7 @@ from harness.core.value import STRING
 from harness.corpus.forms.setting import Form, Operand, Setting, broadcast
 
 _PLAIN = ("", "a", "B", "abc", "Abc", "x y", "1.5", "a,b", "  b ", "0", "The", "the end", "a,,b,")
-"""Of ASCII alone: only these have upper and lower case in every locale."""
+"""Texts in ASCII: only these have upper and lower case in every locale."""
 
 _PATTERNS = ("a.*", "[a-z]+", "[A-Z][a-z]*", "", ".*", r"\d+(\.\d+)?", "(a|b),?.*", "x y", r"\s*b\s*")
 

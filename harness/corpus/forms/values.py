@@ -1,7 +1,7 @@
 """Values of inputs: exact in every type, and none near a discontinuity of its operator.
 
-A general float is a multiple of 1/64 below 4 in magnitude, which bfloat16 holds, too. A *fine* one has 20
-further bits, so that an EP that computes in fewer is seen.
+A general float is a multiple of 1/64 below 4 in magnitude, which even bfloat16 holds. A *fine* one has 20
+further bits, which reveal an EP that computes in fewer.
 """
 
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ _WORDS = ("", "a", "B", "abc", "Abc", "x y", "1.5", "été", "漢字", "a,b", " 
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
-    """Which values an input takes, from ``low`` to ``high``.
+    """The values that an input takes, from ``low`` to ``high``.
 
     Attributes:
         away: The least magnitude.
-        apart: Whether all lie at least 1/8 from each multiple of 1/2, where rounding jumps.
-        distinct: Whether all differ.
-        fine: Whether floats of 24 bits and more may use them.
+        apart: Whether all values are at least 1/8 away from each multiple of 1/2, where rounding jumps.
+        distinct: Whether all values differ.
+        fine: Whether floats of at least 24 bits may use fine values.
     """
 
     low: float = -4.0

@@ -26,7 +26,7 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
 def window(setting: Setting, *, pads_below_kernel: bool = False) -> Window:
     """Return a window of one to three axes and an image that it fits into.
 
-    With ``pads_below_kernel``, no window lies in the padding as a whole.
+    With ``pads_below_kernel``, no window lies completely in the padding.
     """
     draw = setting.draw
     rank = draw.pick((1, 2, 2, 2, 2, 3))
@@ -70,7 +70,7 @@ def convolution(setting: Setting) -> Form:
 
 
 def _channels(setting: Setting) -> tuple[int, int, int]:
-    """Return the number of groups, and the channels of each before and behind."""
+    """Return the number of groups, and the input and output channels of each."""
     draw = setting.draw
     if draw.chance(25):
         return draw.pick((2, 3, 4, 7, 8, 16)), 1, draw.pick((1, 1, 2))
@@ -92,7 +92,7 @@ def transposed(setting: Setting) -> Form:
     attributes |= setting.maybe(60, {"kernel_shape": slid.kernel})
     image = tuple(min(size, 9) for size in slid.image)
     pads = attributes.get("pads", [0] * 2 * len(image))
-    # So that something is left.
+    # So that the result is not empty.
     image = tuple(max(size, 1 + pads[at] + pads[at + len(image)]) for at, size in enumerate(image))
     data = setting.operand(0, (draw.pick((1, 2)), group * inside, *image))
     weights = setting.operand(1, (group * inside, outside, *slid.kernel), _FACTORS)
@@ -137,7 +137,7 @@ def pool(setting: Setting) -> Form:
     else:
         image, batch, channels = slid.image, draw.pick((1, 2)), setting.size(5)
     outputs = 2 if largest and len(setting.operator.outputs) > 1 and draw.chance(40) else 1
-    # ONNX has to say what the last window holds.
+    # ONNX has to define the contents of the last window.
     counts_all = setting.operator.domain or setting.since < IGNORED_SINCE
     if attributes.get("ceil_mode") and counts_all and begins_behind(image, slid.kernel, attributes):
         del attributes["ceil_mode"]
@@ -147,9 +147,9 @@ def pool(setting: Setting) -> Form:
 
 
 def unpool(setting: Setting) -> Form:
-    """Return a form of MaxUnpool: each value goes to a place of its own in its image.
+    """Return a form of MaxUnpool: each value goes to a different place in its image.
 
-    Indices count through the whole output. Its size follows from the kernel, strides and pads.
+    Indices count through the whole output. The output's size follows from the kernel, strides and pads.
     """
     draw = setting.draw
     rank = draw.pick((1, 2, 2, 2, 3))
@@ -159,7 +159,7 @@ def unpool(setting: Setting) -> Form:
     large = [(size - 1) * step + one for size, step, one in zip(small, strides, kernel, strict=True)]
     batch, channels = draw.pick((1, 1, 2)), draw.pick((1, 2, 3))
     room, count = math.prod(large), math.prod(small)
-    # With gaps between windows or without, every pooled image has room for its own values.
+    # With or without gaps between windows, every pooled image has room for its own values.
     planes = [at * room + np.sort(draw.permuted(room)[:count]) for at in range(batch * channels)]
     indices = np.concatenate(planes).reshape(batch, channels, *small)
     attributes: dict[str, Any] = {"kernel_shape": kernel}

@@ -23,7 +23,7 @@ _NOT_OF_DOUBLES = operators("""
 """Operators that onnxruntime's CPU EP has no float64 kernel for."""
 
 NEAR = 30.0
-"""Bound of what functions take: Exp and its kin stay far from infinity, and angles are small."""
+"""Bound of the arguments of functions: Exp and similar ones stay far from infinity, and angles are small."""
 
 
 def is_float(value: Value) -> bool:
@@ -38,7 +38,7 @@ def bounded(g: Growth) -> None:
 
 
 def activation(g: Growth) -> None:
-    """Add an activation, with its attribute beside the default."""
+    """Add an activation, with an attribute other than the default."""
     x = g.pick(lambda one: is_float(one) and one.most <= NEAR)
     op_type = g.random.pick(_LINEAR)
     if op_type == "ThresholdedRelu" and not x.exact:
@@ -52,7 +52,7 @@ def activation(g: Growth) -> None:
 
 
 def exact_unary(g: Growth) -> None:
-    """Add an operator that rounds nothing; where its result jumps, on exact values only."""
+    """Add an operator that rounds nothing; if its result jumps, on exact values only."""
     jumps = g.chance(0.5)
     op_type = g.random.pick(_JUMPS if jumps else ("Neg", "Abs", "Identity"))
     x = g.pick(lambda one: is_float(one) and (one.exact or not jumps))
@@ -73,7 +73,7 @@ def exponential(g: Growth) -> None:
 
 
 def binary(g: Growth) -> None:
-    """Add arithmetic on two values that broadcast; now and then a value with itself."""
+    """Add arithmetic on two values that broadcast; occasionally on a value and itself."""
     x = g.pick(lambda one: one.dtype in FLOATS | WHOLE)
     y = operand(g, x)
     op_type = g.random.pick(["Add", "Sub", "Mul", "Max", "Min"])
@@ -89,7 +89,7 @@ def quotient(g: Growth) -> None:
     values = np.abs(g.draw(x.dtype, broadcast_shape(g, x))) + np.array(1, x.dtype)
     divisor = g.weight(values)
     if x.dtype in WHOLE:
-        # Of negative operands, kinds of division differ; so magnitudes only.
+        # Kinds of division differ for negative operands; so magnitudes only.
         magnitude = g.op("Abs", x, most=x.most, exact=True)
         g.op(g.random.pick(["Div", "Mod"]), magnitude, divisor, most=x.most + 16, exact=True)
     else:
@@ -114,7 +114,7 @@ def power(g: Growth) -> None:
 
 
 def clipped(g: Growth) -> None:
-    """Clip with both bounds, or one, or none."""
+    """Clip with both bounds, one bound, or none."""
     x = g.pick(lambda one: is_float(one) or one.dtype in WHOLE)
     low = constant(g, x, -1) if g.chance(0.7) else None
     high = constant(g, x, 1) if g.chance(0.7) else None
@@ -122,7 +122,7 @@ def clipped(g: Growth) -> None:
 
 
 def sloped(g: Growth) -> None:
-    """Add PRelu, whose slope broadcasts to its input alone."""
+    """Add PRelu; its slope broadcasts to its input only."""
     x = g.pick(lambda one: one.dtype == "float32")
     slope = g.drawn(x.dtype, [size if g.chance(0.5) else 1 for size in x.shape], 0.5)
     g.op("PRelu", x, slope, most=x.most + 1)
@@ -150,7 +150,7 @@ def chosen(g: Growth) -> None:
 
 
 def converted(g: Growth) -> None:
-    """Add a cast that keeps every value, or rounds one that is exact."""
+    """Add a cast that keeps every value, or that rounds an exact one."""
     x = g.pick(lambda one: one.dtype in FLOATS | WHOLE | {"bool", "int8", "uint8"})
     to = {"float32": "float64", "int32": "int64", "uint8": "int32"}.get(x.dtype, "float32")
     # Exact values are small dyadic numbers, which float16 holds.
@@ -162,7 +162,7 @@ def known(op_type: str, x: Value) -> str:
     """Return an operator that the CPU EP computes for the type of a value.
 
     Raises:
-        RefusedError: It does not.
+        RefusedError: It does not compute it.
     """
     if x.dtype == "float64" and op_type in _NOT_OF_DOUBLES:
         raise RefusedError("not of doubles")

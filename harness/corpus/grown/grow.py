@@ -17,7 +17,7 @@ from harness.corpus.grown.sums import RECURRENT, SUMS
 from harness.corpus.protos import value_info
 
 OPSETS = (13, 14, 15, 16, 17, 17, 18, 19, 20, 21, 21, 22, 23, 24, 25)
-"""Opsets of random graphs; those of exporters more often."""
+"""Opsets of random graphs; exporters' opsets are more frequent."""
 
 _SIZES = (1, 2, 3, 4, 5, 7, 8)
 _RANKS = (0, 1, 2, 2, 3, 3, 3, 4, 4, 4, 4, 5, 5, 6)
@@ -25,7 +25,7 @@ _DTYPES = ("float32",) * 12 + ("float16", "float64", "int64", "int32", "bool", "
 _MOST_INPUT = 1024
 _MOST_OUTPUTS = 4
 _TRIES = 40
-"""Productions that are tried for each node that is wanted."""
+"""Number of productions that are tried for each wanted node."""
 
 KINDS = {
     "elementwise": ELEMENTWISE,
@@ -37,7 +37,7 @@ KINDS = {
 """Productions by kind."""
 
 _DRAWN = ("elementwise", "moves", "sums", "sums", "quantized", "recurrent")
-"""Kinds of which a graph has three; sums twice as often."""
+"""Kinds that a graph draws three of; sums twice as often."""
 
 
 def grow(random: Draw) -> Built:
@@ -78,7 +78,7 @@ def _model(g: Growth) -> onnx.ModelProto:
     inner = [one for one in made if one.name in read]
     outputs = ends[-_MOST_OUTPUTS:]
     if inner and g.chance(0.2):
-        # An output that is also read by a node keeps fusions from removing it.
+        # An output that a node also reads cannot be fused away.
         outputs.append(g.random.pick(inner))
     symbol = g.chance(0.25)
     ports = [_input(name, array, symbolic=symbol) for name, array in g.inputs.items()]

@@ -29,14 +29,14 @@ _UNIT = 64
 
 
 class RefusedError(ValueError):
-    """A node does not fit the values there are, by ONNX's inference or by the grammar."""
+    """A node does not fit the existing values, by ONNX's inference or by the grammar."""
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
     """A tensor of the graph.
 
-    ``most`` is a bound of its magnitudes. ``exact``: it is computed without rounding, so that decisions on it
-    are the same everywhere.
+    ``most`` is a bound of its magnitudes. ``exact``: it is computed without rounding, so that decisions based
+    on it are the same everywhere.
     """
 
     name: str
@@ -77,11 +77,11 @@ class Growth:
         return value
 
     def draw(self, dtype: str, shape: Sequence[int]) -> Array:
-        """Return elements of a type: floats are multiples of 1/64 below 2, wide integers are from -8 to 8."""
+        """Return elements of a type: floats are multiples of 1/64 below 2; wide integers are from -8 to 8."""
         bits = self.random.bits(math.prod(shape))
         drawn = (bits >> np.uint64(56)).astype(np.uint8).reshape(tuple(shape))
         if is_floating(dtype):
-            # Of rank 0, arithmetic makes scalars of arrays.
+            # At rank 0, arithmetic turns arrays into scalars.
             return np.asarray((drawn.astype(np.float64) - 128) / _UNIT).astype(dtype)
         if dtype in {"int8", "uint8"}:
             return drawn.view(dtype)
@@ -97,7 +97,7 @@ class Growth:
         return Value(name=name, dtype=array.dtype.name, shape=array.shape, most=_bound(array))
 
     def drawn(self, dtype: str, shape: Sequence[int], scale: float = 1.0) -> Value:
-        """Add an initializer of drawn elements, those of floats multiplied by a power of two."""
+        """Add an initializer of drawn elements; floats are multiplied by a power of two."""
         values = self.draw(dtype, shape)
         return self.weight((values * np.array(scale, dtype)) if is_floating(dtype) else values)
 
@@ -106,10 +106,10 @@ class Growth:
         return self.weight(np.array(values, np.int64))
 
     def pick(self, suits: Callable[[Value], bool] = lambda _: True) -> Value:
-        """Return one of the values that suit, later ones more often.
+        """Return one of the values that suit; later ones are more likely.
 
         Raises:
-            RefusedError: There is none.
+            RefusedError: No value suits.
         """
         found = [one for one in self.values if suits(one)]
         if not found:
@@ -122,7 +122,7 @@ class Growth:
         return self.random.chance(round(100 * share))
 
     def axis(self, value: Value) -> int:
-        """Return an axis of a value, now and then counted from the end.
+        """Return an axis of a value, occasionally counted from the end.
 
         Raises:
             RefusedError: It has none.
@@ -149,8 +149,8 @@ class Growth:
     ) -> list[Value]:
         """Add a node with so many outputs; inputs and attributes that are None are left out.
 
-        ``most`` is a bound of the magnitudes of its results. ``exact``: it rounds nothing, if what it reads
-        was not rounded.
+        ``most`` is a bound of the magnitudes of its results. ``exact``: it rounds nothing if its inputs were
+        not rounded.
 
         Raises:
             RefusedError: ONNX does not allow the node, or its results are too large or of unknown size.

@@ -86,7 +86,7 @@ def padded(g: Growth) -> None:
 
 
 def joined(g: Growth) -> None:
-    """Add Concat of up to three values, the same one twice included."""
+    """Add Concat of up to three values, possibly with one of them twice."""
     x = g.pick(lambda one: _any(one) and one.rank > 0)
     axis = g.axis(x)
     others = [
@@ -181,7 +181,7 @@ def triangle(g: Growth) -> None:
 
 
 def ranked(g: Growth) -> None:
-    """Add TopK, ArgMax or ArgMin of exact values: ties are resolved by the text."""
+    """Add TopK, ArgMax or ArgMin of exact values: ONNX's text resolves ties."""
     x = g.pick(lambda one: one.exact and one.dtype in {"float32", *WHOLE} and one.rank > 0 and one.size > 0)
     axis = g.axis(x)
     if g.chance(0.4):

@@ -1,6 +1,6 @@
 """Productions of quantized arithmetic: scales are powers of two, so nothing is near a rounding boundary.
 
-On exact values, quotients by such a scale are exact, and ties round to even by the text.
+On exact values, quotients by such a scale are exact, and ties round to even by ONNX's text.
 """
 
 import numpy as np

@@ -19,7 +19,7 @@ def product(g: Growth) -> None:
     x = g.pick(lambda one: one.dtype in FLOATS and one.rank > 0)
     inner = x.shape[-1]
     batches = [(2, inner, 3)] if x.rank == 2 or x.shape[-3:-2] == (2,) else []  # noqa: PLR2004 - they broadcast
-    # onnxruntime's CPU EP refuses a vector for a matrix of no rows.
+    # onnxruntime's CPU EP refuses the product of a vector and a matrix without rows.
     vectors = [(inner,)] if x.size or not inner else []
     shape = g.random.pick([(inner, g.random.between(1, 8)), *vectors, *batches])
     w = g.drawn(x.dtype, shape, 0.25)
@@ -190,7 +190,7 @@ def recurrent(g: Growth) -> None:
 
 
 def _behind(g: Growth, x: Value) -> None:
-    """Add what runtimes fuse into the node before."""
+    """Add a node that runtimes fuse into the previous one."""
     kind = g.random.pick(["", "Relu", "Clip", "Sigmoid", "LeakyRelu", "Add"])
     if kind == "Add":
         shape = [1, x.shape[1], *[1] * (x.rank - 2)]
@@ -209,7 +209,7 @@ def _image(g: Growth) -> Value:
 
 
 def _window(g: Growth, kernel: list[int], dilated: tuple[int, ...]) -> dict[str, Any]:
-    """Return attributes of a window; it is dilated within the sizes of a space, where these are given."""
+    """Return attributes of a window; if sizes of a space are given, it is dilated within them."""
     window: dict[str, Any] = {}
     if g.chance(0.5):
         window["strides"] = [g.random.between(1, 2) for _ in kernel]

@@ -16,7 +16,7 @@ FLOAT, DOUBLE = "tensor(float)", "tensor(double)"
 _SINGLE = FLOATS[FLOAT]
 
 Beside = Literal["", "one", "row"] | tuple[int, ...]
-"""What the noise of an element grows with beside its own size; see ``Drawing.noise``."""
+"""What the noise of an element also depends on, besides the element's own size; see ``Drawing.noise``."""
 
 FOUND = 3.0**0.5
 """Half-width of noise whose root mean square is 1: an error of known size and unknown sign."""
@@ -24,11 +24,11 @@ FOUND = 3.0**0.5
 _BOUNDS = {"float16": 2.0**15, "tensor(float16)": 2.0**12}
 """Precision, or type -> absolute value above which noise does not grow.
 
-The largest numbers, which masks are made of, must not overflow.
+The largest numbers, which masks consist of, must not overflow.
 """
 
 _BOUND = 2.0**100
-"""The same for all others."""
+"""The same for all other types."""
 
 CLIP_BY_INPUTS = 11
 """Opset from which on the bounds of Clip are inputs."""
@@ -40,28 +40,30 @@ _FINDS_INFINITY = 10
 """Opset from which on there is IsInf; IsNaN is older."""
 
 _UNEVEN = 0.3
-"""By how much, at most, the noise of one place is larger than that of another of the same width.
+"""Largest relative difference between the noise of one place and that of another with the same width.
 
-Random signs of one size cancel out in half of the draws, and in all of them for some elements. No two places
-in a row are of one size.
+Random signs of one size cancel in half of the draws, and for some elements in all of them. No two consecutive
+places have the same size.
 """
 
 _GOLDEN_RATIO = (5.0**0.5 - 1) / 2
-"""Its multiples modulo 1 keep apart."""
+"""Its multiples modulo 1 keep a distance from each other."""
 
 _DRAWN_BY_DROPOUT = 22
 """Opset from which on the CPU EP (of onnxruntime 1.31 and 1.32) has no kernel for RandomUniformLike.
 
-It has one for Dropout, which in training doubles an element or drops it: a random sign, about as fast.
+It has one for Dropout, which in training doubles or drops an element: a random sign, at about the same speed.
 """
 
 _AHEAD = (0.0, *(0.5 * 2**power for power in range(8)))
-"""Halves of the numbers of which a random choice adds up to how many elements a Dropout draws ahead.
+"""Halves of the numbers from which a random choice forms the count of elements that a Dropout draws in
+advance.
 
-A Dropout takes the next seed in each run, and from such seeds the CPU EP's generator (``minstd_rand0`` in
-libstdc++) gives one place numbers in equal steps. One element in 14 had the same sign in all of 8 runs, not
-one in 128, and some neighbours cancelled out in all of them. Drawn after another count of elements in each
-run, signs are independent. The first number of a stream hardly depends on its seed, and chooses nothing.
+A Dropout takes the next seed in each run. From such seeds the CPU EP's generator (``minstd_rand0`` in
+libstdc++) gives one place numbers in equal steps. One element in 14 had the same sign in all of 8 runs,
+instead of one in 128, and some neighbours cancelled in all of them. If each run draws another count of
+elements first, signs are independent. The first number of a stream hardly depends on its seed, so it is not
+used for the choice.
 """
 
 
@@ -73,25 +75,25 @@ class Drawing:
 
     def __init__(self, opset: int, precision: str, seed: int = 0) -> None:
         self.sites = 0
-        """Places with noise so far."""
+        """Number of places with noise so far."""
         self._opset = opset
         self._bound = _BOUNDS.get(precision, _BOUND)
         self._bounds: set[float] = set()
         self._switches: list[str] = []
-        """For each graph that is open, the innermost last: what switches its Dropouts on, if it has some."""
+        """For each open graph, the innermost last: the switch of its Dropouts, if it has some."""
         # In the CPU EP's generator, streams of consecutive seeds resemble each other.
         self._seeds = random.Random(seed)  # noqa: S311 - nothing is secret here
 
     def enter(self) -> None:
-        """Begin a graph: the main one, or a body in the one that was begun before."""
+        """Begin a graph: the main one, or a body in the graph begun before."""
         self._switches.append("")
 
     def leave(self) -> tuple[NodeProto, ...]:
-        """End a graph, and return what its nodes need before them.
+        """End a graph, and return the nodes that must precede its own.
 
-        No amplitude is NaN, so the switch is true. onnxruntime (1.31 and 1.32) optimizes a Dropout away of
-        which one input alone is computed in its graph, whichever that is. So two are: the switch and the
-        ratio, which stay where a known size makes a constant of the third.
+        No amplitude is NaN, so the switch is true. onnxruntime (1.31 and 1.32) removes a Dropout if its graph
+        computes only one of its inputs, whichever that is. So it computes two: the switch and the ratio.
+        These remain where a known size makes the third one a constant.
         """
         switch = self._switches.pop()
         if not switch:
@@ -109,7 +111,7 @@ class Drawing:
         )
 
     def complete(self, graph: GraphProto) -> None:
-        """Add to a main graph what the nodes of all graphs refer to."""
+        """Add the tensors to a main graph that the nodes of all graphs refer to."""
         graph.input.append(make_tensor_value_info(AMPLITUDE, _SINGLE, []))
         for bound in sorted(self._bounds):
             graph.initializer.append(make_tensor(_named(bound), _SINGLE, [], [bound]))
@@ -129,12 +131,13 @@ class Drawing:
         *,
         beside: Beside = "",
     ) -> Iterator[NodeProto]:
-        """Yield nodes that make a noisy ``result`` of a ``source`` of the same type.
+        """Yield nodes that compute a noisy ``result`` from a ``source`` of the same type.
 
-        ``width`` is the half-width of the noise, which is proportional to the error of rounding to the type
-        ``rounded_to`` (to float32 that of a double alone); 0: to the elements themselves. ``beside`` is what
-        the noise of each element also grows with: the mean over these axes, over all elements where there are
-        none, or the number ``one``. By ``row`` it grows with the largest magnitude along the last axis alone.
+        ``width`` is the half-width of the noise. The noise is proportional to the error of rounding to the
+        type ``rounded_to`` (to float32 only for a double); 0: to the elements themselves. ``beside`` is what
+        the noise of each element also grows with: the mean over these axes, over all elements if there are no
+        axes, or the number ``one``. With ``row`` it grows with only the largest magnitude along the last
+        axis.
         """
         stem = f"{result}.{self.sites}"
         self.sites += 1
@@ -169,7 +172,7 @@ class Drawing:
         yield from self._draw(scale, noise, width)
         if kind == FLOAT:
             yield make_node("Add", [source, noise], [result])
-        elif kind == DOUBLE:  # the noise is float32, the sum must not be
+        elif kind == DOUBLE:  # the noise is float32, but the sum must not be
             yield make_node("Cast", [noise], [f"{stem}.double"], to=FLOATS[DOUBLE])
             yield make_node("Add", [source, f"{stem}.double"], [result])
         else:
@@ -177,11 +180,11 @@ class Drawing:
             yield make_node("Cast", [f"{stem}.sum"], [result], to=FLOATS[kind])
 
     def _add_mean(self, source: str, scale: str, stem: str, axes: tuple[int, ...]) -> Iterator[NodeProto]:
-        """Yield nodes that add the mean magnitude over some axes, or over all, to the magnitude of each."""
+        """Yield nodes that add the mean magnitude over some axes, or over all, to each magnitude."""
         size, mean, counted = f"{stem}.size", f"{stem}.mean", f"{stem}.size"
         yield make_node("Abs", [scale], [size])
         if self._opset >= _FINDS_INFINITY:
-            # Without NaN and infinity: one of them would be the mean of all.
+            # Without NaN and infinity: either would become the mean of all.
             counted = f"{stem}.counted"
             nan, infinite, special, none = (
                 f"{counted}.{word}" for word in ("nan", "infinite", "special", "none")
@@ -224,7 +227,7 @@ class Drawing:
     def _draw(self, scale: str, noise: str, width: float) -> Iterator[NodeProto]:
         """Yield nodes that multiply the float32 ``scale`` by the amplitude and random numbers.
 
-        ``width`` is the half-width of these.
+        ``width`` is their half-width.
         """
         width *= 1 - _UNEVEN / 2 + _UNEVEN * (self.sites * _GOLDEN_RATIO % 1)
         drawn, amplitude = f"{noise}.drawn", f"{noise}.amplitude"

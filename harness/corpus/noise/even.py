@@ -1,4 +1,4 @@
-"""Which elements of a result are as uncertain as each other."""
+"""Groups of elements of a result that have the same uncertainty."""
 
 import math
 from collections.abc import Sequence
@@ -10,13 +10,15 @@ from harness.corpus.noise.operators import EVEN
 from harness.corpus.noise.terms import Dims, attribute_of
 
 _ENOUGH = 16
-"""Elements whose mean says how large one of them usually is."""
+"""Number of elements whose mean shows the usual size of one of them."""
 
 
 def even_axes(node: onnx.NodeProto, dims: Sequence[Dims]) -> Beside:
-    """Return the axes along which all elements are as uncertain; none for all axes, "" where none are.
+    """Return the axes along which all elements have the same uncertainty.
 
-    ``dims`` are the sizes of the node's inputs. If they are not known, all elements are.
+    None for all axes, "" if there are none.
+
+    ``dims`` are the sizes of the node's inputs. If these are unknown, all elements have the same uncertainty.
     """
     even = EVEN.get(node.op_type)
     if even is None:

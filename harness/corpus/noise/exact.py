@@ -1,7 +1,8 @@
-"""Nodes that find out where an operation rounds nothing at all.
+"""Nodes that detect where an operation rounds nothing at all.
 
-Every implementation has the same result there, and noise would move ties that are none. It is found while the
-model runs, element by element, from the very operands: with noise on these the operation rounds again.
+Every implementation has the same result there, and noise would break apparent ties. The nodes detect this
+while the model runs, element by element, from the actual operands: with noise on these the operation rounds
+again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,18 +26,18 @@ _SUMS = operators_with(lambda row: row.exact_where == "sum")
 """Operators whose results are exact if all operands are coarse, and no partial sum is too large."""
 
 _EXACT_UP_TO = 2.0**24
-"""Number up to which float32 has all whole numbers."""
+"""Number up to which float32 represents all whole numbers."""
 
 _BOOL, _INT64 = onnx.TensorProto.BOOL, onnx.TensorProto.INT64
 
 
 class Watch(NamedTuple):
-    """Nodes that find out where another one rounds.
+    """Nodes that detect where another node rounds.
 
     Attributes:
-        flag: The name of what they find, true where its result is rounded; empty where none look.
-        before: Those that come before it.
-        after: Those that come after it, for each element.
+        flag: The name of their result, true where the node's result is rounded; empty without such nodes.
+        before: The nodes that precede it.
+        after: The nodes that follow it, for each element.
     """
 
     flag: str = ""
@@ -45,13 +46,13 @@ class Watch(NamedTuple):
 
 
 def watched(node: onnx.NodeProto, result: str, kind: str, scope: Scope) -> Watch:
-    """Return what finds out where a node rounds, if that can be found.
+    """Return the nodes that detect where a node rounds, if that can be detected.
 
     Args:
-        node: With the operands as they are before noise.
+        node: The node, with its operands before noise.
         result: The name that its exact result gets.
-        kind: The type of that.
-        scope: What is known of the operands.
+        kind: The type of this result.
+        scope: Known facts about the operands.
     """
     if domain_of(node) or len(node.output) > 1:
         return Watch()
@@ -64,7 +65,7 @@ def watched(node: onnx.NodeProto, result: str, kind: str, scope: Scope) -> Watch
 
 
 def divided(node: onnx.NodeProto, result: str, kind: str, scope: Scope) -> Watch:
-    """Return what finds out where QuantizeLinear rounds its quotient before it rounds that to an integer.
+    """Return nodes that detect where QuantizeLinear rounds its quotient, before rounding it to an integer.
 
     The arguments are as for ``watched``; ``result`` is the name that the quotient gets.
     """
@@ -89,7 +90,7 @@ def divided(node: onnx.NodeProto, result: str, kind: str, scope: Scope) -> Watch
 
 
 def _may_be_exact(node: onnx.NodeProto, scope: Scope) -> bool:
-    """Return whether a node adds up products or numbers that may all be coarse."""
+    """Return whether a node adds products or numbers that may all be coarse."""
     plain = all(attribute_of(node, name, 1.0) == 1.0 for name in ("alpha", "beta"))
     fine = scope.constant.difference(scope.coarse)
     return plain and fine.isdisjoint(name for _, name in _operands(node))
@@ -98,8 +99,8 @@ def _may_be_exact(node: onnx.NodeProto, scope: Scope) -> bool:
 def _rounded(node: onnx.NodeProto, result: str, flag: str, kind: str) -> Iterator[onnx.NodeProto]:
     """Yield nodes that compute where a node rounds its ``result``.
 
-    A quotient must also be exact for those that multiply by the reciprocal. float64 is held to float32, in
-    which processors without it compute.
+    A quotient must also be exact for implementations that multiply by the reciprocal. float64 is treated as
+    float32, in which processors without it compute.
     """
     stem, double = f"{result}.rounds", FLOATS[DOUBLE]
     sides = []
@@ -122,9 +123,11 @@ def _rounded(node: onnx.NodeProto, result: str, flag: str, kind: str) -> Iterato
 
 
 def _summed(node: onnx.NodeProto, stem: str) -> Iterator[onnx.NodeProto]:
-    """Yield nodes that compute whether a sum is rounded anywhere, as one flag, the ``stem`` of other names.
+    """Yield nodes that compute one flag: whether a sum is rounded anywhere.
 
-    All operands are multiples of ``STEP``, and the sum of the magnitudes is within what float32 has: then
+    The ``stem`` of other names is its name.
+
+    If all operands are multiples of ``STEP``, and the sum of the magnitudes is within the range of float32,
     every partial sum is exact, in whatever order.
     """
     bound = onnx.NodeProto()
@@ -152,11 +155,11 @@ def _summed(node: onnx.NodeProto, stem: str) -> Iterator[onnx.NodeProto]:
 
 
 def selected(flag: str, noisy: str, plain: str, result: str, kind: str) -> Iterator[onnx.NodeProto]:
-    """Yield nodes that take the ``noisy`` elements where a flag is true, the ``plain`` ones elsewhere."""
+    """Yield nodes that take the ``noisy`` elements where a flag is true, and the ``plain`` ones elsewhere."""
     if kind in {FLOAT, DOUBLE}:
         yield make_node("Where", [flag, noisy, plain], [result])
         return
-    # The CPU EP selects from neither of the 16-bit types.
+    # The CPU EP's Where supports neither of the 16-bit types.
     wide = [f"{result}.{word}" for word in ("noisy_wide", "plain_wide")]
     for source, name in zip((noisy, plain), wide, strict=True):
         yield make_node("Cast", [source], [name], to=FLOATS[FLOAT])

@@ -1,4 +1,4 @@
-"""The form of a model that noise is put into: ONNX's operators only, no functions, opset 7 or later."""
+"""The form of a model that noise can be added to: ONNX's operators only, no functions, opset 7 or later."""
 
 from collections.abc import Iterator
 
@@ -9,10 +9,10 @@ import onnx.inliner
 from harness.corpus.nodes import all_nodes, bodies, domain_of
 
 _OLDEST_OPSET = 7
-"""Earlier operators do not broadcast by themselves."""
+"""Earlier operators do not broadcast by default."""
 
 _MOST_SEEN = 64_000_000
-"""Bodies of control flow times nodes: each body gets a list of its own of all tensors that it sees."""
+"""Largest product of control-flow bodies and nodes: each body gets its own list of all visible tensors."""
 
 
 class NotFlatError(Exception):
@@ -25,8 +25,8 @@ def flattened(model: onnx.ModelProto) -> onnx.ModelProto:
     An opset before 7 is raised if every operator of the model means the same in opset 7.
 
     Raises:
-        NotFlatError: A function is of another opset, an operator has changed its meaning, or there are too
-            many bodies.
+        NotFlatError: A function has another opset, an operator changed its meaning, or there are too many
+            bodies.
     """
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)

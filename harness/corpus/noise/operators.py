@@ -24,9 +24,10 @@ COPIED = operators_by(lambda row: row.copied_outputs)
 OFFSETS = operators_by(lambda row: row.offset)
 OF_ONE = operators_with(lambda row: row.from_one)
 BY_BLOCKS = "MatMulNBits"
-"""onnxruntime's product by weights of a few bits: by ``accuracy_level`` 4 it rounds the other factor to int8.
+"""onnxruntime's product with weights of a few bits: with ``accuracy_level`` 4 it rounds the other factor
+to int8.
 
-onnxruntime also makes it of a DequantizeLinear and what multiplies by its result.
+onnxruntime also forms it from a DequantizeLinear and an operator that multiplies by its result.
 """
 
 MULTIPLIES_BY_WEIGHTS = operators_with(lambda row: row.by_blocks)

@@ -1,9 +1,9 @@
 """A model in which every rounding is drawn at random: noise after each operator that rounds.
 
-An operator's result ``y`` becomes ``y + s * r * a``: ``r`` is drawn uniformly from ``[-h, h]`` anew in each
-run, ``a`` is a further input of the model, and the rounding error is proportional to ``s``: to ``y`` itself
-or, at a precision coarser than the type of ``y``, to the error of rounding ``y`` to it. Constants, whole
-numbers, and sizes stay exact.
+An operator's result ``y`` becomes ``y + s * r * a``. ``r`` is drawn uniformly from ``[-h, h]`` anew in each
+run, and ``a`` is a further input of the model. The rounding error is proportional to ``s``: to ``y`` itself
+or, at a precision coarser than the type of ``y``, to the error of rounding ``y`` to this precision.
+Constants, whole numbers, and sizes stay exact.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,20 +43,22 @@ _NARROW = frozenset(f"tensor({kind})" for kind in ("int2", "uint2", "int4", "uin
 """Types of weights that onnxruntime dequantizes within a product."""
 
 _TO_INT8 = 4
-"""The ``accuracy_level`` by which the other factor of a product may be rounded to int8."""
+"""The ``accuracy_level`` at which a product may round its other factor to int8."""
 
 _RECIPROCAL = 2.0
-"""Half-width of the noise of a quotient, in unit roundoffs, if it may be a product by the reciprocal."""
+"""Half-width of the noise of a quotient, in unit roundoffs, if it may be computed as a product with the
+reciprocal."""
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
-    """What was put into a model.
+    """What was added to a model.
 
     Attributes:
         sites: Places with noise.
         jumps: Whether inputs of operators with jumps carry noise.
-        coarse: Whether some noise is that of a type coarser than float32.
-        by_blocks: Factors of products by weights of a few bits with the error that is allowed them.
+        coarse: Whether some noise belongs to a type coarser than float32.
+        by_blocks: Number of factors of products with weights of a few bits that have the error allowed to
+            them.
     """
 
     sites: int
@@ -73,16 +75,16 @@ def add_noise(
     allowed: Mapping[str, float] = MappingProxyType({}),
     seed: int = 0,
 ) -> Written:
-    """Put noise into a model, in place; ``AMPLITUDE`` becomes a further input.
+    """Add noise to a model, in place; ``AMPLITUDE`` becomes a further input.
 
     Args:
         model: As ``harness.corpus.noise.flat`` returns it.
         precision: A key of ``PRECISIONS`` in ``harness.core.noise``.
-        folded: Whether results of constants alone are exact, as if they had been computed before.
-        allowed: Operator of ONNX's own domain -> largest error of an element ``y`` as a part of
-            ``1 + abs(y)``, where that is more than rounding; ``BY_BLOCKS`` -> largest error of an element
-            that is multiplied by weights of a few bits, as a part of the largest magnitude in its row.
-        seed: Of the random numbers.
+        folded: Whether results computed from constants alone are exact, as if they were computed in advance.
+        allowed: Operator of ONNX's own domain -> largest error of an element ``y`` as a fraction of ``1 +
+            abs(y)``, where that is more than rounding; ``BY_BLOCKS`` -> largest error of an element that is
+            multiplied by weights of a few bits, as a fraction of the largest magnitude in its row.
+        seed: Seed of the random numbers.
     """
     if not any(domain_of(one) == "" for one in model.opset_import):
         model.opset_import.add(domain="", version=CLIP_BY_INPUTS)
@@ -111,9 +113,9 @@ class _Writer(msgspec.Struct, kw_only=True):
     allowed: Mapping[str, float]
     folded: bool
     finds_exact: bool
-    """Whether operations that round nothing get no noise: where results jump it would move ties.
+    """Return whether operations that round nothing get no noise: at jumps it would break ties.
 
-    At a coarser precision the noise, which is the error of rounding itself, shows where there is none.
+    At a coarser precision the noise is the rounding error itself, which is 0 where nothing rounds.
     """
     jumps: bool = False
     coarse: bool = False
@@ -151,7 +153,7 @@ class _Writer(msgspec.Struct, kw_only=True):
         return scope.types
 
     def node(self, node: onnx.NodeProto, scope: Scope) -> Iterator[onnx.NodeProto]:
-        """Yield what replaces a node."""
+        """Yield the nodes that replace a node."""
         dims = [scope.sizes.get(name) for name in node.input]
         inner = self.learn(node, scope)
         fed = {name for name in node.input if name}
@@ -211,7 +213,7 @@ class _Writer(msgspec.Struct, kw_only=True):
     def quantized(self, node: onnx.NodeProto, scope: Scope) -> Iterator[onnx.NodeProto]:
         """Yield an operator that quantizes, with the rounding of its quotient as noise on the operand.
 
-        One that multiplies by the reciprocal rounds twice.
+        An operator that multiplies by the reciprocal rounds twice.
         """
         name = node.input[0]
         kind, operand = scope.types[name], f"{name}.ep_harness.operand.{self.drawing.sites}"
@@ -228,13 +230,13 @@ class _Writer(msgspec.Struct, kw_only=True):
         yield node
 
     def even(self, node: onnx.NodeProto, dims: Sequence[Dims], *, first: bool) -> Beside:
-        """Return which elements of a result are as uncertain as each other; of a state all are."""
+        """Return which elements of a result have the same uncertainty; for a state, all of them."""
         if first:
             return even_axes(node, dims)
         return () if node.op_type in COMPOSED and node.op_type in EVEN else ""
 
     def learn(self, node: onnx.NodeProto, scope: Scope) -> bool:
-        """Rewrite a node's bodies, and note what its results are. Return whether it has bodies."""
+        """Rewrite a node's bodies, and record facts about its results. Return whether it has bodies."""
         inner = [self.graph(body, scope) for body in bodies(node)]
         for name, kind in result_types(node, self.opsets, scope.types, inner):
             scope.types[name] = scope.types.get(name) or kind
@@ -250,7 +252,7 @@ class _Writer(msgspec.Struct, kw_only=True):
         return bool(inner)
 
     def rounded_factor(self, node: onnx.NodeProto, scope: Scope) -> Iterator[onnx.NodeProto]:
-        """Yield the error that is allowed to what is multiplied by weights of a few bits."""
+        """Yield the error allowed to the factor that is multiplied by weights of a few bits."""
         width, name = self.allowed.get(BY_BLOCKS, 0.0), node.input[0]
         if node.op_type == BY_BLOCKS:
             rounds = number_of(node, "accuracy_level", 0) == _TO_INT8
@@ -269,7 +271,7 @@ class _Writer(msgspec.Struct, kw_only=True):
     ) -> Iterator[onnx.NodeProto]:
         """Yield noise on operands: for the sum over them, and for roundings inside.
 
-        ``flag`` is the name of what says whether there is any; empty if there is.
+        ``flag`` is the name of a tensor that says whether there is any; empty if there always is.
         """
         for index, width in self.widths(node, scope, terms):
             name = node.input[index]
@@ -282,10 +284,10 @@ class _Writer(msgspec.Struct, kw_only=True):
     def widths(self, node: onnx.NodeProto, scope: Scope, terms: float) -> list[tuple[int, float]]:
         """Return which operands get noise, and its half-width: mostly the first one that varies.
 
-        What an operator rounds inside (a mean before it is subtracted, an argument that is reduced) counts as
-        a rounding of its operand, unless that has just been rounded. Partial sums may begin with what is
-        added to a product, or with any operand of a plain sum. At coarser precisions noise on one factor of a
-        product stands for the rounding of the other, the weights.
+        A rounding inside an operator (a mean before it is subtracted, an argument that is reduced) counts as
+        a rounding of its operand, unless that was rounded just before. Partial sums may begin with the addend
+        of a product, or with any operand of a plain sum. At coarser precisions noise on one factor of a
+        product stands for the rounding of the other one, the weights.
         """
         control = CONTROL_INPUTS.get(node.op_type, ())
         varied = [
@@ -311,9 +313,9 @@ class _Writer(msgspec.Struct, kw_only=True):
     def is_angle(self, node: onnx.NodeProto, scope: Scope, terms: float) -> bool:
         """Return whether a node multiplies exact numbers, and only circular functions read the products.
 
-        Every implementation rounds a product to nearest, so all have the same one. They differ in what they
-        fuse it with, and nothing can be fused into the argument of a sine. Noise on an angle of 1,000, as in
-        the embedding of a time or a position, would hide all else.
+        Every implementation rounds a product to nearest, so all have the same result. They differ in what
+        they fuse with the product, and nothing can be fused into the argument of a sine. Noise on an angle of
+        1,000, as in the embedding of a time or a position, would hide everything else.
         """
         return (
             node.op_type in {"Mul", "MatMul"}
@@ -324,8 +326,8 @@ class _Writer(msgspec.Struct, kw_only=True):
         )
 
     def shows_exact(self, kind: str) -> bool:
-        """Return whether it is asked, and known, where an operation on this type rounds."""
-        finest = max(ROUNDOFF[kind], ROUNDOFF[FLOAT])  # float64 is held to float32
+        """Return whether detecting exact operations on this type is requested and possible."""
+        finest = max(ROUNDOFF[kind], ROUNDOFF[FLOAT])  # float64 is treated as float32
         return self.finds_exact and PRECISIONS[self.rounds.precision] <= finest
 
 

@@ -1,4 +1,4 @@
-"""How a result is rounded at a precision, as nodes that draw the error."""
+"""How a result is rounded at a precision: nodes that draw the error."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -56,13 +56,13 @@ class Rounding(msgspec.Struct, frozen=True, kw_only=True):
         beside: Beside = "",
         inside: Inside = "",
     ) -> Iterator[onnx.NodeProto]:
-        """Yield the noise that turns the exact ``source`` into the ``result`` that an operator rounds.
+        """Yield the noise that turns the exact ``source`` into the rounded ``result`` of an operator.
 
-        ``units`` is the operator's own error in unit roundoffs, ``terms`` how many terms have been added up,
-        ``beside`` what is as uncertain as the elements: see ``Drawing.noise``. An operator that rounds
-        ``inside`` may do so although the result needs no rounding: at a coarser precision, too, the noise of
-        a composed one is in proportion to the result, and one of several steps has both. In proportion it is
-        also where ONNX has no Cast that would show the error of rounding.
+        ``units`` is the operator's own error in unit roundoffs, ``terms`` the number of terms of a sum,
+        ``beside`` the group of equally uncertain elements: see ``Drawing.noise``. An operator that rounds
+        ``inside`` may do so although the result needs no rounding. So at a coarser precision, too, the noise
+        of a composed operator is proportional to the result, and an operator of several steps has both kinds.
+        The noise is also proportional where ONNX has no Cast that would show the rounding error.
         """
         if self.is_coarse(kind) and (inside == "composed" or not self.casts):
             yield from self.drawing.noise(source, result, kind, min(units, _COARSE_UNITS) * self.width(kind))
@@ -79,7 +79,7 @@ class Rounding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def casts(self) -> bool:
-        """Whether a Cast of the model's opset rounds to the precision; none rounds to TF32."""
+        """Return whether a Cast of the model's opset rounds to the precision; none rounds to TF32."""
         if self.precision not in _CASTS:
             return False
         return self.precision != "bfloat16" or self.opset >= BFLOAT16_CASTS
@@ -89,7 +89,7 @@ class Rounding(msgspec.Struct, frozen=True, kw_only=True):
         return PRECISIONS[self.precision] > ROUNDOFF[FLOAT] and kind in {FLOAT, DOUBLE}
 
     def width(self, kind: str) -> float:
-        """Return the half-width of a rounding's noise; a type below the precision rounds like itself."""
+        """Return the half-width of a rounding's noise; a type below the precision rounds to itself."""
         unit = PRECISIONS[self.precision]
         return unit if kind == DOUBLE else max(unit, ROUNDOFF[kind])
 

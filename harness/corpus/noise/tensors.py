@@ -18,19 +18,22 @@ _SIZES = frozenset({"Shape", "Size"})
 """Operators that read the size of a tensor, not its values."""
 
 _MOST_WHOLE = 64
-"""Elements of a weight that may be whole numbers; a larger one is data."""
+"""Largest number of elements of a weight that may be whole numbers; a larger one is data."""
 
 _LARGEST_WHOLE = 256
-"""The number up to which even bfloat16 has all whole numbers."""
+"""The number up to which even bfloat16 represents all whole numbers."""
 
 STEP = 1 / 16
 """Products of multiples of this are multiples of a 256th, and so are their sums."""
 
 _MOST_STEPS = 1 << 12
-"""Steps of a weight's largest element: 256, beyond which few products would be exact."""
+"""Largest element of a weight in steps: 256; beyond it, few products would be exact."""
 
 _FEW = 64
-"""Elements at the beginning of a weight that are looked at first, and of one that may name axes."""
+"""Elements at the beginning of a weight that are checked first.
+
+Also the size of a tensor that may name axes.
+"""
 
 _INTEGERS = frozenset({onnx.TensorProto.INT32, onnx.TensorProto.INT64})
 
@@ -45,19 +48,19 @@ class Scope:
         self.types: dict[str, str] = {}
         self.sizes: dict[str, Dims] = {}
         self.constant: set[str] = set()
-        """Weights, and what is computed from weights alone, before the model runs."""
+        """Weights, and tensors computed from weights alone, before the model runs."""
         self.held: set[str] = set()
-        """Tensors that decide how large others are."""
+        """Tensors that decide the size of others."""
         self.whole: set[str] = set()
         """Floats that are small whole numbers."""
         self.coarse: set[str] = set()
-        """Weights of which every element is a small multiple of 1/16."""
+        """Weights whose elements are all small multiples of 1/16."""
         self.axes: dict[str, tuple[int, ...]] = {}
         """Constants of a few integers, such as the axes of a reduction."""
         self.noisy: set[str] = set()
         """Tensors that carry noise."""
         self.not_angles: set[str] = set()
-        """Tensors that not only circular functions read."""
+        """Tensors that nodes other than circular functions read."""
 
     def within(self, graph: onnx.GraphProto) -> "Scope":
         """Return the scope of a graph that sees this one."""
@@ -98,7 +101,7 @@ def is_coarse(weight: onnx.TensorProto) -> bool:
     if weight.data_location == weight.EXTERNAL or not is_floating(ELEMENT_TYPES.get(weight.data_type, "")):
         return False
     numbers = tensor_value(weight).array
-    for part in (numbers.reshape(-1)[:_FEW], numbers):  # most weights show soon that they are not
+    for part in (numbers.reshape(-1)[:_FEW], numbers):  # most weights soon show that they are not
         steps = part.astype(np.float64) / STEP
         if not np.all((steps == np.rint(steps)) & (np.abs(steps) <= _MOST_STEPS)):
             return False
@@ -106,7 +109,7 @@ def is_coarse(weight: onnx.TensorProto) -> bool:
 
 
 def learn_constant(node: onnx.NodeProto, scope: Scope) -> None:
-    """Note what a Constant holds."""
+    """Record the value of a Constant."""
     for one in node.attribute:
         if one.name == "value_ints":
             scope.axes[node.output[0]] = tuple(one.ints)
@@ -160,7 +163,7 @@ def _declared_sizes(graph: onnx.GraphProto) -> dict[str, Dims]:
 
 
 def _held(graph: onnx.GraphProto) -> set[str]:
-    """Return the tensors that sizes come from."""
+    """Return the tensors from which sizes come."""
     held: set[str] = set()
     for node in reversed(graph.node):
         control = CONTROL_INPUTS.get(node.op_type, ())
@@ -171,7 +174,7 @@ def _held(graph: onnx.GraphProto) -> set[str]:
 
 
 def _not_angles(graph: onnx.GraphProto) -> set[str]:
-    """Return the tensors that a node reads which is neither a circular function nor passes them on to one."""
+    """Return the tensors read by a node that is no circular function and does not pass them on to one."""
     read = {port.name for port in graph.output}
     for node in reversed(graph.node):
         for body in bodies(node):

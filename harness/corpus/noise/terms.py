@@ -1,4 +1,4 @@
-"""How many terms an operator adds up for each element of its result."""
+"""Number of terms that an operator adds for each element of its result."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -16,22 +16,22 @@ Dims = tuple[int | None, ...] | None
 Axes = Sequence[int]
 
 UNKNOWN = 64
-"""Terms if the sizes are unknown: the middle, on a logarithmic scale, of 1 and 4096."""
+"""Number of terms if the sizes are unknown: the middle, on a logarithmic scale, of 1 and 4096."""
 
 _MOST = 1 << 40
-"""More terms than any machine adds up."""
+"""More terms than any machine adds."""
 
 
 def terms_of(node: onnx.NodeProto, dims: Sequence[Dims], opset: int, axes: Axes = ()) -> float:
-    """Return how many terms a node with inputs of these sizes adds one after the other; 0 if it adds none.
+    """Return how many terms a node with inputs of these sizes adds one after another; 0 if it adds none.
 
-    Vector units and GPUs keep several partial sums side by side; what adds up in one row is as right.
+    Vector units and GPUs keep several partial sums; adding in one row is equally right.
 
     Args:
         node: The node.
         dims: Sizes of its inputs.
         opset: The version of ONNX's operators.
-        axes: The axes that one of its inputs names, if they are known; else empty.
+        axes: The axes that an input names, if they are known; else empty.
     """
     op = node.op_type
     if not domain_of(node) and opset < _FLATTENS_BEFORE.get(op, 0):
@@ -55,7 +55,7 @@ def _known(count: _Count, node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
     try:
         return min(max(1, count(node, dims)), _MOST)
     except (ArithmeticError, IndexError, TypeError, ValueError):
-        return UNKNOWN  # no such input, no such axis, or a size that is not known
+        return UNKNOWN  # no such input, no such axis, or an unknown size
 
 
 def _sizes(dims: Sequence[Dims], index: int) -> tuple[int, ...]:
@@ -84,13 +84,13 @@ def _flattened(node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
 
 
 def _transformed(_node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
-    """Count the longest axis that a DFT may be along; which one is an input from opset 20 on."""
+    """Count the longest axis along which a DFT may be; from opset 20 on an input selects it."""
     return max(_sizes(dims, 0)[1:-1])
 
 
 def _axes(node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
     sizes = _sizes(dims, 0)
-    # From opset 13 or 18 on the axes are an input: if they are not known, all axes are the most there can be.
+    # From opset 13 or 18 on the axes are an input: if unknown, assume all axes.
     return math.prod(sizes[axis] for axis in attribute_of(node, "axes", None) or range(len(sizes)))
 
 
@@ -108,7 +108,7 @@ def _longest(_node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
 
 
 def _attended(node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
-    """Count the longest sum of an attention: over a head, or over all positions, past ones included."""
+    """Count the longest sum of an attention: over a head, or over all positions, including past ones."""
     query, key = _sizes(dims, 0), dims[1] if len(dims) > 1 and dims[1] is not None else dims[0]
     if domain_of(node) and node.op_type == "Attention":  # the projection is part of it
         head, positions = query[-1], query[-2]

@@ -1,7 +1,8 @@
-"""Tables of a FlatBuffer, as https://flatbuffers.dev/internals describes them, read from bytes of a stranger.
+"""Tables of a FlatBuffer, as https://flatbuffers.dev/internals describes them, read from untrusted bytes.
 
-A table begins with the distance to its vtable, which has the place of each field by its slot. Every place is
-checked against the end of the bytes. Parts may be shared, so a budget bounds what is read of them in all.
+A table begins with the distance to its vtable, which has the position of each field by its slot. Every
+position is checked against the end of the bytes. Parts may be shared, so a budget limits the total that is
+read.
 """
 
 import struct
@@ -18,7 +19,10 @@ _SHORT = struct.Struct("<H")
 
 
 class Budget:
-    """The bytes that are left to read; without shared parts, a file needs fewer than it has."""
+    """The number of bytes that may still be read.
+
+    Without shared parts, reading a file takes at most its size.
+    """
 
     def __init__(self, nbytes: int) -> None:
         self._left = nbytes
@@ -27,7 +31,7 @@ class Budget:
         """Take some bytes.
 
         Raises:
-            ValueError: There are fewer left.
+            ValueError: Fewer bytes are left.
         """
         self._left -= nbytes
         if self._left < 0:
@@ -62,7 +66,7 @@ class Table:
             yield Table(self._content, self._target(place), self._budget)
 
     def text(self, slot: int) -> str:
-        """Return a text, without what is no UTF-8; empty if it is missing."""
+        """Return a text, without bytes that are not UTF-8; empty if it is missing."""
         place = self._field(slot)
         return self._string(place).decode("utf-8", "replace") if place else ""
 
@@ -86,7 +90,7 @@ class Table:
         return np.frombuffer(self._content, kind, count, start)
 
     def _field(self, slot: int) -> int:
-        """Return the place of a field; 0 if the table does not have it."""
+        """Return the position of a field; 0 if the table lacks it."""
         offset = self._read(_SHORT, self._vtable + slot) if slot < self._size else 0
         return self._place + offset if offset else 0
 
@@ -123,7 +127,7 @@ _SHORT_FILE = "the file ends before what it refers to"
 
 
 def root_of(content: bytes) -> Table:
-    """Return the table that a FlatBuffer begins with.
+    """Return the table at the beginning of a FlatBuffer.
 
     Raises:
         ValueError: There is none.

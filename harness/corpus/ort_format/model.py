@@ -32,7 +32,7 @@ def onnx_model_of(content: bytes) -> "onnx.ModelProto":
     """Return the model of a file in ORT format.
 
     Raises:
-        ValueError: It is broken, keeps weights elsewhere, or has what ONNX's format has not.
+        ValueError: It is broken, keeps weights elsewhere, or has something that ONNX's format lacks.
     """
     import onnx
 

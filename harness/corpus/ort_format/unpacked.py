@@ -1,4 +1,4 @@
-"""The ONNX file of a model in ORT format, for what needs one: sessions, references, bundles."""
+"""The ONNX file of a model in ORT format, for users that need one: sessions, references, bundles."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,10 +15,10 @@ FOLDER = "ort-format"
 
 
 def unpacked(model: "onnx.ModelProto", digest: str) -> Path:
-    """Return the file of a model that a file in ORT format holds; the digest is that file's.
+    """Return the ONNX file of a model in ORT format; the digest is that of the ORT file.
 
     Raises:
-        ValueError: It is too large for a file of ONNX.
+        ValueError: It is too large for an ONNX file.
         ModelError: The cache cannot be written.
     """
 

@@ -1,4 +1,4 @@
-"""What a recipe makes for one input, beside the inputs that it has to fit."""
+"""The content that a recipe makes for one input, and the inputs that it has to fit."""
 
 from collections.abc import Mapping
 
@@ -23,9 +23,9 @@ class FromRecipe(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         low: The least id of ``tokens``.
-        high: Above every id of ``tokens``.
+        high: Upper bound of the ids of ``tokens``, exclusive.
         longest: Samples or tokens of the input that ``lengths`` belong to.
-        padded: Whether another input tells which part of the rows counts.
+        padded: Whether another input says which part of the rows counts.
         picture: Height and width of the picture that ``boxes-pixels`` are in.
     """
 
@@ -40,7 +40,7 @@ class FromRecipe(msgspec.Struct, frozen=True, kw_only=True):
 def by_recipe(
     port: Port, ports: tuple[Port, ...], settings: Mapping[str, InputSettings], vocabulary: int | None
 ) -> FromRecipe | None:
-    """Return the content of an input with a recipe, which fits those of the others; None if it has none.
+    """Return the content of an input with a recipe, which fits those of the others; None without a recipe.
 
     Args:
         port: The input, with the size of each dimension.

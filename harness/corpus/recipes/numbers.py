@@ -1,4 +1,4 @@
-"""Numbers that only some sets of are right: probabilities, and corners of boxes. All are exact fractions."""
+"""Numbers that are valid only together: probabilities, and corners of boxes. All are exact fractions."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ _CORNERS = 4
 
 
 def probabilities(shape: tuple[int, ...], random: np.random.Generator) -> Array:
-    """Return numbers from 0 to 1 whose sum along the last axis is 1, a few of them much the largest."""
+    """Return numbers from 0 to 1 whose sum along the last axis is 1; a few of them are much larger."""
     if not shape:
         raise ValueError("probabilities need an axis along which their sum is 1, and the shape is a scalar")
     weights = random.integers(1, 1000, shape, dtype=np.int64) ** 3

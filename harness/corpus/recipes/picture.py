@@ -1,7 +1,7 @@
-"""Pictures of a made scene: a ground with texture, a horizon, shaded things, the noise of a sensor.
+"""Pictures of a generated scene: a ground with texture, a horizon, shaded things, the noise of a sensor.
 
-As in photographs, neighbours are alike, channels go together, and there are edges at any size. Pixels are
-whole numbers from 0 to 255, so that no machine rounds them to others.
+As in photographs, neighbours are similar, channels are correlated, and there are edges of any size. Pixels
+are whole numbers from 0 to 255, so that no machine rounds them differently.
 """
 
 import math
@@ -21,12 +21,12 @@ _RANGES = {"255": (0.0, 255.0), "signed": (-1.0, 1.0), "": (0.0, 1.0)}
 
 
 def pictures(recipe: str, shape: tuple[int, ...], random: np.random.Generator, *, whole: bool) -> Array:
-    """Return pictures of a shape, each of another scene.
+    """Return pictures of a shape, each of a different scene.
 
     Args:
         recipe: Such as ``rgb-255``; or ``region``, which is 1 within a region and 0 outside.
         shape: ``(..., C, H, W)`` or ``(..., H, W, C)``; without C for one channel.
-        random: What the scenes are drawn from.
+        random: The source of the scenes.
         whole: Whether the input takes whole numbers.
 
     Raises:
@@ -58,7 +58,7 @@ def channel_axis(shape: tuple[int, ...], channels: int) -> int | None:
     """Return -3 or -1, the axis of the channels; None if pictures of one channel have no such axis.
 
     Raises:
-        ValueError: There is none of that size, or no height and width beside it.
+        ValueError: There is no such axis, or no height and width beside it.
     """
     fits = [axis for axis in (-3, -1) if len(shape) >= -min(axis, -3) and shape[axis] == channels]
     if fits:
@@ -133,7 +133,7 @@ def _texture(height: int, width: int, random: np.random.Generator) -> Array:
 
 
 def _between(lattice: Array, height: int, width: int) -> Array:
-    """Return the values of a lattice, and those between its points, at each pixel."""
+    """Return the values of a lattice, interpolated at each pixel."""
     cells = lattice.shape[0] - 1
     y, x = (np.arange(size) * cells / size for size in (height, width))
     top, left = y.astype(np.int64), x.astype(np.int64)

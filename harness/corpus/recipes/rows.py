@@ -1,4 +1,4 @@
-"""Rows of different lengths: ids of tokens, masks and lengths that fit each other."""
+"""Rows of different lengths: token ids, masks and lengths that fit each other."""
 
 import numpy as np
 
@@ -15,9 +15,9 @@ def row_lengths(rows: int, longest: int) -> Array:
 def tokens(
     shape: tuple[int, ...], low: int, high: int, random: np.random.Generator, *, padded: bool
 ) -> Array:
-    """Return ids from ``low`` to below ``high``, the lower ones more often, as words of a language are.
+    """Return ids from ``low`` to below ``high``, lower ones more often, like words of a language.
 
-    With ``padded``, rows are 0 from their length on.
+    With ``padded``, each row is 0 from its length on.
     """
     count = max(high - low, 1)
     ids = low - 1 + np.clip(np.floor(np.power(float(count + 1), random.random(shape))), 1, count)

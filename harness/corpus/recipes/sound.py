@@ -1,4 +1,4 @@
-"""A made voice at 16 kHz: syllables of a gliding pitch with the resonances of vowels, hissing, pauses."""
+"""A generated voice at 16 kHz: syllables of a gliding pitch, vowel resonances, hissing, pauses."""
 
 import math
 
@@ -33,7 +33,9 @@ def time_axis(shape: tuple[int, ...]) -> int:
 def sounds(
     recipe: str, shape: tuple[int, ...], random: np.random.Generator, *, whole: bool, padded: bool
 ) -> Array:
-    """Return a voice for each row of a shape, -1 to 1; 16 bits for integers and for ``audio-int16``.
+    """Return a voice for each row of a shape, from -1 to 1.
+
+    With 16 bits for integers and for ``audio-int16``.
 
     With ``padded``, later rows of the first axis are silent from their length on; see ``row_lengths``.
     """

@@ -1,4 +1,4 @@
-"""Laws of arithmetic: commute, associate, and write an operator by others."""
+"""Laws of arithmetic: commute, associate, and express an operator by others."""
 
 import numpy as np
 import onnx
@@ -19,7 +19,7 @@ _FLIPPED = {
 
 
 def commuted(draft: Draft) -> str:
-    """Exchange two operands: IEEE 754 and integers commute, comparisons turn around with them."""
+    """Exchange two operands: IEEE 754 and integers commute; comparisons are reversed."""
     indices = draft.nodes(_COMMUTE | _FLIPPED.keys())
     if not indices:
         return ""
@@ -30,13 +30,16 @@ def commuted(draft: Draft) -> str:
 
 
 def subtracted(part: Part, node: onnx.NodeProto, kind: Type) -> str:
-    """Write a - b as a + (-b), which IEEE 754 defines it by; of integers, both wrap around alike."""
+    """Write a - b as a + (-b), which is its definition in IEEE 754.
+
+    Both wrap in the same way for integers.
+    """
     known = kind.dtype in NUMERIC
     return part.op("Add", node.input[0], part.op("Neg", node.input[1])) if known else ""
 
 
 def associated(draft: Draft) -> str:
-    """Write (a + b) + c as a + (b + c), or so a product: another order of rounding.
+    """Write (a + b) + c as a + (b + c), or a product likewise: another order of rounding.
 
     The sum of all three stays within rounding noise of the largest partial sum.
     """
@@ -59,7 +62,7 @@ def associated(draft: Draft) -> str:
 
 
 def product_transposed(part: Part, node: onnx.NodeProto, kind: Type) -> str:
-    """Write A B as the transpose of B' A', whose sums have the same terms."""
+    """Write A B as the transpose of B' A'; its sums have the same terms."""
     ranks = {kind.rank, part.draft.type_of(node.input[1]).rank}
     if ranks != {2} or kind.dtype != "float32":
         return ""

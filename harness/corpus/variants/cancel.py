@@ -1,4 +1,4 @@
-"""Nodes that give back what they read: pairs that cancel, neutral operands, a tensor that is read twice."""
+"""Nodes that return their input: pairs that cancel, neutral operands, a tensor that is read twice."""
 
 import math
 
@@ -9,7 +9,7 @@ from harness.corpus.variants.draft import Part, Type, factored, inverse
 from harness.corpus.variants.transformation import MOVABLE, NUMERIC, Transformation, pair
 
 _MOST_AXES = 5
-"""Rank up to which an axis is added; runtimes reserve few more than six."""
+"""Rank up to which an axis is added; runtimes support few more than six."""
 
 _MOST_ELEMENTS = 1 << 16
 """Elements up to which a tensor is copied as a whole."""
@@ -21,7 +21,7 @@ _BLOCK = 2
 
 
 def negated_twice(part: Part, x: str, _: Type) -> str:
-    """Flip the sign twice: exact, for zeros and infinities, too; the least integer stays what it is."""
+    """Flip the sign twice: exact, also for zeros and infinities; the least integer stays unchanged."""
     return part.op("Neg", part.op("Neg", x))
 
 
@@ -48,7 +48,7 @@ def reshaped(part: Part, x: str, kind: Type) -> str:
 
 
 def unsqueezed(part: Part, x: str, kind: Type) -> str:
-    """Add an axis of size 1 and take it away."""
+    """Add an axis of size 1 and remove it."""
     if kind.rank > _MOST_AXES:
         return ""
     axis = part.ints(part.draft.random.below(kind.rank + 1))
@@ -56,7 +56,7 @@ def unsqueezed(part: Part, x: str, kind: Type) -> str:
 
 
 def padded(part: Part, x: str, kind: Type) -> str:
-    """Pad along an axis with zeros, and cut these off: what is left are the elements that were there."""
+    """Pad along an axis with zeros, and cut these off: the original elements remain."""
     sizes = kind.sizes
     if not kind.rank or sizes is None or kind.dtype == "float16":
         return ""
@@ -126,13 +126,13 @@ def regrouped(part: Part, x: str, kind: Type) -> str:
 
 
 def chosen(part: Part, x: str, kind: Type) -> str:
-    """Choose each element from the tensor or from the tensor: the same one."""
+    """Choose each element from the tensor or from the tensor itself: the same one."""
     mask = np.full([1] * kind.rank, bool(part.draft.random.below(2)))
     return part.op("Where", part.constant(mask), x, x)
 
 
 def most_of_both(part: Part, x: str, _: Type) -> str:
-    """Take the greater or the lesser of a number and itself; of NaN, both give NaN."""
+    """Take the greater or the lesser of a number and itself; both return NaN for NaN."""
     return part.op(part.draft.random.pick(["Max", "Min"]), x, x)
 
 
@@ -142,7 +142,7 @@ def both(part: Part, x: str, _: Type) -> str:
 
 
 def neutral(part: Part, x: str, kind: Type) -> str:
-    """Subtract 0, multiply or divide by 1: exact in IEEE 754, and -0 stays -0, which it does not with + 0."""
+    """Subtract 0, multiply or divide by 1: exact in IEEE 754. -0 stays -0, which + 0 would change."""
     op_type, value = part.draft.random.pick([("Sub", 0), ("Mul", 1), ("Div", 1)])
     sizes = part.draft.random.pick([(), (1,) * kind.rank])
     return part.op(op_type, x, part.constant(np.full(sizes, value, kind.dtype)))
@@ -162,7 +162,7 @@ _WIDER: dict[str, tuple[str, ...]] = {
     "uint8": ("int32", "uint16", "float32", "float16"),
     "bool": ("uint8", "int32", "int64", "float32"),
 }
-"""Type -> types with all of its values: a float holds the whole numbers up to 2 ** (its precision)."""
+"""Type -> types that hold all of its values: a float holds the whole numbers up to 2 ** (its precision)."""
 
 
 def cast_up(part: Part, x: str, kind: Type) -> str:

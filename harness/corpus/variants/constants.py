@@ -31,7 +31,7 @@ _LARGEST = 1 << 16
 
 
 def as_node(draft: Draft) -> str:
-    """Make a Constant node of an initializer: ONNX gives both the same value."""
+    """Largest number of elements of a constant that is rewritten."""
     weights = _inner_weights(draft)
     if not weights:
         return ""
@@ -44,7 +44,7 @@ def as_node(draft: Draft) -> str:
 
 
 def as_initializer(draft: Draft) -> str:
-    """Make an initializer of a Constant node: ONNX gives both the same value."""
+    """Turn an initializer into a Constant node: ONNX gives both the same value."""
     outputs = {port.name for port in draft.graph.output}
     nodes = [
         node
@@ -101,7 +101,7 @@ def shared(draft: Draft) -> str:
 
 
 def overridable(draft: Draft) -> str:
-    """Declare an initializer as an input, too: its value is the default, and nobody feeds another one."""
+    """Also declare an initializer as an input: its value is the default, and nobody feeds another one."""
     weights = _inner_weights(draft)
     if not weights:
         return ""
@@ -114,8 +114,8 @@ def overridable(draft: Draft) -> str:
 def unfolded(draft: Draft) -> str:
     """Compute a constant by nodes that only move, negate or widen its elements.
 
-    The value is equal to the last bit. A kernel that prepares constant weights in advance may round
-    otherwise for one that is computed.
+    The value is equal to the last bit. A kernel that prepares constant weights in advance may round a
+    computed one differently.
     """
     constants = draft.constants()
     edges = [

@@ -44,7 +44,7 @@ def into_loop(part: Part, node: onnx.NodeProto) -> str:
 
 
 def _moved(name: str, build: Callable[[Part, onnx.NodeProto], str]) -> Transformation:
-    """Return the transformation of a node of one output of known type, without bodies of its own."""
+    """Return the transformation of a node with one output of known type and without its own bodies."""
 
     def apply(draft: Draft) -> str:
         fits = [

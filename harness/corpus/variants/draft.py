@@ -1,4 +1,4 @@
-"""A model while it is transformed: its types, its edges, and new nodes on an edge."""
+"""A model during transformation: its types, its edges, and new nodes on an edge."""
 
 import itertools
 from collections.abc import Collection, Sequence
@@ -18,13 +18,13 @@ from harness.corpus.nodes import all_nodes, bodies, domain_of, opsets_of, taken_
 from harness.corpus.noise.operators import CONTROL_INPUTS
 
 OLDEST_OPSET = 13
-"""The oldest opset that is transformed: since 13, the axes of Squeeze and Unsqueeze are an input."""
+"""The oldest opset that is transformed: since opset 13, the axes of Squeeze and Unsqueeze are an input."""
 
 Shape = tuple[int | None, ...]
 
 
 class Type(NamedTuple):
-    """Element type and shape of a tensor; a size that is not known is None."""
+    """Element type and shape of a tensor; an unknown size is None."""
 
     dtype: str
     shape: Shape
@@ -93,7 +93,7 @@ class Draft:
             self.types[weight.name] = Type(ELEMENT_TYPES[weight.data_type], tuple(weight.dims))
 
     def fresh(self, stem: str) -> str:
-        """Return a name that nothing has."""
+        """Return an unused name."""
         name = next(one for number in self._numbers if (one := f"{stem}_v{number}") not in self._taken)
         self._taken.add(name)
         return name
@@ -122,7 +122,7 @@ class Draft:
         return str(self.graph.node[edge.node].input[edge.slot])
 
     def edges(self, dtypes: Collection[str]) -> list[Edge]:
-        """Return the edges of computed tensors of some types, except those that say how large a result is."""
+        """Return the edges of computed tensors of some types, except those that set the size of a result."""
         nodes = (node for node in self.graph.node if not is_op(node, "Constant"))
         computed = {name for node in nodes for name in node.output if name}
         weights = {one.name for one in self.graph.initializer}
@@ -145,7 +145,7 @@ class Draft:
         ]
 
     def type_of(self, name: str) -> Type:
-        """Return the type of a tensor; one of rank 0 without element type if it is not known."""
+        """Return the type of a tensor; rank 0 without an element type if unknown."""
         return self.types.get(name, Type("", ()))
 
     def reroute(self, edge: Edge, part: "Part", result: str) -> None:
@@ -165,7 +165,7 @@ class Draft:
         insert(self.graph, index + 1, part.nodes)
 
     def replace(self, index: int, part: "Part", results: Sequence[str]) -> None:
-        """Put new nodes in the place of one; their results take the names of its outputs."""
+        """Replace a node by new nodes; their results take the names of its outputs."""
         names = dict(zip(results, self.graph.node[index].output, strict=True))
         for node in part.nodes:
             replace_names(node.input, names)
@@ -182,7 +182,7 @@ class Part:
         self.nodes: list[onnx.NodeProto] = []
 
     def op(self, op_type: str, *inputs: str, **attributes: Any) -> str:
-        """Add a node with one output; an attribute of None is left out."""
+        """Add a node with one output; an attribute that is None is left out."""
         return self.ops(1, op_type, *inputs, **attributes)[0]
 
     def ops(self, count: int, op_type: str, *inputs: str, **attributes: Any) -> list[str]:
@@ -235,7 +235,7 @@ def result_of(node: onnx.NodeProto) -> str:
 
 
 def reads(node: onnx.NodeProto) -> set[str]:
-    """Return the tensors that a node reads, those that its bodies take from outside included."""
+    """Return the tensors that a node reads, including those that its bodies take from outside."""
     return (set(node.input) - {""}).union(*map(taken_from_outside, bodies(node)))
 
 
@@ -253,7 +253,7 @@ def replace_names(names: Any, by: dict[str, str]) -> None:
 
 
 def complete(node: onnx.NodeProto, opset: int) -> None:
-    """Write out the defaults of the attributes that a node leaves out."""
+    """Write out the defaults of a node's missing attributes."""
     given = {one.name for one in node.attribute}
     schema = onnx.defs.get_schema(node.op_type, opset, "")
     for name, attribute in schema.attributes.items():
@@ -268,7 +268,7 @@ def attributes_of(node: onnx.NodeProto) -> dict[str, Any]:
 
 
 def cut_sizes(random: Draw, size: int) -> tuple[int, int]:
-    """Return two sizes of at least 1 that make up one of at least 2."""
+    """Return two sizes of at least 1 whose sum is the given size of at least 2."""
     first = random.between(1, size - 1)
     return first, size - first
 

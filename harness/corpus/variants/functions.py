@@ -1,4 +1,4 @@
-"""Functions: an operator by its body, and a node as a function of the model."""
+"""Functions: an operator replaced by its body, and a node as a function of the model."""
 
 from typing import Any
 
@@ -15,16 +15,16 @@ from harness.corpus.variants.draft import Draft, complete, is_op, result_of
 from harness.corpus.variants.transformation import Transformation
 
 DOMAIN = "variants"
-"""Domain of the functions that models get."""
+"""Domain of the functions that models receive."""
 
 _IR_OF_FUNCTIONS = 8
 """Version of the file format since which a model may have functions."""
 
 
 def opened(draft: Draft) -> str:
-    """Replace the nodes of an operator that ONNX defines by others by that definition.
+    """Replace an operator that ONNX defines by others with the nodes of its definition.
 
-    The body is the operator's meaning; a kernel of its own may round in another order.
+    The body is the operator's meaning; a separate kernel may round in another order.
     """
     opsets = opsets_of(draft.model)
     nodes = [node for node in draft.graph.node if not domain_of(node) and _has_body(node, opsets)]
@@ -41,7 +41,7 @@ def opened(draft: Draft) -> str:
         apart = onnx.inliner.inline_selected_functions(typed, [("", name)], inline_schema_functions=True)
         del apart.graph.value_info[:]
         onnx.checker.check_model(apart)
-    except (RuntimeError, ValueError, onnx.checker.ValidationError):  # what onnx raises
+    except (RuntimeError, ValueError, onnx.checker.ValidationError):  # exceptions of onnx
         return ""
     if opsets_of(apart) != opsets or any(node.op_type == name for node in apart.graph.node):
         return ""
@@ -50,7 +50,7 @@ def opened(draft: Draft) -> str:
 
 
 def outlined(draft: Draft) -> str:
-    """Make a node a function of the model, which the node then calls."""
+    """Turn a node into a function of the model, which the node then calls."""
     indices = [
         index
         for index, node in enumerate(draft.graph.node)

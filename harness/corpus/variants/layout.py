@@ -18,7 +18,7 @@ _IMAGE_RANK, _SEQUENCE_RANK = 4, 3
 
 
 def elements_turned(part: Part, node: onnx.NodeProto, kind: Type) -> str:
-    """Transpose the operands of an operator on single elements, and its result back.
+    """Transpose the operands of an elementwise operator, and its result back.
 
     Each element is computed from the same operands; see ``cut_through`` about the last bits.
     """
@@ -31,7 +31,7 @@ def elements_turned(part: Part, node: onnx.NodeProto, kind: Type) -> str:
 
 
 def axis_moved(part: Part, node: onnx.NodeProto, kind: Type) -> str:
-    """Let an operator work along another axis, to which a transposition moved its own."""
+    """Let an operator work along another axis, after a transposition has moved its own axis there."""
     if kind.rank < 2:  # noqa: PLR2004 - one axis has one order
         return ""
     order = _order(part, kind.rank)
@@ -42,7 +42,7 @@ def axis_moved(part: Part, node: onnx.NodeProto, kind: Type) -> str:
 
 
 def image_turned(part: Part, node: onnx.NodeProto, kind: Type) -> str:
-    """Convolve an image whose height and width are exchanged, with filters that are turned likewise."""
+    """Convolve an image with exchanged height and width, with filters exchanged likewise."""
     swapped = _in_other_space(node, lambda sizes, _: sizes[::-1])
     if {kind.rank, part.draft.type_of(node.input[1]).rank} != {_IMAGE_RANK} or swapped is None:
         return ""
@@ -66,7 +66,7 @@ def _in_other_space(
 ) -> dict[str, Any] | None:
     """Return the attributes of a convolution with other sizes; None if its padding depends on the image.
 
-    ``change_sizes`` is given the sizes along each axis, and the size that changes nothing.
+    ``change_sizes`` gets the sizes along each axis, and the size that changes nothing.
     """
     given = attributes_of(node)
     if given.get("auto_pad", "NOTSET") not in {"NOTSET", "VALID"}:

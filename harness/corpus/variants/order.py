@@ -1,4 +1,4 @@
-"""The order of nodes, nodes that are computed twice, and tensors that the graph gives out, too."""
+"""The order of nodes, nodes that are computed twice, and inner tensors as further outputs."""
 
 import onnx
 import onnx.helper
@@ -11,7 +11,7 @@ from harness.corpus.variants.transformation import MOVABLE, Transformation
 
 
 def reordered(draft: Draft) -> str:
-    """List the nodes in another topological order: ONNX gives the order no other meaning."""
+    """List the nodes in another topological order: ONNX gives their order no other meaning."""
     nodes = [onnx.NodeProto.FromString(node.SerializeToString()) for node in draft.graph.node]
     makers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
     waits = [{makers[name] for name in reads(node) if name in makers} for node in nodes]
@@ -49,7 +49,7 @@ def computed_twice(draft: Draft) -> str:
 
 
 def exposed(draft: Draft) -> str:
-    """Make a tensor between nodes an output, too: the other outputs do not depend on it.
+    """Make a tensor between nodes a further output: the other outputs do not depend on it.
 
     Fusions must keep such a tensor.
     """

@@ -1,4 +1,4 @@
-"""Work in pieces: a tensor is cut and put together, before a node or after it."""
+"""Work in pieces: a tensor is cut and joined again, before a node or after it."""
 
 import numpy as np
 import onnx
@@ -11,19 +11,19 @@ UNARY = operators("""
     Abs Ceil Celu Cos Elu Erf Exp Floor Gelu HardSigmoid HardSwish LeakyRelu Log Mish Neg Not Reciprocal
     Relu Round Selu Sigmoid Sign Sin Softplus Softsign Sqrt Tanh ThresholdedRelu
 """)
-"""Operators of one input that work on each element alone."""
+"""Operators of one input that work on each element independently."""
 
 _BY_SAMPLE = operators("""
     AveragePool Conv ConvTranspose DepthToSpace GlobalAveragePool GlobalMaxPool InstanceNormalization LRN
     SpaceToDepth
 """)
-"""Operators that work on each sample (axis 0 of the first input) alone, by their texts."""
+"""Operators that work on each sample (axis 0 of the first input) independently, by ONNX's texts."""
 
 _SPLIT_NUMBER = 18
 
 
 def cut_and_joined(part: Part, x: str, kind: Type) -> str:
-    """Split along an axis and concatenate the pieces: elements come back to their place."""
+    """Split along an axis and concatenate the pieces: elements return to their place."""
     sizes = kind.sizes
     axes = [axis for axis, size in enumerate(sizes or ()) if size > 1]
     if sizes is None or not axes:
@@ -33,9 +33,9 @@ def cut_and_joined(part: Part, x: str, kind: Type) -> str:
 
 
 def cut_through(part: Part, node: onnx.NodeProto, kind: Type) -> str:
-    """Apply an operator on single elements to two pieces instead of the whole.
+    """Apply an elementwise operator to two pieces instead of the whole.
 
-    Each element is computed from the same operand. Vectorized kernels treat the ends of a row by other
+    Each element is computed from the same operand. Vectorized kernels treat the ends of a row with other
     instructions, so functions may differ in their last bits.
     """
     axes = [axis for axis, size in enumerate(kind.shape) if size is not None and size > 1]
@@ -47,7 +47,7 @@ def cut_through(part: Part, node: onnx.NodeProto, kind: Type) -> str:
 def batch_cut(part: Part, node: onnx.NodeProto, kind: Type) -> str:
     """Compute the samples of a batch in two nodes: no sample depends on another one.
 
-    A kernel may choose another algorithm for another batch, which sums in another order.
+    A kernel may choose another algorithm for another batch size, which sums in another order.
     """
     size = kind.shape[0]
     return "" if size is None or size <= 1 else _in_two(part, node, kind, 0)
@@ -61,23 +61,23 @@ def _in_two(part: Part, node: onnx.NodeProto, kind: Type, axis: int) -> str:
 def batch_doubled(part: Part, node: onnx.NodeProto, kind: Type) -> str:
     """Compute each sample of a batch twice and keep the first half: no sample depends on another one."""
     if not kind.shape[0] and kind.shape[0] is not None:
-        return ""  # onnxruntime splits no empty axis into a number of parts
+        return ""  # onnxruntime does not split an empty axis into a number of parts
     x = node.input[0]
     both = part.like(node, [part.op("Concat", x, x, axis=0), *node.input[1:]])
-    # Since opset 18, one of the sizes and their number has to be given.
+    # Since opset 18, either the sizes or their number must be given.
     number = 2 if part.draft.opset >= _SPLIT_NUMBER else None
     return part.ops(2, "Split", both, axis=0, num_outputs=number)[0]
 
 
 def filters_cut(part: Part, node: onnx.NodeProto, _: Type) -> str:
-    """Compute the filters of a convolution in two nodes: each channel depends on its filter alone."""
+    """Compute the filters of a convolution in two nodes: each channel depends only on its filter."""
     weights = part.draft.type_of(node.input[1]).sizes
     if number_of(node, "group", 1) != 1 or weights is None or weights[0] == 1:
         return ""
     sizes = cut_sizes(part.draft.random, weights[0])
     constants = part.draft.constants()
     given = [name for name in node.input[1:] if name]
-    # Cut now where a weight is constant: many kernels take constant weights only.
+    # A constant weight is cut now: many kernels accept only constant weights.
     cut = [
         [part.constant(piece) for piece in np.split(constants[name], [sizes[0]])]
         if name in constants

@@ -27,11 +27,11 @@ TRANSFORMATIONS: dict[str, Transformation] = {
         *CANCELLING, *PIECES, *ALGEBRA, *LAYOUT, *CONSTANTS, *CONTROL_FLOW, *FUNCTIONS, *ORDER,
     )
 }  # fmt: skip
-"""All transformations by name; the order is part of what a seed means."""
+"""All transformations by name; the order is part of a seed's meaning."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """One of ``TRANSFORMATIONS`` that was applied, and the tensors or the operator that it changed."""
+    """One of ``TRANSFORMATIONS`` that was applied, with the tensors or the operator that it changed."""
 
     name: str
     where: str
@@ -48,13 +48,13 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
 def vary(
     original: onnx.ModelProto, random: Draw, count: int, names: Collection[str] = tuple(TRANSFORMATIONS)
 ) -> Variant | None:
-    """Return a variant of a model, which stays as it is; ``random`` decides on everything.
+    """Return a variant of a model, which itself stays unchanged; ``random`` decides on everything.
 
-    So many of the named transformations are applied; fewer if no further one has a place.
+    ``count`` of the named transformations are applied; fewer if there is no place for a further one.
 
     Returns:
-        None if there is no place for any, the opset is older than 13, onnx cannot infer the types, or the
-        model has operators of ``ai.onnx.ml``.
+        Return None if there is no place for any, the opset is older than 13, onnx cannot infer the types, or
+        the model has operators of ``ai.onnx.ml``.
     """
     opsets = opsets_of(original)
     # onnx 1.23's type inference, which is native code, crashes for TreeEnsemble of ai.onnx.ml 5.
@@ -78,7 +78,7 @@ def vary(
 
 
 def _applied(draft: Draft, known: list[Transformation]) -> Step | None:
-    # What rounds otherwise may change a decision altogether, so it is left alone.
+    # Other rounding may change a decision completely, so such models are left alone.
     jumps = has_decisions(draft.model, {name: kind.dtype for name, kind in draft.types.items()})
     fits = [one for one in known if one.exact or not jumps]
     for one in draft.random.some(fits, len(fits)):
@@ -88,11 +88,11 @@ def _applied(draft: Draft, known: list[Transformation]) -> Step | None:
 
 
 def has_decisions(model: onnx.ModelProto, dtypes: dict[str, str]) -> bool:
-    """Return whether some result of a model jumps: the least noise may change it altogether."""
+    """Return whether some result of a model jumps: the least noise may change it completely."""
     own = {"", *(domain_of(function) for function in model.functions)}
     nodes = [*model.graph.node, *(node for function in model.functions for node in function.node)]
     for node in all_nodes(nodes):
-        # Nothing is known of operators that are neither ONNX's nor the model's.
+        # Nothing is known about operators that are neither ONNX's nor the model's.
         if domain_of(node) not in own or node.op_type in DISCONTINUOUS:
             return True
         to = number_of(node, "to", 1)

@@ -27,18 +27,20 @@ _OF = "variant-of-"
 _OPERATOR_TEST = "operator-test"
 
 _OLDEST_OPSET = 13
-"""As in ``draft``, which imports onnx."""
+"""As in ``draft``, which would import onnx."""
 
 _NEWEST_OPSET = 26
 """The newest one that onnxruntime 1.31 runs. 1.32 runs 28; then numbers would stand for other models."""
 
 _ROUNDED_BY_DEFAULT = "int4-"
-"""Models with weights of four bits: onnxruntime rounds their other factors to 8 bits by default,
-1,000 times the noise of float32 and more (`session.qdq_matmulnbits_accuracy_level`), so noise
-cannot judge their variants."""
+"""Models with weights of four bits.
+
+By default onnxruntime rounds their other factors to 8 bits, at least 1,000 times the noise of float32
+(`session.qdq_matmulnbits_accuracy_level`). So noise cannot judge their variants.
+"""
 
 _TRIES = 50
-"""Operator tests that are drawn until one has a place for a transformation."""
+"""Number of operator tests that are drawn until one has a place for a transformation."""
 
 Draws = Callable[[int], Draw]
 """Number of a model -> its stream of choices, from the start."""
@@ -47,15 +49,16 @@ Draws = Callable[[int], Draw]
 def graph_name(number: int, draws: Draws) -> str:
     """Return the name of a graph.
 
-    An even number is a random graph, such as ``000042-grown``. An odd one is a variant: of the random graph
-    with the number before (``000043-variant-of-000042``), of a model of the zoo, or of an operator test.
+    An even number is a random graph, such as ``000042-grown``. An odd number is a variant: of the random
+    graph with the number before (``000043-variant-of-000042``), of a model of the zoo, or of an operator
+    test.
     """
     what = f"{_OF}{_original(number, draws(number))}" if number % 2 else _GROWN
     return f"{number:06d}-{what}"
 
 
 def original_of(name: str) -> str:
-    """Return the random graph of the same suite that a model is a variant of; empty for others."""
+    """Return the random graph of the same suite from which a variant was made; empty for other models."""
     original = name.partition(f"-{_OF}")[2]
     return f"{original}-{_GROWN}" if original.isdigit() else ""
 

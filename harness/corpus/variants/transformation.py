@@ -1,4 +1,4 @@
-"""What a transformation is."""
+"""The definition of a transformation."""
 
 from collections.abc import Callable, Collection
 
@@ -8,19 +8,19 @@ import onnx
 from harness.corpus.variants.draft import Draft, Part, Type, result_of
 
 MOVABLE = frozenset({"float32", "float16", "float64", "int64", "int32", "int8", "uint8", "bool"})
-"""Types that the CPU EP has kernels for wherever elements only move."""
+"""Types for which the CPU EP has kernels wherever elements only move."""
 
 NUMERIC = frozenset({"float32", "int64", "int32"})
-"""Types that the CPU EP has kernels for in arithmetic, and the operators of opset 13 take."""
+"""Types for which the CPU EP has arithmetic kernels, and that the operators of opset 13 accept."""
 
 
 class Transformation(msgspec.Struct, frozen=True, kw_only=True):
     """One change of a model that keeps its answer.
 
     Attributes:
-        name: In steps and reports.
-        apply: Changes a draft once and returns where; an empty text if there is no place, and then nothing
-            has changed. Its docstring proves that the answer stays.
+        name: Its name in steps and reports.
+        apply: Changes a draft once and returns the place; an empty text if there is no place, and then
+            nothing has changed. Its docstring proves that the answer stays.
         exact: Whether the answer stays to the last bit in every implementation of the standard; otherwise it
             stays within rounding noise.
     """
@@ -31,11 +31,11 @@ class Transformation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Build = Callable[[Part, str, Type], str]
-"""Adds nodes that give back the tensor they read; an empty name if its type does not suit."""
+"""Adds nodes that return the tensor they read; returns an empty name if its type does not suit."""
 
 
 def pair(name: str, build: Build, dtypes: Collection[str], *, exact: bool = True) -> Transformation:
-    """Return the transformation that puts nodes which give back their input on a drawn edge."""
+    """Return the transformation that adds nodes which return their input on a drawn edge."""
 
     def apply(draft: Draft) -> str:
         edges = draft.edges(dtypes)
@@ -53,7 +53,10 @@ def pair(name: str, build: Build, dtypes: Collection[str], *, exact: bool = True
 
 
 Change = Callable[[Part, onnx.NodeProto, Type], str]
-"""Adds nodes that compute what a node of one output computes; an empty name if the node does not suit."""
+"""Adds nodes that compute the same as a node of one output.
+
+Returns an empty name if the node does not suit.
+"""
 
 
 Places = Collection[str] | Callable[[Draft], list[int]]
@@ -61,7 +64,7 @@ Places = Collection[str] | Callable[[Draft], list[int]]
 
 
 def change(name: str, build: Change, places: Places, *, exact: bool = True) -> Transformation:
-    """Return the transformation that replaces a node, drawn among those that suit, by others."""
+    """Return the transformation that replaces a drawn suitable node by others."""
 
     def apply(draft: Draft) -> str:
         indices = places(draft) if callable(places) else draft.nodes(places)

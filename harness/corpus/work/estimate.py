@@ -1,4 +1,4 @@
-"""How much one run of a model works: multiply-adds, and bytes that are read and written."""
+"""The work of one run of a model: multiply-adds, and bytes that are read and written."""
 
 import math
 from collections import ChainMap
@@ -21,21 +21,22 @@ if TYPE_CHECKING:
     import onnx
 
 _TERMS = 64.0
-"""Terms of a sum of unknown length: the middle, on a logarithmic scale, of 1 and 4096."""
+"""Number of terms of a sum of unknown length: the middle, on a logarithmic scale, of 1 and 4096."""
 
 _TURNS = 16.0
-"""Turns of a loop whose number only a run shows."""
+"""Iterations of a loop whose number only a run shows."""
 
 _CONSTANT_ELEMENTS = 64
-"""A constant up to this size may be a shape, axes or factors, and is read."""
+"""A constant of at most this many elements may be a shape, axes or factors, and is read."""
 
 MOST_MADE = 4 << 30
-"""Bytes of one tensor that a node makes of nothing, or of little, as a model's constants ask for."""
+"""Largest size in bytes of one tensor that a node makes from nothing, or from little, as a model's
+constants demand."""
 
 _MAKING = operators_with(lambda row: row.any_size)
 
 _DEPTH = 8
-"""Local functions and bodies inside each other that are followed."""
+"""Depth of nested local functions and bodies that are followed."""
 
 _PARTLY_READ = operators_with(lambda row: row.partly_read)
 _VIEWS = operators_with(lambda row: row.view)
@@ -44,12 +45,12 @@ _VIEWS = operators_with(lambda row: row.view)
 def work_of(model: "onnx.ModelProto", inputs: NamedValues) -> tuple[Work, NodeWork]:
     """Return the work of one run with these inputs, and that of its nodes.
 
-    Every operator counts as many multiply-adds as it has results, those with sums as many as they have terms,
-    and all its operands and results as bytes. What only a run shows is guessed, always alike: a loop takes
-    16 turns.
+    Every operator counts one multiply-add for each result, operators with sums one for each term, and all
+    operands and results as bytes. Facts that only a run shows are guessed, always in the same way: a loop has
+    16 iterations.
 
     Raises:
-        OverBoundError: A node makes a tensor that no test should need.
+        OverBoundError: A node makes a tensor larger than any test needs.
     """
     outside = {
         name: of_dims(value.array.shape, value.array.itemsize)
@@ -60,7 +61,7 @@ def work_of(model: "onnx.ModelProto", inputs: NamedValues) -> tuple[Work, NodeWo
     counter = _Counter(model)
     try:
         work = counter.graph(model.graph, outside, _DEPTH)
-    except (*NOT_KNOWN, RecursionError):  # a model that no runtime takes either
+    except (*NOT_KNOWN, RecursionError):  # a model that no runtime accepts either
         work = Work(nbytes=sum(value_bytes(value) for _, value in inputs), nodes=len(model.graph.node))
         counter.named, counter.by_type = {}, {}
     if counter.most_made > MOST_MADE:
@@ -73,14 +74,14 @@ class _Counter:
     def __init__(self, model: "onnx.ModelProto") -> None:
         self.functions = {(one.domain, one.name): one for one in model.functions}
         self.called: dict[tuple[str, str, int, tuple[Size | None, ...]], tuple[Work, dict[str, Size]]] = {}
-        """What calls with arguments of these sizes have done: functions may call each other without end."""
+        """Work of calls by the sizes of their arguments: functions may call each other without end."""
         self.most_made = 0.0
-        """Bytes of the largest tensor that a node makes of little."""
+        """Bytes of the largest tensor that a node makes from little."""
         self.named: dict[str, float] = {}
         self.by_type: dict[str, tuple[float, int]] = {}
-        """Operator type -> work of its nodes, and how many there are."""
+        """Operator type -> work of its nodes, and their number."""
         self.turns = 1.0
-        """How often the nodes run that are counted now, as the body of a loop."""
+        """How often the nodes that are being counted run, as the body of a loop."""
 
     def node_work(self) -> NodeWork:
         """Return the work of each node that was counted."""
@@ -90,11 +91,11 @@ class _Counter:
     def _note(self, node: "onnx.NodeProto", work: float) -> None:
         before, count = self.by_type.get(node.op_type, (0.0, 0))
         self.by_type[node.op_type] = before + work * self.turns, count + 1
-        if isinstance(node.name, str) and node.name:  # two of one name are as good as one
+        if isinstance(node.name, str) and node.name:  # two nodes with one name are interchangeable
             self.named[node.name] = work * self.turns
 
     def graph(self, graph: "onnx.GraphProto", sizes: MutableMapping[str, Size], depth: int) -> Work:
-        """Return the work of a graph; it adds to the sizes of tensors that it sees, its inputs among them."""
+        """Return the work of a graph; it adds to the sizes of visible tensors, which include its inputs."""
         for weight in graph.initializer:
             sizes.setdefault(weight.name, _of_weight(weight))
         for sparse in graph.sparse_initializer:
@@ -114,7 +115,7 @@ class _Counter:
             given = [sizes.get(name, UNKNOWN) if name else None for name in node.input]
             result = _constant(node) or result_of(node, given)
             for index, name in enumerate(node.output):
-                # What the model declares is right, but it does not declare the numbers of a shape.
+                # The model's declaration is right, but it does not declare the numbers of a shape.
                 if name and (name not in sizes or (result.values and not index)):
                     sizes[name] = result
             results = [sizes[name] for name in node.output if name]
@@ -165,7 +166,7 @@ def _fed(
     given: Sequence[Size | None],
     sizes: MutableMapping[str, Size],
 ) -> MutableMapping[str, Size]:
-    """Return what a body sees: the tensors around it, and what the node feeds it."""
+    """Return the tensors that a body sees: those around it, and those that the node feeds it."""
     if node.op_type == "Loop":
         fed: Sequence[Size | None] = (UNKNOWN, UNKNOWN, *given[2:])
     elif node.op_type == "Scan":
@@ -224,7 +225,7 @@ def _element_bytes(number: int) -> float:
 
 
 def _symbols(graph: "onnx.GraphProto", sizes: Mapping[str, Size]) -> dict[str, int]:
-    """Return the sizes of symbolic dimensions, which the graph's inputs show."""
+    """Return the sizes of symbolic dimensions, taken from the graph's inputs."""
     symbols: dict[str, int] = {}
     for port in graph.input:
         known = sizes.get(port.name)
@@ -268,14 +269,14 @@ def _multiply_adds(node: "onnx.NodeProto", given: Sequence[Size | None], results
     try:
         return max(written, count(node, given, results[0]))
     except NOT_KNOWN:
-        return written * _TERMS  # an absent input, or a size that is not known
+        return written * _TERMS  # an absent input, or an unknown size
 
 
 _Count = Callable[["onnx.NodeProto", Sequence[Size | None], Size], float]
 
 
 def _in_window(weight: int) -> _Count:
-    """Count the weights that meet in each element of a convolution's result."""
+    """Count the weights that contribute to each element of a convolution's result."""
     return lambda _node, given, result: (
         result.elements * counted(given, weight).elements / known_dims(given[weight])[0]
     )
@@ -308,7 +309,7 @@ def _recurrence(_node: "onnx.NodeProto", given: Sequence[Size | None], _result: 
 
 
 def _attention(_node: "onnx.NodeProto", given: Sequence[Size | None], _result: Size) -> float:
-    """Count the products with keys and values; a packed operator has its projection, too."""
+    """Count the products with keys and values; a packed operator includes its projection."""
     query = counted(given)
     key = given[1] if given[1] is not None else query
     if key.fixed:

@@ -1,4 +1,4 @@
-"""The share of a model's work that an execution provider has, by the nodes that it took."""
+"""The share of a model's work on an execution provider, by the nodes that it took."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -12,8 +12,8 @@ class NodeWork(msgspec.Struct, frozen=True, kw_only=True):
     """The work of the nodes of a model: multiply-adds, and bytes that are moved, in one run.
 
     Attributes:
-        named: Name of a node -> its work. Bodies of loops count once for each turn.
-        mean: Operator type -> the mean work of its nodes, those without a name and in functions included.
+        named: Name of a node -> its work. Bodies of loops count once for each iteration.
+        mean: Operator type -> the mean work of its nodes, including unnamed ones and those in functions.
     """
 
     named: Mapping[str, float] = {}
@@ -26,11 +26,11 @@ class NodeWork(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compute_share(work: NodeWork, ep: Nodes, cpu: Nodes, total: float) -> tuple[float, str]:
-    """Return the part of the compute on the EP, from 0 to 1, and what was counted: ``work`` or ``nodes``.
+    """Return the share of the compute on the EP, from 0 to 1, and its unit: ``work`` or ``nodes``.
 
-    An optimizer makes nodes that the model does not have: each counts as the mean of the model's. A runtime
-    that lists a compiled graph as one node does not tell what is in it: all but the CPU's nodes. ``total`` is
-    the work of the whole model.
+    An optimizer adds nodes that the model does not have: each counts as the mean of the model's nodes. If a
+    runtime lists a compiled graph as one node, its contents are unknown: they count as all nodes but the
+    CPU's. ``total`` is the work of the whole model.
     """
     on_cpu = _sum(work, cpu)
     fused = any("ExecutionProvider" in op_type or "ExecutionProvider" in name for name, op_type in ep)

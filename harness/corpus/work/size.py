@@ -10,18 +10,18 @@ if TYPE_CHECKING:
 Dims = tuple[int, ...]
 
 _MOST = 1e30
-"""More elements than any tensor has; products of absurd dimensions stay finite."""
+"""More elements than any tensor has, so that products of absurd dimensions stay finite."""
 
 
 NOT_KNOWN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""Errors of a rule for which an input, an attribute or a size is missing, or odd."""
+"""Errors of a rule if an input, an attribute or a size is missing or invalid."""
 
 
 class Size(NamedTuple):
     """Size of a tensor.
 
     Attributes:
-        elements: How many it has.
+        elements: Number of its elements.
         dims: Extents; None where only the number of elements is estimated.
         nbytes: Bytes of an element.
         fixed: Whether it is a weight or a constant.
@@ -59,7 +59,7 @@ def attribute(node: "onnx.NodeProto", name: str, default: Any) -> Any:
 
 
 def broadcast(given: Sequence[Size | None]) -> Size:
-    """Return what sizes are broadcast to, or the largest of them that is no weight if they do not fit."""
+    """Return the size after broadcasting; if sizes do not fit, the largest one that is no weight."""
     present = [one for one in given if one is not None]
     data = [one for one in present if not one.fixed] or present
     if not data:

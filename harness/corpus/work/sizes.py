@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def result_of(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size:
     """Return the size of a node's first result; ``given`` has None for absent inputs.
 
-    An operator without a rule gives what its inputs are broadcast to, or as much as the largest of them that
-    is no weight.
+    An operator without a rule returns its broadcast inputs, or as much as the largest input that is no
+    weight.
     """
     found = by_rule(node, given)
     return broadcast(given) if found is None else found
@@ -41,7 +41,7 @@ def by_rule(node: "onnx.NodeProto", given: Sequence[Size | None]) -> Size | None
 
 
 def _window(node: "onnx.NodeProto", given: Sequence[Size | None], kernel: Dims, channels: int) -> Size:
-    """Return what an operator gives that moves a window over its first input."""
+    """Return the size of the result of an operator that moves a window over its first input."""
     first = known_dims(given[0])
     spatial = first[2:]
     rank = len(spatial)

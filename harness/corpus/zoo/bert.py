@@ -13,7 +13,7 @@ _POSITIONS = 128
 
 
 def build(g: Graph, *, width: int, heads: int, layers: int, vocabulary: int) -> None:
-    """Add three embeddings, encoder layers that normalize after the addition, and the pooler."""
+    """Largest number of positions with embeddings."""
     ids = g.input("input_ids", (BATCH, _SEQUENCE), token_ids(vocabulary))
     mask = g.input("attention_mask", (BATCH, _SEQUENCE), padding_mask)
     types = g.input("token_type_ids", (BATCH, _SEQUENCE), token_ids(2))

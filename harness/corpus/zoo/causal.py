@@ -21,7 +21,7 @@ _PARTS = ("key", "value")
 
 
 def cached(g: Graph, name: str, layers: int, heads: int, size: int) -> list[list[str]]:
-    """Declare the cached keys and values of each layer; the name has places for layer and part."""
+    """Declare the cached keys and values of each layer; the name has placeholders for layer and part."""
     shape = (BATCH, heads, PAST, size)
     return [
         [g.input(name.format(layer, part), shape, activations) for part in _PARTS] for layer in range(layers)
@@ -29,18 +29,21 @@ def cached(g: Graph, name: str, layers: int, heads: int, size: int) -> list[list
 
 
 def keep(g: Graph, name: str, presents: Sequence[Sequence[str]], heads: int, size: int) -> None:
-    """Make the keys and values of each layer outputs, the new ones included."""
+    """Make the keys and values of each layer outputs, including the new ones."""
     for layer, present in enumerate(presents):
         for part, value in zip(_PARTS, present, strict=True):
             g.output(name.format(layer, part), value, "float32", (BATCH, heads, _TOTAL, size))
 
 
 def visible(g: Graph, positions: str, total: str) -> str:
-    """Return which keys each new token may see, as bool with an axis for them: those up to its position."""
+    """Return which keys each new token may see: those up to its position.
+
+    A bool with an axis for the keys.
+    """
     keys = g.op("Range", g.constant(np.array(0)), total, g.constant(np.array(1)))
     return g.op("LessOrEqual", keys, g.op("Unsqueeze", positions, g.ints(-1)))
 
 
 def hide(g: Graph, seen: str) -> str:
-    """Return what is added to the scores: 0 for a visible key, the lowest float32 for any other."""
+    """Return the mask that is added to the scores: 0 for a visible key, the lowest float32 for any other."""
     return g.op("Where", seen, g.scalar(0), g.scalar(LOWEST))

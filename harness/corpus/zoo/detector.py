@@ -60,7 +60,7 @@ def _anchors(image: int) -> Array:
 
 
 def _refine(g: Graph, boxes: str, image: int) -> str:
-    """Move the boxes several times, by the result of a small layer for their place."""
+    """Move the boxes several times, by the result of a small layer at their place."""
     weight, bias = g.normal("refine/weight", (4, 4), 0.5), g.normal("refine/bias", (4,), 0.1)
     trip = [g.declare("step", "int64", ()), g.declare("go_on", "bool", ())]
     state = g.declare("boxes_so_far", "float32", (BATCH, (image // _STRIDE) ** 2, 4))
@@ -78,7 +78,7 @@ def _refine(g: Graph, boxes: str, image: int) -> str:
 
 
 def _gather(g: Graph, boxes: str, scores: str, selected: str) -> str:
-    """Add the rows of the selected boxes, ``(image, class, box)`` each; there may be none."""
+    """Add the rows of the selected boxes, each ``(image, class, box)``; there may be none."""
     count = g.op("Gather", g.op("Shape", selected), g.constant(np.array(0)), axis=0)
     some = g.op("Greater", count, g.constant(np.array(0)))
     with g.body("some") as then:

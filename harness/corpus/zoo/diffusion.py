@@ -21,7 +21,7 @@ _GROUPS = 8
 _TEXT = Symbol("text_sequence", 8)
 
 _PER_CHANNEL = 21
-"""Opset from which on GroupNormalization scales channels; exporters never wrote that of opset 18."""
+"""Opset from which on GroupNormalization scales channels; exporters never wrote the version of opset 18."""
 
 
 def build(g: Graph, *, side: int, width: int, heads: int, context: int) -> None:
@@ -71,7 +71,7 @@ def _group_norm(g: Graph, x: str, channels: int, side: int) -> str:
     scale, shift = g.normal("scale", (channels,), 0.1, mean=1.0), g.normal("shift", (channels,), 0.1)
     if g.opset >= _PER_CHANNEL:
         return g.op("GroupNormalization", x, scale, shift, num_groups=_GROUPS, epsilon=1e-5)
-    # As PyTorch exports it: groups in the place of channels, then a scale and a shift for each channel.
+    # As PyTorch exports it: groups in place of channels, then a scale and a shift for each channel.
     flat = g.op("Reshape", x, g.ints(0, _GROUPS, channels // _GROUPS * side * side))
     ones, zeros = g.constant(np.ones(_GROUPS, np.float32)), g.constant(np.zeros(_GROUPS, np.float32))
     normal = g.op("InstanceNormalization", flat, ones, zeros, epsilon=1e-5)

@@ -31,7 +31,7 @@ def build(g: Graph, *, width: int, heads: int, layers: int, vocabulary: int) -> 
         positions = g.op("Range", past, total, g.constant(np.array(1)))
         mask = hide(g, visible(g, positions, total))
     with g.scope("embeddings"):
-        # The head uses the same weight: so scaled, logits stay near 1.
+        # The head uses the same weight: this scale keeps logits near 1.
         words = g.normal("word", (vocabulary, width), 1 / width**0.5)
         x = g.op("Gather", words, ids)
         places = g.normal("position", (_POSITIONS, width), 0.5 / width**0.5)

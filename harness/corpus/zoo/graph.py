@@ -1,4 +1,4 @@
-"""A model while it is built: operators, seeded weights and inputs."""
+"""A model during construction: operators, seeded weights and inputs."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import onnx
 
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Array]
-"""Makes the data of one input in a shape; its element type becomes the input's."""
+"""Makes the data of one input in a given shape; the data's element type becomes the input's."""
 
 
 class Symbol(NamedTuple):
@@ -26,10 +26,10 @@ class Symbol(NamedTuple):
 
 
 _Dims = Sequence[int | Symbol | str]
-"""Sizes of the axes; a text is a dimension of outputs whose size depends on the data."""
+"""Sizes of the axes; a text is an output dimension whose size depends on the data."""
 
 BATCH = Symbol("batch", 2)
-"""Two, because many faults of providers only show from the second item on."""
+"""Two, because many faults of providers only appear from the second item on."""
 
 ML_DOMAIN = "ai.onnx.ml"
 CONTRIB_DOMAIN = "com.microsoft"
@@ -50,13 +50,13 @@ class _Body:
 class Graph:
     """Collects a model.
 
-    Values go by their names, as in ONNX. The names of nodes and weights show the layer, such as
-    ``layer0/attention/MatMul``. The random numbers of a weight or an input derive from its name and the seed,
-    so the exports of one architecture at two opsets have the same weights and inputs, however their nodes
-    differ.
+    Values go by their names, as in ONNX. Values are identified by their names, as in ONNX. The random numbers
+    of a weight or an input derive from its name and the seed, so the exports of one architecture at two
+    opsets have the same weights and inputs, however their nodes differ.
 
-    ``ml_opset`` is the version of the operators for classical machine learning, if there are any. With
-    ``fixed``, sizes of symbolic dimensions are declared instead of their names.
+    The random numbers of a weight or an input derive from its name and the seed. So the exports of one
+    architecture at two opsets have the same weights and inputs, however their nodes differ. With ``fixed``,
+    sizes of symbolic dimensions are declared instead of their names.
     """
 
     def __init__(self, *, seed: str, opset: int, ml_opset: int | None = None, fixed: bool = False) -> None:
@@ -76,7 +76,7 @@ class Graph:
 
     @contextmanager
     def scope(self, name: str) -> Iterator[None]:
-        """Prefix the names of what is added inside with a layer's name."""
+        """Prefix the names of nodes and weights added inside with a layer's name."""
         outer, self._scope = self._scope, (*self._scope, name)
         yield
         self._scope = outer
@@ -141,7 +141,7 @@ class Graph:
         return self.ops(0, op_type, *inputs, domain=domain, **attributes)[0]
 
     def ops(self, count: int, op_type: str, *inputs: str, domain: str = "", **attributes: Any) -> list[str]:
-        """Add a node with several outputs; with a count of 0, its one output has the name of the node."""
+        """Add a node with several outputs; with a count of 0, its only output has the node's name."""
         import onnx
 
         self._contrib |= domain == CONTRIB_DOMAIN
@@ -155,7 +155,7 @@ class Graph:
 
     @contextmanager
     def body(self, name: str, inputs: "Sequence[onnx.ValueInfoProto]" = ()) -> Iterator[_Body]:
-        """Add the nodes inside to a body, which sees all names from outside; ``graph`` is set at the end."""
+        """Add the nodes inside to a body, which sees all outer names; ``graph`` is set at the end."""
         import onnx
 
         outer, self._nodes, body = self._nodes, [], _Body()

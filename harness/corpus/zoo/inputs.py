@@ -1,6 +1,6 @@
 """Data for the zoo's inputs, in the ranges of real ones.
 
-Only arithmetic that is rounded equally everywhere, so that all machines get the same inputs.
+It uses only arithmetic that is rounded equally everywhere, so that all machines get the same inputs.
 """
 
 import numpy as np

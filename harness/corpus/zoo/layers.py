@@ -1,6 +1,6 @@
 """Layers of several architectures, in the form that exporters write at the opset of the graph.
 
-Weights keep the scale of activations: He's standard deviation before a rectifier, Glorot's elsewhere.
+Weights preserve the scale of activations: He's standard deviation before a rectifier, Glorot's elsewhere.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ import numpy as np
 from harness.corpus.zoo.graph import Graph
 
 LOWEST = float(np.finfo(np.float32).min)
-"""What exporters add to the scores of hidden positions: the lowest float32, not infinity."""
+"""The value that exporters add to the scores of hidden positions: the lowest float32, not infinity."""
 
 
 def conv(
@@ -25,8 +25,8 @@ def conv(
 ) -> str:
     """Add a convolution ``(N, channels[0], H, W)`` to ``(N, channels[1], H / stride, W / stride)``.
 
-    The side of the kernel is odd. ``gain`` is the variance of the output over that of the input; 2 makes up
-    for a rectifier.
+    The side of the kernel is odd. ``gain`` is the variance of the output over that of the input; 2
+    compensates for a rectifier.
     """
     before, after = channels
     fan_in = before * kernel * kernel
@@ -43,7 +43,7 @@ def depthwise_conv(g: Graph, x: str, channels: int, kernel: int, *, stride: int 
 
 
 def _conv(g: Graph, x: str, weights: Sequence[str], kernel: int, *, stride: int, group: int = 1) -> str:
-    """Add a convolution that keeps the size of its input, but for the stride."""
+    """Add a convolution that keeps the size of its input, except for the stride."""
     kernel_shape, strides, pads = [kernel] * 2, [stride] * 2, [kernel // 2] * 4
     return g.op("Conv", x, *weights, kernel_shape=kernel_shape, strides=strides, pads=pads, group=group)
 

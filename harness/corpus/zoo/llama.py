@@ -17,7 +17,7 @@ _POSITIONS = 128
 
 
 class _Size(NamedTuple):
-    """Width of the model and of its feed-forward part, heads of queries and keys, layers, vocabulary."""
+    """Widths of the model and its feed-forward part, numbers of query and key heads, layers, vocabulary."""
 
     width: int
     inner: int

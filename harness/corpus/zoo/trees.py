@@ -8,7 +8,7 @@ from harness.core.value import Array
 from harness.corpus.zoo.graph import ML_DOMAIN, Architecture, Graph, Symbol
 
 _ROWS = Symbol("batch", 16)
-"""Enough for missing values, and for most branches of a tree."""
+"""Number of rows: enough for missing values, and for most branches of a tree."""
 
 _CLASSES = 3
 _FEATURES = 12
@@ -26,7 +26,7 @@ class _Forest(NamedTuple):
         features: ``(trees, 2**depth - 1)`` of int64.
         splits: Their thresholds, float32.
         classes: ``(trees, 2**depth)`` of int64.
-        scores: What a leaf adds, float32.
+        scores: Number that a leaf adds, float32.
     """
 
     features: Array
@@ -36,7 +36,7 @@ class _Forest(NamedTuple):
 
 
 def build(g: Graph, *, trees: int, depth: int) -> None:
-    """Add what fills in missing values and scales features, then the trees, Softmax and ArgMax."""
+    """Add nodes that fill in missing values and scale features, then the trees, Softmax and ArgMax."""
     x = g.input("features", (_ROWS, _FEATURES), _measurements)
     random = g.random("forest")
     values = (5 * random.random(_FEATURES)).tolist()

@@ -1,6 +1,7 @@
 """Start recording in every Python process of an application; `ep-harness record` puts this on its path.
 
-Python imports a module of this name at its start. The environment's own one is imported after it.
+Python imports a module of this name at its start. The environment's own module of this name is imported after
+it.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def _begin() -> None:
-    """Import the recorder, and remove its name: the application may have a ``harness`` of its own."""
+    """Import the recorder, and remove its name: the application may have its own ``harness``."""
     import importlib
     from types import ModuleType
 
     here = os.path.dirname(os.path.abspath(__file__))
-    # The application shall see the path that it would see without this.
+    # The application must see the path that it would see without this.
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or os.curdir) != here]
     package = os.path.dirname(here)
     kept = _taken_out()
@@ -35,7 +36,7 @@ def _begin() -> None:
 
 
 def _taken_out() -> dict[str, ModuleType]:
-    """Remove the modules of the harness from those that are imported; return them."""
+    """Remove the harness's modules from the imported ones; return them."""
     names = [name for name in sys.modules if name.partition(".")[0] == "harness"]
     return {name: sys.modules.pop(name) for name in names}
 

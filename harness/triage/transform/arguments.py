@@ -1,4 +1,4 @@
-"""Inputs and outputs of nodes that may be left out."""
+"""Inputs and outputs of nodes that may be omitted."""
 
 from typing import TYPE_CHECKING
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     import onnx.defs
 
 Place = tuple[int, str, int]
-"""Index of a node, ``inputs`` or ``outputs``, number among these."""
+"""Index of a node, ``inputs`` or ``outputs``, index among these."""
 
 
 def fewer_arguments(net: Net, context: Context) -> Search:
-    """Leave out optional inputs and outputs, and some of those of which there can be any number."""
+    """Omit optional inputs and outputs, and some of the variadic ones."""
     used = net.read_names() | net.outputs.keys()
     places = [(index, *place) for index, node in enumerate(net.nodes) for place in _optional(net, node, used)]
 
@@ -37,7 +37,7 @@ def _optional(net: Net, node: Node, used: set[str]) -> list[tuple[str, int]]:
     schema = schema_of(node.proto(), net.opsets)
     places = [("inputs", number) for number, name in enumerate(node.inputs) if name]
     places += [("outputs", number) for number, name in enumerate(node.outputs) if name and name not in used]
-    # Of an operator that ONNX does not know, any but the first may be one that can be left out.
+    # For an operator that ONNX does not know, any but the first may be optional.
     return [place for place in places if (_may_go(schema, *place) if schema else place[1] > 0)]
 
 

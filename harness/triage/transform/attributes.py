@@ -18,7 +18,7 @@ Place = tuple[int, int, str]
 
 
 def default_attributes(net: Net, context: Context) -> Search:  # noqa: ARG001 - all are called alike
-    """Drop attributes that may be left out, so that the operator's default holds."""
+    """Drop attributes that may be omitted, so that the operator's default applies."""
     places = [
         (index, number, name)
         for index, node in enumerate(net.nodes)
@@ -42,7 +42,7 @@ def default_attributes(net: Net, context: Context) -> Search:  # noqa: ARG001 - 
 
 
 def _optional(node: "onnx.NodeProto", net: Net) -> Iterator[str]:
-    """Return attributes that the operator does not require; all of them if ONNX has no schema of it."""
+    """Return attributes that the operator does not require; all of them if ONNX has no schema for it."""
     schema = schema_of(node, net.opsets)
     required = {name for name, one in schema.attributes.items() if one.required} if schema else set[str]()
     for attribute in node.attribute:

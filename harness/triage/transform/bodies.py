@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     import onnx
 
 Place = tuple[int, ...]
-"""Index of a node in the main graph, of a body of it, of a node in that, and so on."""
+"""Index of a node in the main graph, of one of its bodies, of a node in that, and so on."""
 
 
 def fewer_body_nodes(net: Net, context: Context) -> Search:
     """Search for the fewest nodes in bodies.
 
-    What such a node made is replaced by one of its inputs of the same type and shape, or else by a constant
-    of made-up values.
+    A result of such a node is replaced by one of its inputs with the same type and shape, or else by a
+    constant with invented values.
     """
     typed = inferred(net)
     if typed is None:
@@ -70,7 +70,7 @@ def _without(net: Net, gone: Collection[Place], typed: "onnx.ModelProto", contex
 def _thin(
     node: "onnx.NodeProto", typed: "onnx.NodeProto", gone: set[Place], types: Mapping[str, Any]
 ) -> bool:
-    """Remove nodes from the bodies of a node, in place; whether that could be done."""
+    """Remove nodes from the bodies of a node, in place; return whether that was possible."""
     for number, (body, model) in enumerate(zip(bodies(node), bodies(typed), strict=True)):
         inside = dict(types)
         for info in (*model.value_info, *model.input, *model.output):
@@ -88,7 +88,7 @@ def _thin(
 
 
 def _remove(body: "onnx.GraphProto", gone: set[int], types: Mapping[str, Any]) -> bool:
-    """Remove nodes of one body, in place; whether something could stand for each of their results."""
+    """Remove nodes of one body, in place; return whether each of their results could be replaced."""
     names: dict[str, str] = {}
     removed = [node for index, node in enumerate(body.node) if index in gone]
     left = [node for index, node in enumerate(body.node) if index not in gone]
@@ -107,7 +107,7 @@ def _remove(body: "onnx.GraphProto", gone: set[int], types: Mapping[str, Any]) -
     replace_nodes(body, left)
     del body.value_info[:]
     ends = [info.name for info in body.output]
-    # A body gives what it makes itself, each tensor once: onnxruntime refuses anything else.
+    # A body returns only its own results, each tensor once: onnxruntime refuses anything else.
     return bool(left) and len(set(ends)) == len(ends) and all(name in made for name in ends) and _tidy(body)
 
 
@@ -127,7 +127,7 @@ def _tidy(body: "onnx.GraphProto") -> bool:
 
 
 def _made_up(body: "onnx.GraphProto", name: str, declared: Any) -> bool:
-    """Give a tensor of a body made-up values; whether enough is known of it."""
+    """Give a tensor of a body invented values; return whether enough is known about it."""
     shape = shape_of(declared)
     if shape is None or not all(isinstance(size, int) for size in shape):
         return False

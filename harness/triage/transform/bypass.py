@@ -12,7 +12,7 @@ from harness.triage.transform.nodes import quantized_units
 from harness.triage.transform.outputs import restricted
 
 Way = tuple[tuple[int, ...], tuple[str, ...], str]
-"""Nodes that go, the tensors that they made for others, and the one that takes their place."""
+"""Nodes that are removed, their tensors that others read, and the tensor that replaces them."""
 
 
 def bypassed_nodes(net: Net, context: Context) -> Search:
@@ -65,7 +65,7 @@ def _without(
 
 
 def _end(name: str, direct: Mapping[str, str]) -> str:
-    """Return the tensor that stands for one after all nodes are gone; a graph has no circles."""
+    """Return the tensor that replaces one after all nodes are removed; a graph has no circles."""
     while name in direct:
         name = direct[name]
     return name

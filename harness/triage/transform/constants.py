@@ -49,4 +49,4 @@ def _weight(node: Node) -> Weight | None:
 
 
 _NUMBERS = {"value_float": 1, "value_int": 7, "value_string": 8}
-"""Attribute -> ``TensorProto.DataType`` of what it holds, singly or as a list."""
+"""Attribute -> ``TensorProto.DataType`` of its content, singly or as a list."""

@@ -1,4 +1,4 @@
-"""If replaced by one of its branches, Loop and Scan by one turn of their body."""
+"""If replaced by one of its branches, Loop and Scan by one iteration of their body."""
 
 from collections.abc import Hashable, Iterator
 from typing import Any
@@ -19,7 +19,7 @@ SCAN_WITHOUT_BATCH = 9
 
 
 def inlined_bodies(net: Net, context: Context) -> Search:
-    """Put bodies in the place of their nodes, one node at a time; of If, first the branch that is taken."""
+    """Replace nodes by their bodies, one node at a time; for If, first by the branch that is taken."""
     yield from descend(net, lambda current: _alternatives(current, context))
 
 
@@ -32,7 +32,7 @@ def _alternatives(net: Net, context: Context) -> Iterator[tuple[Hashable, Candid
         try:
             for number, made in enumerate(ways(net, index, known)):
                 yield (node.outputs, number), made and restricted(made, made.outputs.keys(), context)
-        except ValueError:  # a node whose body does not fit it: the failure may be that it is refused
+        except ValueError:  # a node whose body does not fit it: being refused may be the failure
             continue
 
 
@@ -93,5 +93,8 @@ def _padded(names: tuple[str, ...], count: int) -> list[str]:
 
 
 def _is_used(net: Net, names: tuple[str, ...]) -> bool:
-    """Whether something depends on outputs that hold one slice for each turn; one turn makes other shapes."""
+    """Return whether something depends on outputs with one slice for each iteration.
+
+    One iteration has other shapes.
+    """
     return bool({name for name in names if name} & (net.read_names() | net.outputs.keys()))

@@ -18,7 +18,7 @@ Place = tuple[int, int]
 def fewer_function_nodes(net: Net, context: Context) -> Search:
     """Replace nodes of functions by their first input, as far as types allow.
 
-    Types inside of a function depend on the call; onnx's inference refuses what does not fit.
+    Types inside a function depend on the call; onnx's inference refuses mismatches.
     """
     places = [
         (number, index)
@@ -42,7 +42,7 @@ def fewer_function_nodes(net: Net, context: Context) -> Search:
 
 
 def _without(function: "onnx.FunctionProto", gone: set[int]) -> "onnx.FunctionProto | None":
-    """Return a copy without some of its nodes; None if it would be empty or hand an input through."""
+    """Return a copy without some of its nodes; None if it would be empty or return an input."""
     copy: onnx.FunctionProto = copied(function)
     names: dict[str, str] = {}
     left = []

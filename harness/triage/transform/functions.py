@@ -14,7 +14,7 @@ Function = tuple[str, str]
 
 
 def inlined_functions(net: Net, context: Context) -> Search:  # noqa: ARG001 - all are called alike
-    """Put the nodes of functions in the place of their calls."""
+    """Replace calls by the nodes of their functions."""
     functions = tuple(dict.fromkeys((domain_of(one), one.name) for one in net.functions))
 
     def build(kept: tuple[Function, ...]) -> Candidate:
@@ -29,7 +29,7 @@ def _inlined(net: Net, functions: list[Function]) -> Candidate:
 
     try:
         model = onnx.inliner.inline_selected_functions(onnx.ModelProto.FromString(outline(net)), functions)
-    except (RuntimeError, ValueError):  # the inliner's own words for what it cannot do
+    except (RuntimeError, ValueError):  # the inliner's errors for unsupported cases
         return None
     made = load(Subject(model=model.SerializeToString(), inputs=()))
     return net.changed(
@@ -43,7 +43,7 @@ def _inlined(net: Net, functions: list[Function]) -> Candidate:
 
 
 def _origins(net: Net, made: Net) -> dict[str, str]:
-    """Return former names of nodes that came out of functions: onnx's inliner appends ``__`` and a number."""
+    """Return former names of nodes that came from functions: onnx's inliner appends ``__`` and a number."""
     inner = {node_name(node) for function in net.functions for node in all_nodes(function.node)}
     found = {}
     for name in set().union(*(node.names for node in made.nodes)):

@@ -1,4 +1,4 @@
-"""Names that tell nothing of where a model comes from, by the order in which they first appear."""
+"""Names that reveal nothing about a model's source, by the order in which they first appear."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,7 +20,7 @@ Names = dict[str, str]
 
 
 def anonymous_names(net: Net, context: Context) -> Search:  # noqa: ARG001 - all are called alike
-    """Call nodes ``n0``, tensors ``t0``, dimensions ``d0``, functions ``f0`` and so on."""
+    """Name nodes ``n0``, tensors ``t0``, dimensions ``d0``, functions ``f0`` and so on."""
 
     def build(kept: tuple[Kind, ...]) -> Candidate:
         return anonymised(net, [kind for kind in KINDS if kind not in kept])
@@ -52,12 +52,12 @@ def anonymised(net: Net, kinds: Collection[Kind]) -> Net:
 
 
 def tellings(net: Net) -> int:
-    """Return how many names may tell something."""
+    """Return how many names may reveal something."""
     return sum(old != name for kind in KINDS for old, name in _NUMBERED[kind](net).items())
 
 
 def _origins(net: Net, names: Names) -> Names:
-    """Return what each node was called to begin with; names that stayed keep what is known of them."""
+    """Return the original name of each node; names that stayed keep their facts."""
     return {
         name: origin
         for old, name in (names or {name: name for name in net.origins}).items()
@@ -117,7 +117,7 @@ def _functions(net: Net) -> Names:
 
 
 def _domains(net: Net) -> Names:
-    """Return the domains that hold nothing but functions of the model."""
+    """Return the domains that contain only functions of the model."""
     own = dict.fromkeys((domain_of(one), one.name) for one in net.functions)
     foreign = {domain_of(node) for node in _every_node(net) if (domain_of(node), node.op_type) not in own}
     return _numbered((domain for domain, _ in own if domain not in foreign), "local")
@@ -141,7 +141,7 @@ class _Renaming:
         self.calls = {(domain_of(one), one.name) for one in net.functions}
 
     def node(self, node: "onnx.NodeProto") -> "onnx.NodeProto":
-        """Rename in place; the node is the caller's own."""
+        """Rename in place; the caller owns the node."""
         if (domain_of(node), node.op_type) in self.calls:
             node.op_type = self.new["function"].get(node.op_type, node.op_type)
             node.domain = self.new["domain"].get(node.domain, node.domain)

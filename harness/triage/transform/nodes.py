@@ -1,4 +1,4 @@
-"""Fewer nodes: any part of the graph, with inputs or constants in place of what the rest made."""
+"""Fewer nodes: any part of the graph, with inputs or constants in place of the other nodes' results."""
 
 from harness.triage.context import Context
 from harness.triage.cut import cut
@@ -10,20 +10,20 @@ DEQUANTIZE = frozenset({"DequantizeLinear", "com.microsoft.DequantizeLinear"})
 
 
 def fewer_nodes(net: Net, context: Context) -> Search:
-    """Search for the smallest set of nodes; what they read of others becomes a graph input."""
+    """Search for the smallest set of nodes; a tensor that they read from others becomes a graph input."""
     yield from _fewest_units(net, context, frozen=False)
 
 
 def frozen_branches(net: Net, context: Context) -> Search:
-    """Search for the smallest set of nodes; what they read of others becomes an initializer.
+    """Search for the smallest set of nodes; a tensor that they read from others becomes an initializer.
 
-    That may have to be a constant: weights, shapes, frozen branches.
+    Some tensors must be constant: weights, shapes, frozen branches.
     """
     yield from _fewest_units(net, context, frozen=True)
 
 
 def quantized_units(net: Net) -> list[tuple[int, ...]]:
-    """Return the indices of nodes that stay or go together: one each, but QuantizeLinear with its readers."""
+    """Return groups of nodes (indices) that go together: one each, but QuantizeLinear with its readers."""
     quantized = {
         name: index
         for index, node in enumerate(net.nodes)

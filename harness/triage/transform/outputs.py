@@ -1,4 +1,4 @@
-"""Fewer graph outputs, and only the nodes that these depend on."""
+"""Fewer graph outputs, and only the nodes on which they depend."""
 
 from collections.abc import Collection
 
@@ -18,7 +18,7 @@ def fewer_outputs(net: Net, context: Context) -> Search:
 
 
 def restricted(net: Net, outputs: Collection[str], context: Context) -> Net | None:
-    """Return the net of the nodes that outputs depend on, and of those that must stay.
+    """Return the net of the nodes on which outputs depend, and of those that must stay.
 
     Returns:
         None if no node or no output is left.

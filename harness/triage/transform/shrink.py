@@ -11,7 +11,7 @@ from harness.triage.search import Candidate, Search, descend
 from harness.triage.transform.values import STRUCTURE
 
 MOST_TOGETHER = 8
-"""Axes of one size up to which each pair of them is tried as well."""
+"""Number of axes of one size up to which each pair of them is also tried."""
 
 Sizes = dict[Spot, int]
 
@@ -19,9 +19,9 @@ Sizes = dict[Spot, int]
 def smaller_dimensions(net: Net, context: Context) -> Search:  # noqa: ARG001 - all are called alike
     """Make axes of one size shorter together, first all of them, then pairs and single ones.
 
-    Integers that are as large go along at first: elements of small initializers, which may be shapes, and
-    attributes. So do multiples. What becomes of all other tensors is inferred again; a contradiction rules a
-    candidate out.
+    Equally large integers are changed with them at first: elements of small initializers, which may be
+    shapes, and attributes. So do multiples. The shapes of all other tensors are inferred again; a
+    contradiction excludes a candidate.
     """
     yield from descend(net, _alternatives)
 
@@ -33,7 +33,7 @@ def _alternatives(net: Net) -> Iterator[tuple[Hashable, Candidate]]:
     )
     for size in sizes:
         for group in _groups(present, size):
-            # Most groups contradict the shapes at any size; those that do at these are left out.
+            # Most groups contradict the shapes at any size; groups that do so at these sizes are left out.
             probes = {1, 2, 1 << (size - 1).bit_length() - 1, size - 1}
             if all(declared(net, _scaled(group, size, probe)) is None for probe in probes if probe < size):
                 continue
@@ -46,13 +46,16 @@ def _scaled(group: Sizes, size: int, target: int) -> Sizes:
 
 
 def _targets(size: int) -> list[int]:
-    """Return sizes to try: 1, 2, 4 and so on, for the order of magnitude in few trials; then just below."""
+    """Return sizes to try: 1, 2, 4 and so on, to find the order of magnitude in few trials.
+
+    Then just below.
+    """
     powers = [1 << exponent for exponent in range((size - 1).bit_length())]
     return list(dict.fromkeys([*powers, size * 3 // 4, size - 1]))
 
 
 def _groups(present: Sizes, size: int) -> list[Sizes]:
-    """Return what may become smaller together, largest groups first."""
+    """Return groups that may become smaller together, largest groups first."""
     equal = {spot: found for spot, found in present.items() if found == size}
     axes: Sizes = {spot: found for spot, found in equal.items() if isinstance(spot, Axis)}
     multiples = {spot: found for spot, found in present.items() if found and found % size == 0}
@@ -80,7 +83,7 @@ def _spots(net: Net) -> Sizes:
         if not weight.dtype:
             continue
         held = _elements(weight.name, weight.value(net.folder)) if weight.elements <= STRUCTURE else {}
-        # The length of a shape or of axes is a rank, no size.
+        # The length of a shape or of axes is a rank, not a size.
         if not held or len(weight.shape) > 1:
             found |= {Axis(weight.name, axis): size for axis, size in enumerate(weight.shape)}
         found |= held

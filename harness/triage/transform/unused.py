@@ -1,4 +1,4 @@
-"""What no node needs: declarations of inner tensors, texts, opsets, functions."""
+"""Parts that no node needs: declarations of inner tensors, texts, opsets, functions."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from harness.triage.transform.outputs import restricted
 
 
 def unused_parts(net: Net, context: Context) -> Search:
-    """Drop what no node needs, each kind of it alone where all together cannot go."""
+    """Drop parts that no node needs; each kind on its own if they cannot all go together."""
 
     def build(kept: tuple[str, ...]) -> Candidate:
         smaller = net
@@ -67,7 +67,7 @@ def _texts(net: Net, context: Context) -> Net:  # noqa: ARG001
     nodes = []
     for node in net.nodes:
         proto = node.proto()
-        # Each of them is to be cleared, not only the first.
+        # Each of them must be cleared, not only the first.
         if sum(_cleared(one) for one in all_nodes([proto])):
             node = node_of(proto)  # noqa: PLW2901
         nodes.append(node)
@@ -75,7 +75,7 @@ def _texts(net: Net, context: Context) -> Net:  # noqa: ARG001
 
 
 def _cleared(node: Any) -> bool:
-    """Clear what is said about a node; whether there was anything."""
+    """Clear the descriptions of a node; return whether there were any."""
     found = bool(node.doc_string or node.metadata_props)
     node.ClearField("doc_string")
     node.ClearField("metadata_props")

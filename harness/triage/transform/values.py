@@ -1,4 +1,4 @@
-"""Other values in initializers and graph inputs: random ones, small integers, one value."""
+"""Other values in initializers and graph inputs: random ones, small integers, a single value."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -21,7 +21,8 @@ from harness.triage.plain_values import (
 from harness.triage.search import Candidate, Search, minimise
 
 STRUCTURE = 16
-"""Elements up to which integers count as axes, a shape or the like: what is computed, not of what."""
+"""Number of elements up to which integers count as axes, a shape or similar: they define the computation,
+not its data."""
 
 WeightKind = Literal["kept", "random", "single"]
 
@@ -55,7 +56,7 @@ def single_inputs(net: Net, context: Context) -> Search:  # noqa: ARG001 - all t
 
 
 def weights_of(net: Net) -> WeightKind:
-    """Return what became of the initializers: ``kept`` if one of them holds what it held in the model."""
+    """Return what happened to the initializers: ``kept`` if any still has its values from the model."""
     levels = [
         GIVEN if weight.nbytes > LARGEST else speciality(weight.value(net.folder), integers=False)
         for weight in net.weights.values()
@@ -95,7 +96,7 @@ def _replaced_inputs(net: Net, change: Change, level: int) -> Search:
 
 
 def _is_data(weight: Weight) -> bool:
-    """Whether the values of an initializer can be replaced, and are not what is computed."""
+    """Return whether the values of an initializer can be replaced and do not define the computation."""
     structure = weight.dtype in {"int64", "int32"} and weight.elements <= STRUCTURE
     return bool(weight.dtype) and weight.elements > 1 and not structure
 

@@ -1,1 +1,1 @@
-"""Operators in float64 with numpy alone, after the text of each; ``table.py`` lists them."""
+"""Operators in float64 with numpy alone, implemented from ONNX's texts; ``table.py`` lists them."""

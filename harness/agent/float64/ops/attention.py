@@ -1,4 +1,4 @@
-"""Attention and RotaryEmbedding of ONNX, and the core that those of com.microsoft share."""
+"""Attention and RotaryEmbedding of ONNX, and the core that they share with those of com.microsoft."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _AFTER_CAP, _WITH_MASK, _PROBABILITIES = 1, 2, 3  # qk_matmul_output_mode
 
 
 class Weights:
-    """The scores of queries and keys, step by step until the probabilities.
+    """The scores of queries and keys, from the products to the probabilities.
 
     Args:
         scores: Scaled products ``(B, heads, S, T)``.
-        mask: Added to them, ``-inf`` where a key must not be seen; it broadcasts.
-        cap: A bound that a tangent keeps, before the mask; 0 for none.
-        sink: A further logit of each head ``(heads)``, whose probability nobody gets; None for none.
+        mask: Added to the scores, ``-inf`` where a key must not be visible; it broadcasts.
+        cap: A bound enforced by a tangent, before the mask; 0 for none.
+        sink: A further logit of each head ``(heads)`` whose probability is dropped; None for none.
     """
 
     def __init__(self, scores: Array, mask: Array, cap: float = 0.0, sink: Array = None) -> None:
@@ -71,7 +71,7 @@ def attention(node: Node, q: Array, k: Array, v: Array, *rest: Array) -> Any:
 
 
 def _mask(node: Node, q: Array, k: Array, given: Array, past: int, lengths: Array) -> Array:
-    """Return what is added to the scores."""
+    """Return the mask that is added to the scores."""
     queries, keys = q.shape[2], k.shape[2]
     mask = np.zeros((queries, keys))
     if given is not None:
@@ -86,7 +86,7 @@ def _mask(node: Node, q: Array, k: Array, given: Array, past: int, lengths: Arra
         if past == 0:
             offset = lengths.reshape(-1, 1, 1, 1) - queries
         mask = mask + np.where(places < lengths.reshape(-1, 1, 1, 1), 0.0, -np.inf)
-    beyond = places[None, :] - (np.arange(queries)[:, None] + offset)  # keys behind the query's own
+    beyond = places[None, :] - (np.arange(queries)[:, None] + offset)  # keys after the query's own position
     if node.get("is_causal", 0):
         mask = mask + np.where(beyond <= 0, 0.0, -np.inf)
     left, right = node.get("left_window_size", -1), node.get("right_window_size", -1)

@@ -1,4 +1,4 @@
-"""Attention operators of com.microsoft, after their documentation and the CPU provider's kernels."""
+"""Attention operators of com.microsoft, from their documentation and the CPU provider's kernels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _causal(queries: int, keys: int) -> Array:
 
 
 def _padding(node: Node, given: Array, batch: int, keys: int) -> Array:
-    """Return what a mask of keys adds: its filter value, not infinity, where a key is padding."""
+    """Return the additive mask of keys: the filter value, not infinity, where a key is padding."""
     if given is None:
         return 0.0
     places = np.arange(keys)
@@ -39,7 +39,7 @@ def _padding(node: Node, given: Array, batch: int, keys: int) -> Array:
 
 
 def attention(node: Node, x: Array, w: Array, bias: Array = None, *rest: Array) -> Any:
-    """Attention of com.microsoft, whose weights of queries, keys and values are one."""
+    """Attention of com.microsoft; its weights of queries, keys and values are one tensor."""
     mask, past, added, length = [*rest, None, None, None, None][:4]
     if node.get("do_rotary", 0) or length is not None or node.get("past_present_share_buffer", 0):
         raise UnsupportedError("nothing computes this form of com.microsoft.Attention in float64")
@@ -90,7 +90,7 @@ def _shifted(x: Array, bias: Array) -> Array:
 
 
 def rotary_embedding(node: Node, x: Array, positions: Array, cos: Array, sin: Array) -> Array:
-    """RotaryEmbedding of com.microsoft: one position is that of the first token."""
+    """RotaryEmbedding of com.microsoft: a single position is that of the first token."""
     flat = x.ndim == _PLANE
     size = node.get("rotary_embedding_dim", 0) and node.get("num_heads", 0)
     heads = size or (x.shape[-1] // (2 * cos.shape[-1]) if flat else 0)
@@ -154,7 +154,7 @@ def _normed(node: Node, x: Array, weight: Array) -> Array:
 
 
 def _cached(past: Array, new: Array, starts: Array, room: int) -> Array:
-    """Return the cache with new rows behind those of each text; what is beyond has no meaning."""
+    """Return the cache with new rows after those of each text; the rest has no meaning."""
     found = np.zeros((*new.shape[:2], room, new.shape[3]))
     for text, start in enumerate(starts):
         if past is not None:

@@ -1,4 +1,4 @@
-"""Boxes: which of them are kept, and what of a picture lies within them."""
+"""Boxes: which of them are kept, and the part of a picture inside them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _kept(corners: Array, order: list[int], most: int, overlap: float) -> list[i
 
 
 def _shares(box: Array, others: Array) -> Array:
-    """Return intersection over union of a box with others; without any area it is 0."""
+    """Return the intersection over union of a box with others; 0 if the union has no area."""
     inner = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
     common = np.where((inner > 0).all(-1), inner.prod(-1), 0.0)
     union = (box[2:] - box[:2]).prod() + (others[:, 2:] - others[:, :2]).prod(-1) - common

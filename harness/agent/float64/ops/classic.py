@@ -11,7 +11,7 @@ from harness.agent.float64.node import Array, Node
 
 
 def transformed(scores: Array, post: str) -> Array:
-    """Return scores behind ``post_transform``."""
+    """Return scores after ``post_transform``."""
     if post == "NONE":
         return scores
     if post == "LOGISTIC":
@@ -51,7 +51,7 @@ def linear_regressor(node: Node, x: Array) -> Array:
 
 
 def linear_classifier(node: Node, x: Array) -> Any:
-    """LinearClassifier of several classes, each with coefficients of its own."""
+    """LinearClassifier of several classes, each with its own coefficients."""
     texts, numbers = node.get("classlabels_strings"), node.get("classlabels_ints")
     labels = np.array([one.decode() for one in texts], object) if texts else np.array(numbers, np.int64)
     bias = node.get("intercepts")

@@ -119,7 +119,7 @@ def _transposed_pads(
 
 
 def fused_conv(node: Node, x: Array, w: Array, bias: Array = None, z: Array = None) -> Array:
-    """FusedConv of com.microsoft: a sum with a further input, and an activation, behind it."""
+    """FusedConv of com.microsoft: followed by a sum with a further input, and an activation."""
     y = conv(node, x, w, bias)
     return activated(node, y if z is None else y + z)
 
@@ -132,7 +132,7 @@ def nhwc_fused_conv(node: Node, x: Array, w: Array, bias: Array = None, z: Array
 
 
 def activated(node: Node, y: Array) -> Array:
-    """Return values behind the activation that a fused node names."""
+    """Return values after the activation that a fused node names."""
     name, given = node.get("activation", ""), node.get("activation_params") or []
     first, second = [*given, None, None][:2]
     functions: dict[str, Any] = {

@@ -59,7 +59,7 @@ def _bias(bias: Array, number: int) -> Any:
 
 
 def _mixed(node: Node, x: Array, router: Array, mixing: Array, expert: Any, *, given: bool = False) -> Array:
-    """Return the sum of what the chosen experts give, weighed by the router."""
+    """Return the sum of the chosen experts' results, weighted by the router."""
     if node.get("use_sparse_mixer", 0):
         raise UnsupportedError("nothing computes use_sparse_mixer in float64")
     rows = x.reshape(-1, x.shape[-1])

@@ -12,7 +12,7 @@ _CUBIC = -0.75  # the text's coefficient
 
 
 class _Border(NamedTuple):
-    """What is beyond the border, and whether corners are aligned."""
+    """The values beyond the border, and whether corners are aligned."""
 
     padding: str
     align: bool
@@ -42,7 +42,7 @@ def grid_sample(node: Node, x: Array, grid: Array) -> Array:
             for axis, number in enumerate(chosen):
                 place, share = taps[axis][number]
                 index, weight = index * x.shape[axis + 2] + place[n], weight * share[n]
-            # What is outside has no weight, and must not bring NaN or infinity.
+            # A place outside has no weight, and must not bring NaN or infinity.
             y[n] += np.where(weight == 0, 0.0, flat[:, index] * weight)
     return y.reshape(*x.shape[:2], *grid.shape[1:-1])
 
@@ -68,7 +68,7 @@ def _cubic(distance: Array) -> Array:
 
 
 def _inside(place: Array, weight: Array, size: int, border: _Border) -> tuple[Array, Array]:
-    """Return indices within an axis; where nothing is, the weight is zero."""
+    """Return indices within an axis; outside of it, the weight is zero."""
     if border.padding == "zeros":
         weight = np.where((place >= 0) & (place <= size - 1), weight, 0.0)
     elif border.padding == "reflection":
@@ -105,7 +105,7 @@ def affine_grid(node: Node, theta: Array, size: Array) -> Array:
 def deform_conv(
     node: Node, x: Array, w: Array, offset: Array, bias: Array = None, mask: Array = None
 ) -> Array:
-    """DeformConv of pictures: the places that a kernel looks at are moved, and what is there interpolated."""
+    """DeformConv of pictures: the sampled places of a kernel are moved, and their values interpolated."""
     kernel, groups, parts = w.shape[2:], node.get("group", 1), node.get("offset_group", 1)
     strides, dilations = node.get("strides") or [1, 1], node.get("dilations") or [1, 1]
     pads = node.get("pads") or [0, 0, 0, 0]

@@ -13,7 +13,7 @@ from harness.agent.float64.ops.quantize import back, dynamic_quantize_linear
 from harness.agent.float64.ops.windows import Windows
 
 _ROWS = 1024
-"""Rows of a quantized weight that are real numbers at once."""
+"""Rows of a quantized weight that are held as real numbers at once."""
 
 
 def matmul(node: Node, a: Array, b: Array) -> Array:
@@ -81,7 +81,7 @@ def qlinear_conv(
 def qgemm(
     node: Node, a: Array, a_scale: Array, a_zero: Array, b: Array, b_scale: Array, *rest: Array
 ) -> Array:
-    """QGemm of com.microsoft; real numbers where the output has no scale."""
+    """QGemm of com.microsoft; the result is real if the output has no scale."""
     b_zero, c, scale, zero = [*rest, None, None, None][:4]
     left, right = a.astype(np.float64), b.astype(np.float64)
     left = left - (0.0 if a_zero is None else a_zero.astype(np.float64))
@@ -112,7 +112,7 @@ def dynamic_quantize_matmul(
 
 
 def fused_matmul(node: Node, a: Array, b: Array) -> Array:
-    """FusedMatMul and TransposeMatMul of com.microsoft: transposed sides, batches that come second."""
+    """FusedMatMul and TransposeMatMul of com.microsoft: transposed sides, batches on the second axis."""
     left = _turned(a, node.get("transA", 0), node.get("transBatchA", 0))
     right = _turned(b, node.get("transB", 0), node.get("transBatchB", 0))
     return node.get("alpha", 1.0) * np.matmul(left, right)
@@ -154,7 +154,7 @@ def matmul_nbits(node: Node, a: Array, b: Array, scales: Array, *rest: Array) ->
 
 
 def _zeros(zeros: Array, bits: int, rows: int, blocks: int) -> Array:
-    """Return zero points ``(rows, blocks, 1)``: packed, real, or half of the range where there are none."""
+    """Return zero points ``(rows, blocks, 1)``: packed, real, or half of the range if there are none."""
     if zeros is None:
         return np.full((rows, blocks, 1), float(1 << bits - 1))
     if zeros.dtype.kind == "f":

@@ -17,7 +17,7 @@ def batch_normalization(node: Node, x: Array, scale: Array, bias: Array, mean: A
     """BatchNormalization, of inference; of training since opset 14."""
     shape: tuple[int, ...] = (1, -1, *[1] * (x.ndim - 2)) if x.ndim > 1 else (-1,)
     if scale.ndim > 1 or node.get("spatial", 1) == 0:
-        shape = (1, *x.shape[1:])  # before opset 9, each place may have a scale of its own
+        shape = (1, *x.shape[1:])  # before opset 9, each place may have its own scale
     epsilon = node.get("epsilon", _EPSILON)
     if node.get("training_mode", 0):
         axes = (0, *range(2, x.ndim))

@@ -12,7 +12,7 @@ from harness.agent.float64.ops.windows import Windows
 
 
 def max_pool(node: Node, x: Array) -> Any:
-    """MaxPool: padding is never the largest; indices are those of the flat input."""
+    """MaxPool: padding is never the largest; indices count through the flat input."""
     windows = Windows(node, x.shape[2:], tuple(node.get("kernel_shape")))
     rank = x.ndim - 2
     lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
@@ -40,7 +40,7 @@ def average_pool(node: Node, x: Array) -> Array:
     total = windows.view(windows.padded(x, 0.0)).sum(axes)
     ones = np.ones((1, 1, *x.shape[2:]))
     if node.get("count_include_pad", 0):
-        # Padding counts, but not what the last window reaches beyond it.
+        # Padding counts, but not the part of the last window beyond it.
         pads = [(0, 0), (0, 0), *((max(b, 0), max(e, 0)) for b, e in zip(windows.begin, windows.end))]
         ones = np.pad(ones, pads, constant_values=1.0)
         begin, windows.begin = windows.begin, [0] * len(windows.kernel)

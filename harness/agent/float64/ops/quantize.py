@@ -1,4 +1,4 @@
-"""Quantization: what lies between the rounding steps is real arithmetic, and the steps are ONNX's."""
+"""Quantization: the arithmetic between rounding steps is real, and the steps are ONNX's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNSIGNED8 = np.dtype(np.uint8)
 
 
 def _limits(dtype: Any) -> tuple[int, int]:
-    """Return the least and the greatest number of an integer type, narrow ones included."""
+    """Return the least and the greatest number of an integer type, including narrow ones."""
     bits = int(re.sub(r"\D", "", dtype.name))
     return (0, (1 << bits) - 1) if dtype.name.startswith("u") else (-(1 << bits - 1), (1 << bits - 1) - 1)
 
@@ -23,7 +23,7 @@ def _is_float(dtype: Any) -> bool:
 
 
 def narrowed(x: Array, dtype: Any, *, saturate: bool) -> Array:
-    """Return numbers of a float type of 4 or 8 bits; if they saturate, the largest stand for all beyond."""
+    """Return numbers of a float type of 4 or 8 bits; with saturation, the largest replace all beyond."""
     patterns = 16 if dtype.name.startswith("float4") else 256
     every = np.arange(patterns, dtype=np.uint8).view(dtype).astype(np.float64)
     largest = every[np.isfinite(every)].max()
@@ -33,7 +33,7 @@ def narrowed(x: Array, dtype: Any, *, saturate: bool) -> Array:
 
 
 def _spread(node: Node, parameter: Array, x: Array) -> Array:
-    """Return a scale or zero point in a shape that broadcasts: for the tensor, an axis, or blocks of one."""
+    """Return a scale or zero point in a shape that broadcasts: for the tensor, an axis, or its blocks."""
     if parameter.size == 1 and parameter.ndim <= 1:
         return parameter.reshape(())
     axis = node.get("axis", 1) % x.ndim
@@ -44,7 +44,7 @@ def _spread(node: Node, parameter: Array, x: Array) -> Array:
 
 
 def quantized(x: Array, scale: Array, zero: Array, dtype: Any) -> Array:
-    """Return numbers of a type: halves go to the even neighbour, and what is beyond the type saturates."""
+    """Return numbers of a type: halves round to even, and numbers beyond the type saturate."""
     low, high = _limits(dtype)
     return np.clip(np.rint(x / scale) + zero, low, high).astype(np.int64).astype(dtype)
 
@@ -71,10 +71,13 @@ def dequantize_linear(node: Node, x: Array, scale: Array, zero: Array = None) ->
 
 
 def dynamic_quantize_linear(node: Node, x: Array) -> Any:
-    """DynamicQuantizeLinear: scale and zero point are real numbers of the range, and that one is rounded."""
+    """DynamicQuantizeLinear: scale and zero point are real numbers of the range.
+
+    The zero point is rounded.
+    """
     del node
     low, high = (min(0.0, float(x.min())), max(0.0, float(x.max()))) if x.size else (0.0, 0.0)
-    # The CPU EP and onnx.reference take 1/255 where all is zero.
+    # The CPU EP and onnx.reference use 1/255 if all elements are zero.
     scale = (high - low) / 255.0 if high != low else 1.0 / 255.0
     zero = np.clip(np.rint(-low / scale), 0, 255).astype(np.uint8)
     return quantized(x, scale, float(zero), _UNSIGNED8), np.array(scale), zero

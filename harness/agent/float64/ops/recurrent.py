@@ -1,4 +1,4 @@
-"""RNN, GRU and LSTM, with all that their text has: lengths, clips, activations, peepholes, directions."""
+"""RNN, GRU and LSTM, with everything in their texts: lengths, clips, activations, peepholes, directions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.agent.errors import UnsupportedError
 from harness.agent.float64.node import Array, Node
 
 _Cell = Callable[[Array, "tuple[Array, ...]"], "tuple[Array, ...]"]
-"""The input of a step ``(B, gates * hidden)`` and states -> the states behind it; the first is given out."""
+"""The input of a step ``(B, gates * hidden)`` and states -> the next states; the first one is the output."""
 
 
 def _functions(node: Node, defaults: list[str], direction: int) -> list[Any]:
@@ -69,7 +69,7 @@ def _run(
         cells: For each direction its weights of inputs, their bias, and a step.
 
     Returns:
-        All states that are given out ``(T, directions, B, hidden)``, and the last states.
+        Returns all output states ``(T, directions, B, hidden)``, and the last states.
     """
     last = bool(node.get("layout", 0))
     steps = x.swapaxes(0, 1) if last else x

@@ -84,7 +84,7 @@ def _resized(
 
 
 def _places(transform: str, size: int, new: int, factor: float, bounds: Any) -> Array:
-    """Return where each new element lies among the old ones."""
+    """Return the position of each new element among the old ones."""
     x = np.arange(new, dtype=np.float64)
     start, end = bounds
     half = (x + 0.5) / factor - 0.5

@@ -1,4 +1,4 @@
-"""Small operators that no other room has, most of them of com.microsoft."""
+"""Small operators that fit no other module, most of them of com.microsoft."""
 
 from __future__ import annotations
 

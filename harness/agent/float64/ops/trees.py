@@ -1,4 +1,4 @@
-"""Ensembles of trees of ai.onnx.ml: thresholds and weights are those of the model, sums are in float64."""
+"""Ensembles of trees of ai.onnx.ml: thresholds and weights are the model's, sums are in float64."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class _Trees(NamedTuple):
     """All nodes of an ensemble; branches are indices of nodes.
 
     Attributes:
-        features: Feature that a node looks at.
+        features: Feature that a node tests.
         modes: Index of its test; ``_LEAF`` for a leaf.
         splits: Its threshold.
-        yes: Node behind it if the test holds.
-        no: Node behind it otherwise.
+        yes: Next node if the test holds.
+        no: Next node otherwise.
         tracks: Whether NaN counts as a test that holds.
         roots: First node of each tree.
         leaves: For each node pairs of a target and a weight.
@@ -42,7 +42,7 @@ class _Trees(NamedTuple):
 
 
 def _numbers(node: Node, name: str) -> Array:
-    """Return numbers that are a list or, in float64, a tensor."""
+    """Return numbers from a list or, in float64, a tensor."""
     if node.has(name + "_as_tensor"):
         from onnx import numpy_helper
 
@@ -82,7 +82,7 @@ def _old_trees(node: Node, prefix: str) -> _Trees:
 
 
 def _new_trees(node: Node) -> _Trees:
-    """Return the trees of TreeEnsemble, whose leaves follow its nodes here."""
+    """Return the trees of TreeEnsemble; leaves follow inner nodes in the result."""
     from onnx import numpy_helper
 
     modes = numpy_helper.to_array(node.get("nodes_modes")).astype(np.int64)
@@ -159,7 +159,7 @@ def tree_ensemble_regressor(node: Node, x: Array) -> Array:
 
 
 def tree_ensemble_classifier(node: Node, x: Array) -> Any:
-    """TreeEnsembleClassifier, if each class has weights of its own."""
+    """TreeEnsembleClassifier, if each class has its own weights."""
     texts = _texts(node, "classlabels_strings")
     labels = np.array(texts, object) if texts else np.array(node.get("classlabels_int64s"), np.int64)
     if len(set(node.get("class_ids"))) < max(2, len(labels) - 1):

@@ -1,4 +1,4 @@
-"""The windows of convolutions and pools: padding, and a view of what each of them covers."""
+"""The windows of convolutions and pools: padding, and a view of the elements that each covers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from harness.agent.float64.node import Array, Node
 
 CHUNK_BYTES = 1 << 26
-"""Bytes of windows that are spread out at once."""
+"""Bytes of windows that are expanded at once."""
 
 
 class Windows:
@@ -44,11 +44,11 @@ class Windows:
             room = size + begin[i] + end[i] - self.extent[i]
             count = (-(-room // self.strides[i]) if is_ceil else room // self.strides[i]) + 1
             if is_ceil and (count - 1) * self.strides[i] >= size + begin[i]:
-                count -= 1  # a window that would begin in the padding behind is none
+                count -= 1  # a window that would begin in the trailing padding does not count
             self.out.append(max(count, 0))
 
     def padded(self, x: Array, value: Any) -> Array:
-        """Return an input ``(N, C, ...)`` with its padding, and as much more as the last windows reach."""
+        """Return an input ``(N, C, ...)`` with its padding, extended to the reach of the last windows."""
         reach = [
             max(0, (count - 1) * stride + extent - size - begin)
             for count, stride, extent, size, begin in zip(
@@ -62,7 +62,7 @@ class Windows:
         return wide[(slice(None), slice(None), *cut)]
 
     def view(self, padded: Array) -> Array:
-        """Return a view ``(N, C, out..., kernel...)`` of what each window covers."""
+        """Return a view ``(N, C, out..., kernel...)`` of the elements that each window covers."""
         steps = padded.strides[2:]
         shape = (*padded.shape[:2], *self.out, *self.kernel)
         strides = (
