@@ -24,7 +24,6 @@ from onnx import TensorProto, helper, numpy_helper
 from harness.core.facts import Facts
 from harness.core.record import Decision, Record, decode_record, encode_record
 from harness.corpus.cache import ENVIRONMENT
-from harness.doors import behind
 from harness.engine.engine import Engine
 from harness.engine.events import Event
 from harness.engine.prepare import open_suites
@@ -335,10 +334,8 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         (info / "entry_points.txt").write_text(entry_points)
         (folder / f"{name}_module.py").write_text(code)
         monkeypatch.syspath_prepend(folder)
-        behind.cache_clear()
         return folder
 
     yield make
-    behind.cache_clear()
     for module in [name for name in sys.modules if name.endswith("_module")]:
         del sys.modules[module]

@@ -1,28 +1,19 @@
 """Every command by its name: our own, and those that other distributions add.
 
-Our own are a table, not entry points of our distribution: a checkout that runs without being installed has no
-entry points, one that is installed as editable has those of the day of its installation, and to read the
-metadata of all that is installed takes longer than all else that happens before `run` starts. Nobody else can
-replace a command of ours.
-
-Another distribution adds commands by entry points of the group ``ep_harness.commands``: see
-docs/how-to/extend.md. They are looked up for a name that is not ours, and for `ep-harness --help`. One that
-cannot be imported costs its own command, in one line.
+Commands of other distributions come through a door of ``harness.doors``. It is asked for a name that is not
+ours, and for `ep-harness --help`: to read the metadata of all that is installed takes longer than all else
+before `run` starts. A command that cannot be imported costs itself alone, in one line.
 """
 
 import importlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from harness.cli.command import Command, CommandGroup
-from harness.core.errors import HarnessError, UsageError, one_line
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+from harness.core.errors import UsageError
+from harness.doors import COMMANDS, behind, load
 
 AnyCommand: TypeAlias = Command | CommandGroup
-
-ENTRY_POINTS = "ep_harness.commands"
 
 OWN = {
     "doctor": "harness.cli.doctor_command:DOCTOR",
@@ -70,7 +61,7 @@ def own_commands() -> Iterator[AnyCommand]:
 
 def foreign_names() -> tuple[str, ...]:
     """Return the names of commands that other distributions add, sorted."""
-    return tuple(sorted({entry.name for entry in _entry_points()} - OWN.keys()))
+    return tuple(name for name in behind(COMMANDS) if name not in OWN)
 
 
 def foreign_command(name: str) -> AnyCommand:
@@ -79,41 +70,9 @@ def foreign_command(name: str) -> AnyCommand:
     Raises:
         UsageError: It cannot be imported, is no command of this name, or two distributions have one.
     """
-    entries = [entry for entry in _entry_points() if entry.name == name]
-    whose = ", ".join(map(_whose, entries))
-    if len(entries) > 1:
-        raise UsageError.at(name, f"several packages have a command of this name: {whose}", "uninstall one")
-    (entry,) = entries
-    try:
-        command = entry.load()
-    except (Exception, SystemExit) as error:
-        words = str(error) if isinstance(error, HarnessError) else f"{type(error).__name__}: {error}"
-        what = f"{entry.value} of {whose} cannot be imported: {one_line(words, 200)}"
-        raise UsageError.at(name, what, "update or uninstall that package") from error
+    command = load(COMMANDS, name, object)
     if not isinstance(command, AnyCommand) or command.name != name:
-        what = f"{entry.value} of {whose} is no command of this name"
+        (entry,) = behind(COMMANDS)[name]
+        what = f"{entry.value} of {entry.whose} is no command of this name"
         raise UsageError.at(name, what, "tell its authors: docs/how-to/extend.md has what is expected")
     return command
-
-
-def _entry_points() -> Iterator["EntryPoint"]:
-    """Yield what other distributions register; a distribution whose metadata is damaged has nothing.
-
-    A distribution that is installed twice counts once, as the first one on the path is what is imported.
-    """
-    from importlib.metadata import distributions  # takes longer than to find a command of ours
-
-    seen = set[str]()
-    for distribution in distributions():
-        try:
-            entries = distribution.entry_points.select(group=ENTRY_POINTS)
-            name = distribution.name if entries else ""
-        except Exception:  # noqa: BLE001, S112 - of others; their own tools tell what is wrong
-            continue
-        if entries and name not in seen:
-            seen.add(name)
-            yield from entries
-
-
-def _whose(entry: "EntryPoint") -> str:
-    return "?" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"

@@ -112,7 +112,7 @@ def test_two_packages_with_one_name(install: Install, capsys: pytest.CaptureFixt
     install("first", "both = a:B")
     install("second", "both = a:B")
     text = told(capsys, "both")
-    assert "both: several packages have a command of this name: " in text
+    assert "both: several packages have this name: " in text
     assert "first 2.1" in text
     assert "second 2.1" in text
 

@@ -22,3 +22,7 @@ def test_every_entry_point_is_one_of_that_package() -> None:
     shown = "".join(blocks("toml")).replace('[project.entry-points."', "[").replace('"]', "]")
     lines = [line.replace('"', "") for line in shown.splitlines() if line]
     assert lines == [line for line in path.read_text("utf-8").splitlines() if line]
+
+
+def test_the_template_is_the_one_of_that_package() -> None:
+    assert blocks("html") == [(TESTS / "extension" / "page_slow.html").read_text("utf-8")]
