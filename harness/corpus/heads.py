@@ -1,5 +1,6 @@
 """What computes the outputs of a network: its heads. They tell scores of classes from other numbers."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from harness.corpus.nodes import domain_of, weight_names
@@ -19,7 +20,7 @@ _WITHIN = operators_with(lambda row: row.layer in {"attributes", "classifier"})
 
 _PASSING = operators_with(lambda row: row.passes_scores == "moves")
 _POOLING = operators_with(lambda row: row.passes_scores == "pools")
-_HEADS = operators_by(lambda row: row.head)
+_HEADS: Mapping[str, Head] = operators_by(lambda row: row.head)
 _ADDING = operators_with(lambda row: row.adds_bias)
 _PROBABILITIES: tuple[Head, ...] = ("softmax", "log_softmax", "sigmoid")
 
@@ -85,7 +86,7 @@ class _Graph:
 
     def _of(self, node: "onnx.NodeProto", *, pooled: bool) -> Head:
         op = node.op_type
-        head: Head = _HEADS.get(op, "")
+        head = _HEADS.get(op, "")
         if pooled:
             return "linear" if head == "image" else ""
         needs_weights = head == "linear" or (head == "image" and op != "Resize")

@@ -72,7 +72,7 @@ SizeEstimate = Literal[
 ]  # fmt: skip
 Fit = Literal[
     "", "convolution", "quantized_convolution", "transposed_convolution", "pool", "stft", "matmul",
-    "gemm", "recurrence", "channels", "layer", "broadcast", "concatenation", "reshape", "expand",
+    "gemm", "recurrence", "channels", "layer", "concatenation", "reshape", "expand",
     "squeeze", "slice", "gather", "pad", "top_k", "split", "space_to_depth", "trees",
 ]  # fmt: skip
 Products = Literal[

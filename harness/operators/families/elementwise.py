@@ -38,13 +38,10 @@ ROWS = (
         shape_arithmetic=True,
         shape="broadcast",
         sized_as_larger=True,
-        fit="broadcast",
         numbers="np.add",
         adds_bias=True,
     ),
-    BookRow(
-        "And", exact=True, shape_arithmetic=True, shape="broadcast", fit="broadcast", numbers="np.logical_and"
-    ),
+    BookRow("And", exact=True, shape_arithmetic=True, shape="broadcast", numbers="np.logical_and"),
     BookRow(
         "Asin",
         units=2,
@@ -68,13 +65,12 @@ ROWS = (
         values={1: Domain(low=0, high=4)},
         undefined="shift",
         shape="broadcast",
-        fit="broadcast",
         note="From opset 28 on ONNX says what a shift by the width or more gives.",
     ),
-    BookRow("BitwiseAnd", shape="broadcast", fit="broadcast"),
+    BookRow("BitwiseAnd", shape="broadcast"),
     BookRow("BitwiseNot", shape="like_first"),
-    BookRow("BitwiseOr", shape="broadcast", fit="broadcast"),
-    BookRow("BitwiseXor", shape="broadcast", fit="broadcast"),
+    BookRow("BitwiseOr", shape="broadcast"),
+    BookRow("BitwiseXor", shape="broadcast"),
     BookRow(
         "Ceil",
         exact=True,
@@ -107,7 +103,6 @@ ROWS = (
         shape_arithmetic=True,
         shape="broadcast",
         sized_as_larger=True,
-        fit="broadcast",
         numbers="quotient",
     ),
     BookRow("Elu", units=2, from_one=True, coarsens=True, shape="like_first", sized_as_first=True),
@@ -118,7 +113,6 @@ ROWS = (
         values={0: compared_with(1), 1: compared_with(0)},
         shape_arithmetic=True,
         shape="broadcast",
-        fit="broadcast",
         numbers="np.equal",
     ),
     BookRow(
@@ -169,7 +163,6 @@ ROWS = (
         jumps=True,
         shape_arithmetic=True,
         shape="broadcast",
-        fit="broadcast",
         numbers="np.greater",
     ),
     BookRow(
@@ -178,7 +171,6 @@ ROWS = (
         jumps=True,
         shape_arithmetic=True,
         shape="broadcast",
-        fit="broadcast",
         numbers="np.greater_equal",
     ),
     BookRow("HardSigmoid", shape="like_first", sized_as_first=True, head="sigmoid"),
@@ -198,7 +190,6 @@ ROWS = (
         jumps=True,
         shape_arithmetic=True,
         shape="broadcast",
-        fit="broadcast",
         numbers="np.less",
     ),
     BookRow(
@@ -207,7 +198,6 @@ ROWS = (
         jumps=True,
         shape_arithmetic=True,
         shape="broadcast",
-        fit="broadcast",
         numbers="np.less_equal",
     ),
     BookRow("Log", units=1.5, rounds_inside=True, values={0: POSITIVE}, coarsens=True, shape="like_first"),
@@ -218,10 +208,9 @@ ROWS = (
         copies=0,
         shape_arithmetic=True,
         shape="broadcast",
-        fit="broadcast",
         numbers="maximum",
     ),
-    BookRow("Mean", sums_operands=True, terms="operands", shape="broadcast", fit="broadcast"),
+    BookRow("Mean", sums_operands=True, terms="operands", shape="broadcast"),
     BookRow(
         "Min",
         exact=True,
@@ -229,7 +218,6 @@ ROWS = (
         copies=0,
         shape_arithmetic=True,
         shape="broadcast",
-        fit="broadcast",
         numbers="minimum",
     ),
     BookRow(
@@ -248,7 +236,6 @@ ROWS = (
         undefined="integer_division",
         shape_arithmetic=True,
         shape="broadcast",
-        fit="broadcast",
         numbers="np.mod",
     ),
     BookRow(
@@ -259,7 +246,6 @@ ROWS = (
         shape_arithmetic=True,
         shape="broadcast",
         sized_as_larger=True,
-        fit="broadcast",
         numbers="np.multiply",
     ),
     BookRow(
@@ -274,9 +260,7 @@ ROWS = (
         numbers="np.negative",
     ),
     BookRow("Not", exact=True, shape_arithmetic=True, shape="like_first", numbers="np.logical_not"),
-    BookRow(
-        "Or", exact=True, shape_arithmetic=True, shape="broadcast", fit="broadcast", numbers="np.logical_or"
-    ),
+    BookRow("Or", exact=True, shape_arithmetic=True, shape="broadcast", numbers="np.logical_or"),
     BookRow("PRelu", shape="like_first", sized_as_first=True),
     BookRow(
         "Pow",
@@ -287,7 +271,6 @@ ROWS = (
         coarsens=True,
         shape="broadcast",
         sized_as_larger=True,
-        fit="broadcast",
     ),
     BookRow("Reciprocal", units=1.25, values={0: DIVISOR}, coarsens=True, shape="like_first"),
     BookRow("Relu", exact=True, copies=0, shape="like_first", sized_as_first=True, passes_scores="pools"),
@@ -336,12 +319,9 @@ ROWS = (
         shape_arithmetic=True,
         shape="broadcast",
         sized_as_larger=True,
-        fit="broadcast",
         numbers="np.subtract",
     ),
-    BookRow(
-        "Sum", sums_operands=True, exact_where="sum", terms="operands", shape="broadcast", fit="broadcast"
-    ),
+    BookRow("Sum", sums_operands=True, exact_where="sum", terms="operands", shape="broadcast"),
     BookRow(
         "Swish",
         units=2.5,
@@ -379,9 +359,8 @@ ROWS = (
         copies=1,
         shape_arithmetic=True,
         shape="broadcast",
-        fit="broadcast",
         numbers="np.where",
     ),
-    BookRow("Xor", exact=True, shape="broadcast", fit="broadcast"),
+    BookRow("Xor", exact=True, shape="broadcast"),
     *plain("Affine ImageScaler ParametricSoftplus Scale ScaledTanh SwiGLU"),
 )
