@@ -8,16 +8,27 @@ ROWS = (
     BookRow(
         "AveragePool",
         terms="kernel",
-        coarsens=True,
+        differs_in_float16=True,
         size="pool",
         fit="pool",
         products="kernel",
         passes_scores="pools",
     ),
-    BookRow("AveragePool", domains=(NCHWC,), terms="kernel", coarsens=True, size="pool", products="kernel"),
+    BookRow(
+        "AveragePool",
+        domains=(NCHWC,),
+        terms="kernel",
+        differs_in_float16=True,
+        size="pool",
+        products="kernel",
+    ),
     BookRow("Col2Im", control_inputs=(1, 2)),
-    BookRow("GlobalAveragePool", terms="plane", coarsens=True, size="global_pool", passes_scores="pools"),
-    BookRow("GlobalAveragePool", domains=(NCHWC,), terms="plane", coarsens=True, size="global_pool"),
+    BookRow(
+        "GlobalAveragePool", terms="plane", differs_in_float16=True, size="global_pool", passes_scores="pools"
+    ),
+    BookRow(
+        "GlobalAveragePool", domains=(NCHWC,), terms="plane", differs_in_float16=True, size="global_pool"
+    ),
     BookRow("GlobalLpPool", terms="plane", size="global_pool"),
     BookRow("GlobalMaxPool", exact=True, copies=0, size="global_pool"),
     BookRow("GlobalMaxPool", domains=(NCHWC,), exact=True, size="global_pool"),
@@ -43,7 +54,7 @@ ROWS = (
         even="planes",
         control_inputs=(1, 2, 3),
         values={2: resize_factors},
-        coarsens=True,
+        differs_in_float16=True,
         shape_inputs=(2, 3),
         size="resize",
         any_size=True,
