@@ -112,7 +112,7 @@ def _can_differ(record: Record) -> bool:
 _ROUNDED = frozenset({"float32", "float64"})
 """Element types that a coarser arithmetic changes."""
 
-_ROUNDING = operators_with(lambda row: row.coarsens)
+_ROUNDING = operators_with(lambda row: row.differs_in_float16)
 """Operators whose float32 and float16 results differ for ordinary values."""
 
 

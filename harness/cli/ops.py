@@ -18,7 +18,7 @@ def ops(name: str, *, as_json: bool) -> int:
     if not rows:
         known = sorted({known for row in ROWS for known in row.names})
         raise UsageError.at("ops", f"no operator {name!r}", valid_names(name, known))
-    lines = [line for row in rows for line in _told(row)]
+    lines = [line for row in rows for line in _described(row)]
     print_result([_value(row) for row in rows], lines, as_json=as_json)
     return EXIT_OK
 
@@ -37,7 +37,7 @@ def _listed(rows: Iterable[BookRow]) -> Iterator[str]:
         yield from wrapped(facts, f"{', '.join(row.names)}: ", "    ")
 
 
-def _told(row: BookRow) -> Iterator[str]:
+def _described(row: BookRow) -> Iterator[str]:
     yield f"{', '.join(row.names)} ({FAMILY_OF[row.names[0]].replace('_', ' ')})"
     if row.note:
         yield from wrapped(row.note, "  ")

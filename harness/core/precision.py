@@ -53,10 +53,10 @@ CONVERSIONS: dict[str, Conversion] = {
 IN_MODEL: dict[str, str] = {name: conversion.computes for name, conversion in CONVERSIONS.items()}
 """Precision of the axis -> computing precision of a converted model."""
 
-COMPUTE_HEAVY = operators_with(lambda row: row.heavy)
+COMPUTE_HEAVY = operators_with(lambda row: row.shows_precision)
 """Operators that sum many products: the precision of the arithmetic shows in their results."""
 
-PRECISION_CASTS = operators_with(lambda row: row.converts)
+PRECISION_CASTS = operators_with(lambda row: row.added_by_conversion)
 """Operators that a conversion to another precision adds around those that compute."""
 
 

@@ -90,10 +90,10 @@ class _Graph:
 
     def _of(self, node: "onnx.NodeProto", *, pooled: bool) -> Head:
         op = node.op_type
-        head: Head = _HEADS.get(op, "")
+        head = _HEADS.get(op, "")
         if pooled:
             return "linear" if head == "image" else ""
-        needs_weights = head == "linear" or (head == "image" and op != "Resize")
+        needs_weights = head == "linear" or (head == "image" and op in _LAYERS)
         return "" if needs_weights and not self._is_layer(node) else head
 
     def _is_layer(self, node: "onnx.NodeProto") -> bool:

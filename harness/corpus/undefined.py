@@ -14,7 +14,7 @@ from harness.core.value import DTYPES, Array, Tensor, Value
 from harness.corpus.element_types import ELEMENT_TYPES, limits_of
 from harness.corpus.nodes import all_nodes, domain_of, number_of, opsets_of
 from harness.corpus.port import model_text
-from harness.operators.book import rules_of
+from harness.operators.book import operators_by, rules_of
 
 if TYPE_CHECKING:
     import onnx
@@ -30,9 +30,6 @@ _UNSIGNED_FLOAT = "float8e8m0"
 
 _FINITE_FLOAT = "float4e2m1"
 """The floating type without NaN and infinity."""
-
-_DEFINES_WIDE_SHIFTS = 28
-"""Opset from which on BitShift defines a shift by a negative number, or by at least the width."""
 
 _NAN_TO_FINITE = f"Cast of NaN to {_FINITE_FLOAT}, which has none: ONNX's description says 6, its tests -0"
 
@@ -133,6 +130,8 @@ def undefined_outputs(partials: Iterable[Partial], values: Mapping[str, Value]) 
     """Return the graph outputs with undefined values, each with the reason; unknown inputs give none."""
     found: dict[str, str] = {}
     for node in partials:
+        if node.opset >= _DEFINED_FROM.get(node.op, node.opset + 1):
+            continue
         read, rule = RULES[node.op]
         given = [_array(values.get(node.inputs[index])) for index in read if index < len(node.inputs)]
         known = [array for array in given if array is not None]
@@ -217,9 +216,9 @@ def _divided(node: Partial, divisor: Array) -> str:
     return f"{node.op} of integers by zero" if _is_whole(divisor) and not divisor.all() else ""
 
 
-def _shifted(node: Partial, by: Array) -> str:
-    """A shift by the width of the type or more has no defined result in C (BitShift before opset 28)."""
-    if node.opset >= _DEFINES_WIDE_SHIFTS or not _is_whole(by) or not np.any(by >= 8 * by.dtype.itemsize):
+def _shifted(_node: Partial, by: Array) -> str:
+    """A shift by the width of the type or more has no defined result in C (BitShift)."""
+    if not _is_whole(by) or not np.any(by >= 8 * by.dtype.itemsize):
         return ""
     return "BitShift by the width of the type or more"
 
@@ -262,5 +261,6 @@ _RULES: dict[str, tuple[tuple[int, ...], Callable[..., str]]] = {
 A rule takes the node and these inputs. It returns why the result is undefined, or an empty text.
 """
 
+_DEFINED_FROM = operators_by(lambda row: row.defined_from)
 RULES = rules_of(lambda row: row.undefined, _RULES)
 """Operator of ONNX's own domain -> its rule."""

@@ -72,7 +72,7 @@ SizeEstimate = Literal[
 ]  # fmt: skip
 Fit = Literal[
     "", "convolution", "quantized_convolution", "transposed_convolution", "pool", "stft", "matmul",
-    "gemm", "recurrence", "channels", "layer", "broadcast", "concatenation", "reshape", "expand",
+    "gemm", "recurrence", "channels", "layer", "concatenation", "reshape", "expand",
     "squeeze", "slice", "gather", "pad", "top_k", "split", "space_to_depth", "trees",
 ]  # fmt: skip
 Products = Literal[
@@ -170,7 +170,7 @@ class BookRow(_Named, frozen=True, kw_only=True):
             "optimizer of onnxruntime: QDQ to MatMulNBits",
         ),
     ] = False
-    closed: Annotated[
+    keeps_whole: Annotated[
         bool,
         _fact("It makes whole numbers of whole numbers, exactly if these are small.", "arithmetic"),
     ] = False
@@ -214,6 +214,9 @@ class BookRow(_Named, frozen=True, kw_only=True):
         _fact("Input -> the values that it is defined for, or a rule that gives them.", _TEXT),
     ] = {}
     undefined: Annotated[Undefined, _fact("The rule that tells where its result is undefined.", _TEXT)] = ""
+    defined_from: Annotated[
+        int | None, _fact("The opset from which on its result is defined for all values.", _TEXT)
+    ] = None
     keeps_values: Annotated[
         bool,
         _fact("Its results hold only values of its first input, and zeros for Pad.", _TEXT),
@@ -247,18 +250,18 @@ class BookRow(_Named, frozen=True, kw_only=True):
     ] = False
 
     # Precision and types.
-    heavy: Annotated[
+    shows_precision: Annotated[
         bool,
         _fact("It sums many products: the precision of the arithmetic shows in its results.", "its formula"),
     ] = False
-    coarsens: Annotated[
+    differs_in_float16: Annotated[
         bool,
         _fact(
             "Its float32 and float16 results differ for ordinary values.",
             "measured with options of real providers, docs/explanation/real-providers.md",
         ),
     ] = False
-    converts: Annotated[
+    added_by_conversion: Annotated[
         bool,
         _fact(
             "A conversion to another precision adds it around operators that compute.",

@@ -8,10 +8,8 @@ import pytest
 from onnx import helper, numpy_helper
 
 from harness.corpus.noise.even import even_axes
-from harness.corpus.noise.operators import CLOSED, CONTROL_INPUTS, DISCONTINUOUS, EVEN, EXACT, INSIDE
 from harness.corpus.noise.tensors import is_coarse, is_whole, size_of
 from harness.corpus.noise.terms import UNKNOWN, Dims, terms_of
-from harness.corpus.origins import RANDOM_OPERATORS
 
 NODE = tuple[str, tuple[Dims, ...], dict[str, Any]]
 
@@ -113,21 +111,6 @@ def test_sizes(node: NODE, size: Dims) -> None:
 )
 def test_whole_numbers(numbers: np.ndarray[Any, Any], *, whole: bool) -> None:
     assert is_whole(numpy_helper.from_array(numbers, "w")) is whole
-
-
-def test_tables_name_operators_of_onnx() -> None:
-    known = {schema.name for schema in onnx.defs.get_all_schemas_with_history()}
-    contributed = {
-        "GroupQueryAttention",
-        "MultiHeadAttention",
-        "SimplifiedLayerNormalization",
-        "SkipLayerNormalization",
-        "SkipSimplifiedLayerNormalization",
-    }
-    named = EXACT | DISCONTINUOUS | INSIDE | EVEN.keys() | CLOSED | RANDOM_OPERATORS | CONTROL_INPUTS.keys()
-    # Operators of onnx 1.23; an older one lacks the newest.
-    assert len(named - known - contributed) <= 5
-    assert not EXACT & (EVEN.keys() | INSIDE)
 
 
 @pytest.mark.parametrize(

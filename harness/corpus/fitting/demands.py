@@ -273,5 +273,5 @@ _FITS: dict[str, _Rule] = {
 }
 """Rules of the book of operators."""
 
-_DEMANDS = rules_of(lambda row: row.fit, _FITS)
-"""Operator -> its demands."""
+_DEMANDS = rules_of(lambda row: "broadcast" if row.shape == "broadcast" else row.fit, _FITS)
+"""Operator -> its demands. Inputs that are broadcast have to fit each other."""

@@ -33,6 +33,6 @@ onnxruntime also forms it from a DequantizeLinear and an operator that multiplie
 MULTIPLIES_BY_WEIGHTS = operators_with(lambda row: row.by_blocks)
 """Operators that onnxruntime may make ``BY_BLOCKS`` of."""
 
-CLOSED = operators_with(lambda row: row.closed)
+CLOSED = operators_with(lambda row: row.keeps_whole)
 CONTROL_INPUTS = operators_by(lambda row: row.control_inputs)
 UNITS = operators_by(lambda row: row.units)

@@ -3,6 +3,7 @@
 from harness.operators.row import ML, BookRow, plain
 from harness.operators.values import index_into
 
+# fmt: off
 ROWS = (
     BookRow("ArrayFeatureExtractor", domains=(ML,), exact=True, values={1: index_into(0, -1)}),
     BookRow("Binarizer", domains=(ML,), exact=True, jumps=True),
@@ -18,10 +19,10 @@ ROWS = (
     BookRow("SVMClassifier", domains=(ML,), jumps=True, layer="classifier", head="softmax"),
     BookRow("SVMRegressor", domains=(ML,), layer="attributes"),
     BookRow("TreeEnsemble", domains=(ML,), jumps=True, fit="trees", layer="attributes"),
-    BookRow(
-        "TreeEnsembleClassifier", domains=(ML,), jumps=True, fit="trees", layer="classifier", head="softmax"
-    ),
+    BookRow("TreeEnsembleClassifier", domains=(ML,), jumps=True, fit="trees", layer="classifier",
+        head="softmax"),
     BookRow("TreeEnsembleRegressor", domains=(ML,), jumps=True, fit="trees", layer="attributes"),
     BookRow("ZipMap", domains=(ML,), exact=True),
     *plain("Normalizer Scaler", domains=(ML,)),
 )
+# fmt: on

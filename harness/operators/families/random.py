@@ -3,6 +3,7 @@
 from harness.operators.row import BookRow
 from harness.operators.values import Domain
 
+# fmt: off
 ROWS = (
     BookRow("Bernoulli", values={0: Domain(low=0.0, high=1.0)}, random=True, typed_as_input=True),
     BookRow("Multinomial", random=True),
@@ -11,3 +12,4 @@ ROWS = (
     BookRow("RandomUniform", random=True, float32_unless="dtype"),
     BookRow("RandomUniformLike", random=True, typed_as_input=True),
 )
+# fmt: on

@@ -3,6 +3,7 @@
 from harness.operators.row import BookRow
 from harness.operators.values import ZERO
 
+# fmt: off
 ROWS = (
     BookRow("ConcatFromSequence", exact=True, joins_values=True),
     BookRow("Optional", exact=True),
@@ -16,3 +17,4 @@ ROWS = (
     BookRow("SequenceLength", exact=True),
     BookRow("SplitToSequence", exact=True, keeps_values=True),
 )
+# fmt: on

@@ -2,4 +2,8 @@
 
 from harness.operators.row import plain
 
-ROWS = (*plain("RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer"),)
+# fmt: off
+ROWS = (
+    *plain("RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer"),
+)
+# fmt: on

@@ -2,4 +2,8 @@
 
 from harness.operators.row import TRAINING, plain
 
-ROWS = (*plain("Adagrad Adam Gradient Momentum", domains=(TRAINING,)),)
+# fmt: off
+ROWS = (
+    *plain("Adagrad Adam Gradient Momentum", domains=(TRAINING,)),
+)
+# fmt: on
