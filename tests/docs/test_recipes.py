@@ -17,6 +17,7 @@ MOST_FILES = {
     "Add a command": 4,
     "Add an option to `run`": 2,
     "Add a page to the report": 3,
+    "Add a column to the table of cells": 1,
     "Add a rule about an operator": 4,
     "Add or change a verdict rule": 3,
     "Add a task whose answers are compared": 5,
