@@ -12,15 +12,10 @@ cannot be imported costs its own command, in one line.
 
 import importlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypeAlias
 
-from harness.cli.command import Command, CommandGroup
-from harness.core.errors import HarnessError, UsageError, one_line
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
-AnyCommand: TypeAlias = Command | CommandGroup
+from harness.cli.command import Registered
+from harness.cli.entry_points import distribution_of, entry_points_of, load
+from harness.core.errors import UsageError
 
 ENTRY_POINTS = "ep_harness.commands"
 
@@ -55,64 +50,36 @@ OWN = {
 """Name -> where its command is, as in an entry point; in the order of `ep-harness --help`."""
 
 
-def own_command(name: str) -> AnyCommand:
+def own_command(name: str) -> Registered:
     """Return a command of ours. Imports its module, and that of no other command."""
     module, _, attribute = OWN[name].partition(":")
-    command: AnyCommand = getattr(importlib.import_module(module), attribute)
+    command: Registered = getattr(importlib.import_module(module), attribute)
     return command
 
 
-def own_commands() -> Iterator[AnyCommand]:
+def own_commands() -> Iterator[Registered]:
     """Yield our own commands."""
     return map(own_command, OWN)
 
 
 def foreign_names() -> tuple[str, ...]:
     """Return the names of commands that other distributions add, sorted."""
-    return tuple(sorted({entry.name for entry in _entry_points()} - OWN.keys()))
+    return tuple(sorted({entry.name for entry in entry_points_of(ENTRY_POINTS)} - OWN.keys()))
 
 
-def foreign_command(name: str) -> AnyCommand:
+def foreign_command(name: str) -> Registered:
     """Return a command that another distribution adds.
 
     Raises:
         UsageError: It cannot be imported, is no command of this name, or two distributions have one.
     """
-    entries = [entry for entry in _entry_points() if entry.name == name]
-    whose = ", ".join(map(_whose, entries))
+    entries = [entry for entry in entry_points_of(ENTRY_POINTS) if entry.name == name]
+    whose = ", ".join(map(distribution_of, entries))
     if len(entries) > 1:
         raise UsageError.at(name, f"several packages have a command of this name: {whose}", "uninstall one")
     (entry,) = entries
-    try:
-        command = entry.load()
-    except (Exception, SystemExit) as error:
-        words = str(error) if isinstance(error, HarnessError) else f"{type(error).__name__}: {error}"
-        what = f"{entry.value} of {whose} cannot be imported: {one_line(words, 200)}"
-        raise UsageError.at(name, what, "update or uninstall that package") from error
-    if not isinstance(command, AnyCommand) or command.name != name:
-        what = f"{entry.value} of {whose} is no command of this name"
+    command = load(entry, Registered, "command")
+    if command.name != name:
+        what = f"{entry.value} of {whose} has the name {command.name!r}"
         raise UsageError.at(name, what, "tell its authors: docs/how-to/extend.md has what is expected")
     return command
-
-
-def _entry_points() -> Iterator["EntryPoint"]:
-    """Yield what other distributions register; a distribution whose metadata is damaged has nothing.
-
-    A distribution that is installed twice counts once, as the first one on the path is what is imported.
-    """
-    from importlib.metadata import distributions  # takes longer than to find a command of ours
-
-    seen = set[str]()
-    for distribution in distributions():
-        try:
-            entries = distribution.entry_points.select(group=ENTRY_POINTS)
-            name = distribution.name if entries else ""
-        except Exception:  # noqa: BLE001, S112 - of others; their own tools tell what is wrong
-            continue
-        if entries and name not in seen:
-            seen.add(name)
-            yield from entries
-
-
-def _whose(entry: "EntryPoint") -> str:
-    return "?" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"

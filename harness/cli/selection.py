@@ -7,8 +7,10 @@ from typing import TypedDict
 
 import msgspec
 
+from harness.cli.entry_points import entry_points_of, load
+from harness.cli.output import notify
 from harness.core.errors import UsageError
-from harness.plan.auto_shard import auto_shard
+from harness.plan.auto_shard import COUNTERS, Counter, auto_shard
 from harness.plan.baseline_file import with_baselines
 from harness.plan.plan import Plan
 from harness.plan.shard import parse_shard, shard
@@ -16,6 +18,9 @@ from harness.report.read import read_run
 
 AUTO = "auto"
 """The share that variables name."""
+
+SCHEDULERS = "ep_harness.schedulers"
+"""Group of entry points: each is a ``Counter``."""
 
 
 class Selected(TypedDict, total=False):
@@ -73,4 +78,13 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def _share(text: str) -> tuple[int, int]:
-        return auto_shard(os.environ) if text == AUTO else parse_shard(text)
+        return auto_shard(os.environ, (*COUNTERS, *_counters())) if text == AUTO else parse_shard(text)
+
+
+def _counters() -> Iterator[Counter]:
+    """Yield the schedulers that other distributions add; one that is broken is told and left out."""
+    for entry in entry_points_of(SCHEDULERS):
+        try:
+            yield load(entry, Counter, "scheduler")
+        except UsageError as error:
+            notify(str(error))
