@@ -32,6 +32,9 @@ policy of each model and scenario; None if there is no such suite."""
 REPORT_PAGES = "ep_harness.report_pages"
 """Pages of a report, each a ``harness.report.site.SitePage``."""
 
+SCHEDULERS = "ep_harness.schedulers"
+"""Systems that number the jobs of an array, each a ``harness.plan.auto_shard.Counter``, for `--shard auto`."""
+
 _OWN: dict[str, dict[str, str]] = {
     SUITES: {
         "fuzz": "harness.corpus.made_suites:FUZZ",

@@ -16,21 +16,33 @@ _RUN = "run"
 """In the parsed values: the function that runs the command."""
 
 
-class Command(msgspec.Struct, frozen=True, kw_only=True):
-    """A command. The module that has it imports nothing heavy: what runs is imported when it runs.
+class Registered(msgspec.Struct, frozen=True, kw_only=True):
+    """What a name of the command line stands for. Its module imports nothing heavy before it runs.
 
     Attributes:
         summary: One line without a full stop, of at most 64 characters, which fit into 80 columns.
-        declare: Declares the arguments, and returns the function that runs the command with their values.
-        exit_codes: Exit code -> what it means; empty where 0 is all there is to say.
         aim: What a user wants who needs it: its section of `ep-harness --help`.
     """
 
     name: str
     summary: str
+    aim: Aim = "other"
+
+    def add_to(self, commands: Commands) -> None:
+        """Add it to a parser."""
+        raise NotImplementedError
+
+
+class Command(Registered, frozen=True, kw_only=True):
+    """A command.
+
+    Attributes:
+        declare: Declares the arguments, and returns the function that runs the command with their values.
+        exit_codes: Exit code -> what it means; empty where 0 is all there is to say.
+    """
+
     declare: Callable[[Options], Run]
     exit_codes: Mapping[int, str] = {}
-    aim: Aim = "other"
 
     def add_to(self, commands: Commands) -> None:
         """Add it to a parser."""
@@ -46,18 +58,14 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
         parser.set_defaults(**{_RUN: self.declare(Options(parser))})
 
 
-class CommandGroup(msgspec.Struct, frozen=True, kw_only=True):
+class CommandGroup(Registered, frozen=True, kw_only=True):
     """A command that consists of further commands, such as `golden record` and `golden verify`.
 
     Attributes:
-        summary: As of a command.
-        aim: As of a command; those of its commands do not matter.
+        commands: Their ``aim`` does not matter.
     """
 
-    name: str
-    summary: str
     commands: tuple[Command, ...]
-    aim: Aim = "other"
 
     def add_to(self, commands: Commands) -> None:
         """Add it to a parser."""

@@ -7,13 +7,10 @@ before `run` starts. A command that cannot be imported costs itself alone, in on
 
 import importlib
 from collections.abc import Iterator
-from typing import TypeAlias
 
-from harness.cli.command import Command, CommandGroup
+from harness.cli.command import Registered
 from harness.core.errors import UsageError
 from harness.doors import COMMANDS, behind, load
-
-AnyCommand: TypeAlias = Command | CommandGroup
 
 OWN = {
     "doctor": "harness.cli.doctor_command:DOCTOR",
@@ -47,14 +44,14 @@ OWN = {
 """Name -> where its command is, as in an entry point; in the order of `ep-harness --help`."""
 
 
-def own_command(name: str) -> AnyCommand:
+def own_command(name: str) -> Registered:
     """Return a command of ours. Imports its module, and that of no other command."""
     module, _, attribute = OWN[name].partition(":")
-    command: AnyCommand = getattr(importlib.import_module(module), attribute)
+    command: Registered = getattr(importlib.import_module(module), attribute)
     return command
 
 
-def own_commands() -> Iterator[AnyCommand]:
+def own_commands() -> Iterator[Registered]:
     """Yield our own commands."""
     return map(own_command, OWN)
 
@@ -64,15 +61,15 @@ def foreign_names() -> tuple[str, ...]:
     return tuple(name for name in behind(COMMANDS) if name not in OWN)
 
 
-def foreign_command(name: str) -> AnyCommand:
+def foreign_command(name: str) -> Registered:
     """Return a command that another distribution adds.
 
     Raises:
         UsageError: It cannot be imported, is no command of this name, or two distributions have one.
     """
-    command = load(COMMANDS, name, object)
-    if not isinstance(command, AnyCommand) or command.name != name:
+    command = load(COMMANDS, name, Registered)
+    if command.name != name:
         (entry,) = behind(COMMANDS)[name]
-        what = f"{entry.value} of {entry.whose} is no command of this name"
+        what = f"{entry.value} of {entry.whose} has the name {command.name!r}"
         raise UsageError.at(name, what, "tell its authors: docs/how-to/extend.md has what is expected")
     return command

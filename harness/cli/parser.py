@@ -5,8 +5,8 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from harness import __version__
-from harness.cli.command import Aim, run_parsed
-from harness.cli.commands import OWN, AnyCommand, foreign_command, foreign_names, own_command, own_commands
+from harness.cli.command import Aim, Registered, run_parsed
+from harness.cli.commands import OWN, foreign_command, foreign_names, own_command, own_commands
 from harness.core.errors import UsageError, one_line
 from harness.core.text import visible
 
@@ -61,7 +61,7 @@ def full_parser() -> argparse.ArgumentParser:
 class _Root(argparse.ArgumentParser):
     """The parser whose help names the commands by what one wants."""
 
-    commands: Sequence[AnyCommand] = ()
+    commands: Sequence[Registered] = ()
     broken: Sequence[str] = ()
 
     def format_help(self) -> str:
@@ -78,13 +78,13 @@ class _Root(argparse.ArgumentParser):
         return "\n".join([*lines, "", self.epilog or "", ""])
 
 
-def _names(title: str, commands: Iterable[AnyCommand]) -> list[str]:
+def _names(title: str, commands: Iterable[Registered]) -> list[str]:
     indent = max(map(len, _AIMS.values())) + 1
     names = ", ".join(one.name for one in commands)
     return textwrap.wrap(names, _WIDTH, initial_indent=f"{title:<{indent}}", subsequent_indent=" " * indent)
 
 
-def _parser(commands: Sequence[AnyCommand], broken: Sequence[str] = ()) -> argparse.ArgumentParser:
+def _parser(commands: Sequence[Registered], broken: Sequence[str] = ()) -> argparse.ArgumentParser:
     root = _Root(
         prog="ep-harness",
         description="Does this model, on this execution provider (EP), give the right answer, and did the "

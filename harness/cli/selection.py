@@ -7,15 +7,21 @@ from typing import TypedDict
 
 import msgspec
 
+from harness.cli.entry_points import load
+from harness.cli.output import notify
 from harness.core.errors import UsageError
+from harness.doors import SCHEDULERS, behind, load
 from harness.engine.prepare import RunnablePlan, make_plan
-from harness.plan.auto_shard import auto_shard
+from harness.plan.auto_shard import COUNTERS, Counter, auto_shard
 from harness.plan.matrix import read_matrix
 from harness.plan.shard import parse_shard
 from harness.report.read import read_run
 
 AUTO = "auto"
 """The share given by environment variables."""
+
+SCHEDULERS = "ep_harness.schedulers"
+"""Group of entry points: each is a ``Counter``."""
 
 
 class Selected(TypedDict, total=False):
@@ -75,4 +81,17 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def _share(text: str) -> str:
-        return "/".join(map(str, auto_shard(os.environ) if text == AUTO else parse_shard(text)))
+        if text == AUTO:
+            share = auto_shard(os.environ, (*COUNTERS, *_counters()))
+        else:
+            share = parse_shard(text)
+        return "/".join(map(str, share))
+
+
+def _counters() -> Iterator[Counter]:
+    """Yield the schedulers that other distributions add; one that is broken is told and left out."""
+    for name in behind(SCHEDULERS):
+        try:
+            yield load(SCHEDULERS, name, Counter)
+        except UsageError as error:
+            notify(str(error))

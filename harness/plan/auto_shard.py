@@ -1,7 +1,7 @@
 """``--shard auto``: which share a machine has, from the variables of whatever started several of them."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -66,7 +66,7 @@ https://learn.microsoft.com/azure/devops/pipelines/build/variables.
 """
 
 
-def auto_shard(environment: Mapping[str, str]) -> tuple[int, int]:
+def auto_shard(environment: Mapping[str, str], counters: Sequence[Counter] = COUNTERS) -> tuple[int, int]:
     """Return the number of this machine's share, from 1, and the number of shares.
 
     A job inside another one, such as a Slurm array that GitLab starts, has the variables of both; a counter
@@ -75,9 +75,9 @@ def auto_shard(environment: Mapping[str, str]) -> tuple[int, int]:
     Raises:
         UsageError: No variables are set, some are missing or have invalid values, or two systems disagree.
     """
-    found = {counter.system: _share(counter, environment) for counter in _present(environment)}
+    found = {counter.system: _share(counter, environment) for counter in _present(environment, counters)}
     if not found:
-        names = ", ".join(f"{counter.index} ({counter.system})" for counter in COUNTERS)
+        names = ", ".join(f"{counter.index} ({counter.system})" for counter in counters)
         raise UsageError.at(WHERE, f"none of these variables is set: {names}", "give --shard I/N")
     divided = {system: share for system, share in found.items() if share[1] > 1}
     if len(set(divided.values())) > 1:
@@ -86,8 +86,8 @@ def auto_shard(environment: Mapping[str, str]) -> tuple[int, int]:
     return next(iter(divided.values()), (1, 1))
 
 
-def _present(environment: Mapping[str, str]) -> Iterator[Counter]:
-    for counter in COUNTERS:
+def _present(environment: Mapping[str, str], counters: Sequence[Counter]) -> Iterator[Counter]:
+    for counter in counters:
         # GitLab always sets the count, but the index only for several machines.
         if counter.index in environment or environment.get(counter.count, "1") != "1":
             yield counter

@@ -8,8 +8,8 @@ import msgspec
 
 from harness.core.cell import AXIS_DEFAULTS
 from harness.core.writing import aside
+from harness.report.cell_columns import CellRow
 from harness.report.inert import inert_csv
-from harness.report.rows import CellRow
 
 
 def write_table(

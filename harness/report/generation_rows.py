@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 from harness.core.generated import Generated, Generation
 from harness.core.verdict import Verdict
+from harness.report.cell_columns import RecordRow
 from harness.report.merge import MergedRun
-from harness.report.rows import RecordRow, with_columns
+from harness.report.rows import with_columns
 from harness.report.ways import fails, largest_kl
 
 

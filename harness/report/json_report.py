@@ -8,10 +8,11 @@ import msgspec
 from harness.core.fault import Fault
 from harness.core.run_info import TargetExit
 from harness.core.verdict import Verdict
+from harness.report.cell_columns import CellRow
 from harness.report.generation_rows import SpeedRow, WayRow, speed_rows, way_rows
 from harness.report.inert import inert_json
 from harness.report.merge import Conflict, Environment
-from harness.report.rows import CellRow, TargetRow
+from harness.report.rows import TargetRow
 from harness.report.view import Report
 
 _COPIED = ("name", "first", "last", "recorded", "not_run", "complete", "unexpected")

@@ -7,7 +7,8 @@ from harness.core.errors import one_line
 from harness.core.run_info import TargetExit
 from harness.core.text import visible
 from harness.core.verdict import Family, Verdict, lacks_target
-from harness.report.rows import CellRow, TargetRow
+from harness.report.cell_columns import CellRow
+from harness.report.rows import TargetRow
 from harness.report.view import Report
 
 _MAX_CHARS = 2_000

@@ -9,6 +9,7 @@ from harness.core.collector import without_collector
 from harness.core.errors import Problem, UsageError, valid_names
 from harness.core.writing import aside, write_aside
 from harness.report.badge import badges
+from harness.report.cell_columns import CellRow
 from harness.report.comma_separated import axis_names, write_table
 from harness.report.diff import compare, read_side
 from harness.report.fault_bundle import bundles_for
@@ -21,7 +22,7 @@ from harness.report.merge import merge
 from harness.report.nights import nights_of
 from harness.report.operators import documented_operators
 from harness.report.read import RunData, captured_output, read_run, run_folders
-from harness.report.rows import CellRow, TargetRow, cell_rows, target_rows
+from harness.report.rows import TargetRow, cell_rows, target_rows
 from harness.report.site import write_site
 from harness.report.trend import Results, failing_cells
 from harness.report.view import Report, build_report

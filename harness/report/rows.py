@@ -1,25 +1,21 @@
 """Targets and cells as rows of plain values, for the formats that programs read."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-from harness.core.agreement import agreements_words, least_share
-from harness.core.lacking import lack_of, lacks_of
-from harness.core.manner import manners_words
+from harness.core.lacking import lacks_of
 from harness.core.record import Record
 from harness.core.run_info import TargetExit
-from harness.core.share import share_on_ep
-from harness.core.verdict import Family, Phase, Verdict
-from harness.core.work import unchecked_words
+from harness.core.verdict import Family, Verdict
 from harness.report.cell import UNKNOWN_MATRIX, command_of
+from harness.report.cell_columns import VALUES, CellRow
 from harness.report.column import column_of
 from harness.report.identity import NOTHING_KNOWN
 from harness.report.merge import MergedRun
 from harness.report.view import Report
-from harness.report.worst import least_bits, most_headroom, worst_error, worst_noise
 
 
 class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,110 +100,7 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
     median_error_ratio: float | None
 
 
-class RecordRow(msgspec.Struct, frozen=True, kw_only=True):
-    """The cell of a row. The published schemas describe each row by itself, so rows describe these, too."""
-
-    cell: str
-    label: str
-    run: str
-    suite: str
-    model: str
-    target: str
-    provider: str
-
-
-class CellRow(RecordRow, frozen=True, kw_only=True):
-    """One cell with the figures of its worst output.
-
-    Attributes:
-        label: Target and axes, as the report names them.
-        run: Name of the run folder.
-        target: Name of the target; ``target @ run`` if runs contradict each other.
-        headroom: Largest error over the allowed one; null if it is undefined or infinite.
-        delivered_bits: Delivered bits of the least precise output; null if all are exact, or not floating.
-        noise_rms: Error of the worst output over the rounding noise of its model; null if it is exact, or the
-            noise is unknown.
-        noise_max: The largest such multiple of any element of that output.
-        noise_precision: The precision whose rounding makes the noise.
-        noise_like: The precision that the error resembles most.
-        precision_error: Relative error of the worst output against the golden of the unconverted model.
-        cpu_error: The same on the CPU EP with the same converted model.
-        error_ratio: The ratio of the two.
-        error_unknown: Why one of these three is missing; empty if none is, or if the model was not converted.
-        nearer: Whether the ``golden`` or the ``ep`` is nearer to a more precise answer, in the first output
-            that was compared with one; empty if none was.
-        weak_golden: Why a wrong answer could go unnoticed; empty if it could not.
-        approximate: The output that passes because of a document of the EP; may be empty.
-        unconfirmed: Why float64 has not confirmed that values are wrong; may be empty.
-        ep_share: Share of the compute on the EP, from 0 to 1; null if the cell did not run, or if unknown.
-        lacks: The missing feature of the device for which it fails or is refused; empty if there is none.
-        manners: Unexpected changes that the cell made to its process; empty if there are none.
-        agreement: The smallest share of a task's answers that do not disagree with the golden's; null if no
-            task is known, or if there is no figure.
-        answers: The same in words, for each output and task; may be empty.
-        unchecked: Checks that were left out, and why; empty if none was.
-        known: Why the matrix expects the failure; empty if it does not.
-        command: Runs the model on the target again; empty unless the cell failed or is unexpected.
-        runs: How often the first data set was run, over all sessions; null if unknown.
-        results: Number of different results of these runs, bit for bit.
-        mismatched: Elements outside the tolerance, of all outputs.
-        elements: Elements compared.
-        p50_ms: Median latency, if it was measured.
-    """
-
-    axes: dict[str, str]
-    verdict: Verdict
-    family: Family
-    expected: bool
-    flaky: bool
-    phase: Phase | None
-    cause: str
-    reason: str
-    ep_nodes: int | None
-    cpu_nodes: int | None
-    ep_share: float | None
-    partitions: int | None
-    headroom: float | None
-    delivered_bits: float | None
-    max_abs: float | None
-    max_rel: float | None
-    noise_rms: float | None
-    noise_max: float | None
-    noise_precision: str
-    noise_like: str
-    precision_error: float | None
-    cpu_error: float | None
-    error_ratio: float | None
-    error_unknown: str
-    nearer: str
-    weak_golden: str
-    approximate: str
-    unconfirmed: str
-    lacks: str
-    manners: str
-    agreement: float | None
-    answers: str
-    unchecked: str
-    known: str
-    command: str
-    runs: int | None
-    results: int | None
-    mismatched: int
-    elements: int
-    golden: str
-    create_ms: float | None
-    first_run_ms: float | None
-    p50_ms: float | None
-    started: str
-
-
-_OF_A_RUN = ("axes", "run", "known", "command")
-"""Columns that the row of a record alone does not have; its axes become columns."""
 _OF_EVERY_ROW = ("cell", "suite", "model", "target", "provider")
-_COPIED = (
-    *("axes", "verdict", "expected", "flaky", "phase", "cause"),
-    *("reason", "weak_golden", "approximate", "unconfirmed", "golden", "started"),
-)
 _OF_IDENTITY = ("onnxruntime", "ep_version", "library", "driver", "device")
 _COUNTS = ("cells", "skipped", "excluded", "tried", "approximate", "unconfirmed", "flaky", "unchecked")
 _SHARES = ("weak", "untested", "unsupported", "failed")
@@ -263,9 +156,9 @@ def cell_rows(run: MergedRun) -> Iterator[CellRow]:
     own = {name: folder for folder, name in zip(run.folders, run.names, strict=True)}
     for record, columns in with_columns(run):
         concerns = not record.expected or record.verdict.family in (Family.FAILED, Family.MISSING)
-        yield _row(
-            record,
-            columns,
+        yield CellRow(
+            **columns,
+            **{name: value(record) for name, value in VALUES.items()},
             known=run.known.get(own[columns["run"]], {}).get(record.cell, ""),
             command=command_of(record, path) if concerns else "",
         )
@@ -292,45 +185,3 @@ def with_columns(run: MergedRun) -> Iterator[tuple[Record, dict[str, Any]]]:
     for folder, record in run.records:
         copied = {name: getattr(record, name) for name in _OF_EVERY_ROW}
         yield record, {**copied, "label": column_of(record).label, "run": names[folder]}
-
-
-def _row(record: Record, columns: Mapping[str, Any], *, known: str, command: str) -> CellRow:
-    placed = record.placement
-    _, noise = worst_noise(record) or (0.0, None)
-    error = worst_error(record)
-    return CellRow(
-        **columns,
-        **{name: getattr(record, name) for name in _COPIED},
-        family=record.verdict.family,
-        ep_nodes=placed.ep_nodes if placed else None,
-        cpu_nodes=placed.cpu_nodes if placed else None,
-        ep_share=share_on_ep(placed),
-        partitions=placed.partitions if placed else None,
-        headroom=most_headroom(record),
-        delivered_bits=least_bits(record),
-        max_abs=max((o.max_abs for o in record.outputs if o.max_abs is not None), default=None),
-        max_rel=max((o.max_rel for o in record.outputs if o.max_rel is not None), default=None),
-        noise_rms=noise.rms if noise else None,
-        noise_max=noise.max if noise else None,
-        noise_precision=noise.precision if noise else "",
-        noise_like=noise.like if noise else "",
-        precision_error=error.error if error else None,
-        cpu_error=error.cpu_error if error else None,
-        error_ratio=error.ratio if error else None,
-        error_unknown=error.unknown if error else "",
-        nearer=record.adjudication[0].nearer if record.adjudication else "",
-        lacks=lack_of(record),
-        manners=manners_words(record.manners),
-        agreement=least_share(record.agreement),
-        answers=agreements_words(record.agreement),
-        unchecked=unchecked_words(record.unchecked),
-        known=known,
-        command=command,
-        runs=record.repeats.runs * record.repeats.sessions if record.repeats else None,
-        results=record.repeats.distinct if record.repeats else None,
-        mismatched=sum(output.mismatched for output in record.outputs),
-        elements=sum(output.elements for output in record.outputs),
-        create_ms=record.timings_ms.get("create"),
-        first_run_ms=record.timings_ms.get("first_run"),
-        p50_ms=record.latency.p50_ms if record.latency else None,
-    )

@@ -3,13 +3,17 @@
 from typing import Any
 
 from harness.core.json_schema import json_schema_of
+from harness.report.cell_columns import MEANINGS
 from harness.report.diff import Diff
 from harness.report.json_report import ReportFile
 
 
 def report_schema() -> dict[str, Any]:
     """Return the schema of ``report.json``: docs/reference/report.schema.json."""
-    return json_schema_of(ReportFile, "report.json")
+    schema = json_schema_of(ReportFile, "report.json")
+    for name, meaning in MEANINGS.items():
+        schema["$defs"]["CellRow"]["properties"][name]["description"] = meaning
+    return schema
 
 
 def diff_schema() -> dict[str, Any]:

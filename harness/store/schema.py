@@ -1,14 +1,16 @@
 """The store's tables, and the views on them that people query."""
 
+import zlib
 from typing import cast
 
 import msgspec
 
+from harness.report.cell_columns import Kind, ViewColumn
 from harness.report.history_rows import TREND_COLUMNS
-from harness.store.columns import RECORD_COLUMNS, Column, Kind
+from harness.store.columns import RECORD_COLUMNS, Column
 
-STORE_SCHEMA = 3
-"""Changes with the tables, and with the rules that fill them: a store of another schema is rebuilt."""
+_RULES = 4
+"""Changes with the rules that fill the tables, and with the views."""
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,7 +24,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     row: str
     source: str
-    columns: tuple[tuple[Column, str], ...]
+    columns: tuple[tuple[Column | ViewColumn, str], ...]
 
     @property
     def statement(self) -> str:
@@ -57,6 +59,11 @@ CELL_KINDS: dict[str, Kind] = dict.fromkeys(
 )
 
 RESULT_KINDS: dict[str, Kind] = {"run": "BIGINT", **{column.name: column.kind for column in RECORD_COLUMNS}}
+
+_TABLES = repr((RUN_KINDS, ENVIRONMENT_KINDS, TREND_KINDS, CELL_KINDS, RESULT_KINDS))
+
+STORE_SCHEMA = _RULES << 32 | zlib.crc32(_TABLES.encode())
+"""Changes with the tables, and with the rules that fill them: a store of another schema is built anew."""
 
 
 def table_statements() -> tuple[str, ...]:

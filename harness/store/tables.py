@@ -4,7 +4,8 @@ import contextlib
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from harness.store.columns import Kind, from_array, to_array
+from harness.report.cell_columns import Kind
+from harness.store.columns import from_array, to_array
 from harness.store.intake import RunRows
 from harness.store.schema import CELL_KINDS, ENVIRONMENT_KINDS, RESULT_KINDS, RUN_KINDS, TREND_KINDS
 

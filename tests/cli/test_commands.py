@@ -68,8 +68,8 @@ def test_a_command_of_another_package_runs_and_is_in_the_help(
         ("absent_module:COMMAND", "cannot be imported: ModuleNotFoundError: No module named 'absent_module'"),
         ("broken_module:COMMAND", "cannot be imported: RuntimeError: of its own"),
         ("ending_module:COMMAND", "cannot be imported: SystemExit: 7"),
-        ("json:loads", "is no command of this name"),
-        ("harness.cli.run_command:RUN", "is no command of this name"),
+        ("json:loads", "is no command"),
+        ("harness.cli.run_command:RUN", "has the name 'run'"),
     ],
 )
 def test_a_broken_command_costs_one_line_and_no_other_command(
@@ -130,3 +130,13 @@ def test_a_command_is_found_without_importing_another_one(name: str) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     module = OWN[name].partition(":")[0]
     assert done.stdout.strip() == f"[] {['harness.cli.command', module]}"
+
+
+def test_a_scheduler_of_another_package_numbers_the_shares(
+    project: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(EXTENSION))
+    monkeypatch.setenv("LSB_JOBINDEX", "2")
+    monkeypatch.setenv("LSB_JOBINDEX_END", "3")
+    assert main(["list", str(project()), "--shard", "auto"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1

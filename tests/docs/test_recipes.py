@@ -17,6 +17,7 @@ MOST_FILES = {
     "Add a command": 4,
     "Add an option to `run`": 2,
     "Add a page to the report": 3,
+    "Add a column to the table of cells": 1,
     "Add a fact": 4,
     "Mend the noise of an operator": 2,
     "Add an operator, or a fact about one": 4,

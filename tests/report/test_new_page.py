@@ -2,7 +2,6 @@
 
 import inspect
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from harness.core.verdict import Verdict
 from harness.report.page import Pages
 from harness.report.site import PAGES, SitePage
 from harness.report.view import Report
+from tests.changed_package import changed_package
 
 MakeRecord = Callable[..., Record]
 WriteRun = Callable[..., Path]
@@ -47,32 +47,20 @@ TEMPLATE = """{% extends "site_page.html" %}
 """
 
 
-def changed_package(home: Path) -> Path:
-    """Return a copy of the package with one more page, made as CONTRIBUTING.md says."""
-    package = home / "harness"
-    shutil.copytree(ROOT / "harness", package, ignore=shutil.ignore_patterns("__pycache__", "_data"))
-    shutil.copytree(TEMPLATES, home / "report_templates")
-    for folder in ("matrices", "golden"):
-        if (ROOT / folder).is_dir():
-            (home / folder).symlink_to(ROOT / folder)
-    table = package / "report" / "site.py"
-    text = table.read_text(encoding="utf-8")
-    for before, added in (
-        ("from harness.report.details import", IMPORT),
-        ('    SitePage(title="Changes"', ENTRY),
-    ):
-        assert text.count(before) == 1
-        text = text.replace(before, added + before)
-    table.write_text(text, encoding="utf-8")
-    (package / "report" / "crashes.py").write_text(MODULE, encoding="utf-8")
-    (home / "report_templates" / "page_crashes.html").write_text(TEMPLATE, encoding="utf-8")
-    return package
+CHANGES = {
+    "harness/report/site.py": {
+        "from harness.report.details import": IMPORT,
+        '    SitePage(title="Changes"': ENTRY,
+    }
+}
 
 
 def test_a_module_a_template_and_an_entry_are_enough(
     record: MakeRecord, write_run: WriteRun, tmp_path: Path
 ) -> None:
-    home = changed_package(tmp_path / "changed").parent
+    home = changed_package(tmp_path / "changed", CHANGES)
+    (home / "harness" / "report" / "crashes.py").write_text(MODULE, encoding="utf-8")
+    (home / "report_templates" / "page_crashes.html").write_text(TEMPLATE, encoding="utf-8")
     records = [
         record("a", target="npu", verdict=Verdict.CRASH),
         record("b", target="gpu", verdict=Verdict.CRASH),

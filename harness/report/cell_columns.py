@@ -1,0 +1,377 @@
+"""Every column of the table of cells, for the formats that programs read and for queries: one field for each.
+
+A field says the type of its column, what it means, how a record gives it, and whether queries have it.
+CSV, JSON and its schema, the view `records` and its reference are made of these fields.
+"""
+
+import operator
+import typing
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+import msgspec
+
+from harness.core.agreement import agreements_words, least_share
+from harness.core.lacking import lack_of
+from harness.core.manner import manners_words
+from harness.core.record import Record
+from harness.core.share import share_on_ep
+from harness.core.verdict import Family, Phase, Verdict
+from harness.core.work import unchecked_words
+from harness.report.measure import policy_json
+from harness.report.worst import least_bits, most_headroom, worst_error, worst_noise
+
+Kind = Literal["VARCHAR", "DOUBLE", "BIGINT", "BOOLEAN", "TIMESTAMP"]
+"""A type of the database."""
+
+Found = TypeVar("Found")
+
+_KINDS: dict[type, Kind] = {float: "DOUBLE", bool: "BOOLEAN", int: "BIGINT", str: "VARCHAR"}
+
+
+class Column(msgspec.Struct, frozen=True):
+    """What a field says about its column.
+
+    Attributes:
+        meaning: A sentence.
+        value: How a record gives it; None where its field has the same name. In files, an empty text where
+            there is none; in queries, that is null.
+        view: Its name in the view `records`; True for the same name, False if queries do not have it.
+        kind: Its type there, where the type of the field does not say it.
+    """
+
+    meaning: str
+    value: Callable[[Record], object] | None = None
+    view: str | bool = False
+    kind: Kind | None = None
+
+
+class ViewColumn(msgspec.Struct, frozen=True, kw_only=True):
+    """A column of the view `records`; a value of None is null."""
+
+    name: str
+    kind: Kind
+    meaning: str
+    value: Callable[[Record], Any]
+
+
+class Given(msgspec.Struct, frozen=True):
+    """Says of a field that the report gives its value, not the record alone."""
+
+    meaning: str
+
+
+class RecordRow(msgspec.Struct, frozen=True, kw_only=True):
+    """The cell of a row."""
+
+    cell: Annotated[str, Column("Id of the cell.")]
+    label: Annotated[str, Given("Target and axes, as the report names them.")]
+    run: Annotated[str, Given("Name of the run folder.")]
+    suite: Annotated[str, Column("Suite of the model.")]
+    model: Annotated[str, Column("Name of the model.")]
+    target: Annotated[str, Column("Name of the target; `target @ run` if runs contradict each other.")]
+    provider: Annotated[str, Column("First preferred provider of the target.", view=True)]
+
+
+class _Once(Generic[Found]):
+    """Finds something of a record once for all columns of it, which are made one after the other."""
+
+    def __init__(self, find: Callable[[Record], Found]) -> None:
+        self._find = find
+        self._last: tuple[Record, Found] | None = None
+
+    def __call__(self, record: Record) -> Found:
+        if self._last is None or self._last[0] is not record:
+            self._last = record, self._find(record)
+        return self._last[1]
+
+
+_worst_noise, _worst_error = _Once(worst_noise), _Once(worst_error)
+
+
+def _noise(record: Record, name: str, otherwise: object) -> object:
+    found = _worst_noise(record)
+    return otherwise if found is None else getattr(found[1], name)
+
+
+def _error(record: Record, name: str, otherwise: object) -> object:
+    found = _worst_error(record)
+    return otherwise if found is None else getattr(found, name)
+
+
+def _placed(record: Record, name: str) -> int | None:
+    return None if record.placement is None else int(getattr(record.placement, name))
+
+
+def _largest(record: Record, name: Literal["max_abs", "max_rel"]) -> float | None:
+    figures: list[float | None] = [getattr(output, name) for output in record.outputs]
+    return max((figure for figure in figures if figure is not None), default=None)
+
+
+def _runs(record: Record) -> int | None:
+    return record.repeats.runs * record.repeats.sessions if record.repeats else None
+
+
+def _latency(record: Record, name: Literal["p50_ms", "p90_ms"]) -> float | None:
+    return None if record.latency is None else float(getattr(record.latency, name))
+
+
+class CellRow(RecordRow, frozen=True, kw_only=True):
+    """One cell with the figures of its worst output."""
+
+    axes: Annotated[dict[str, str], Column("Axis -> value.")]
+    verdict: Annotated[Verdict, Column("Verdict, such as `pass`.", view=True)]
+    family: Annotated[Family, Column("Family of the verdict, such as `passed`.", view=True)]
+    expected: Annotated[bool, Column("Whether the matrix expects the verdict.", view=True)]
+    flaky: Annotated[bool, Column("Whether a further try gave another verdict.", view=True)]
+    phase: Annotated[Phase | None, Column("Phase in which the cell ended.", view=True)]
+    cause: Annotated[str, Column("Cause of `unavailable`; signal of a crash.", view=True)]
+    reason: Annotated[str, Column("One line for people.", view=True)]
+    ep_nodes: Annotated[int | None, Column("Nodes on the EP.", lambda r: _placed(r, "ep_nodes"), view=True)]
+    cpu_nodes: Annotated[
+        int | None, Column("Nodes on the CPU EP.", lambda r: _placed(r, "cpu_nodes"), view=True)
+    ]
+    ep_share: Annotated[
+        float | None,
+        Column(
+            "Part of the compute on the EP, from 0 to 1; null if the cell did not run, or nothing tells.",
+            lambda r: share_on_ep(r.placement),
+        ),
+    ]
+    partitions: Annotated[
+        int | None, Column("Subgraphs of the EP.", lambda r: _placed(r, "partitions"), view=True)
+    ]
+    headroom: Annotated[
+        float | None,
+        Column(
+            "Largest error over the allowed one; 1.0 is the limit; null if it is undefined or infinite.",
+            most_headroom,
+            view=True,
+        ),
+    ]
+    delivered_bits: Annotated[
+        float | None,
+        Column(
+            "Delivered bits of the least precise output; null if all are exact, or not floating.",
+            least_bits,
+            view="bits",
+        ),
+    ]
+    max_abs: Annotated[
+        float | None, Column("Largest absolute difference of an element.", lambda r: _largest(r, "max_abs"))
+    ]
+    max_rel: Annotated[
+        float | None, Column("Largest relative difference of an element.", lambda r: _largest(r, "max_rel"))
+    ]
+    noise_rms: Annotated[
+        float | None,
+        Column(
+            "Error of the worst output over the rounding noise of its model; null if it is exact, or the "
+            "noise is unknown.",
+            lambda r: _noise(r, "rms", None),
+        ),
+    ]
+    noise_max: Annotated[
+        float | None,
+        Column("The largest such multiple of any element of that output.", lambda r: _noise(r, "max", None)),
+    ]
+    noise_precision: Annotated[
+        str,
+        Column("The precision whose rounding makes the noise.", lambda r: _noise(r, "precision", "")),
+    ]
+    noise_like: Annotated[
+        str, Column("The precision that the error is most like.", lambda r: _noise(r, "like", ""))
+    ]
+    precision_error: Annotated[
+        float | None,
+        Column(
+            "Relative error of the worst output against the golden of the model before its conversion to "
+            "another precision.",
+            lambda r: _error(r, "error", None),
+        ),
+    ]
+    cpu_error: Annotated[
+        float | None,
+        Column(
+            "The same on the CPU EP with the same converted model.", lambda r: _error(r, "cpu_error", None)
+        ),
+    ]
+    error_ratio: Annotated[float | None, Column("The ratio of the two.", lambda r: _error(r, "ratio", None))]
+    error_unknown: Annotated[
+        str,
+        Column(
+            "Why one of these three is missing; empty if none is, or the model was not converted.",
+            lambda r: _error(r, "unknown", ""),
+        ),
+    ]
+    nearer: Annotated[
+        str,
+        Column(
+            "Whether the `golden` or the `ep` is nearer to a more precise answer, in the first output that "
+            "was compared with one; empty if none was.",
+            lambda r: r.adjudication[0].nearer if r.adjudication else "",
+        ),
+    ]
+    weak_golden: Annotated[str, Column("Why a wrong answer could go unnoticed, if it could.", view=True)]
+    approximate: Annotated[str, Column("Which output passes by what the EP documents.", view=True)]
+    unconfirmed: Annotated[str, Column("Why float64 has not confirmed that values are wrong.", view=True)]
+    lacks: Annotated[
+        str,
+        Column(
+            "The feature of the device for want of which it fails or is refused; empty if there is none.",
+            lack_of,
+        ),
+    ]
+    manners: Annotated[
+        str,
+        Column(
+            "What the cell changed around it that its user does not expect.",
+            lambda r: manners_words(r.manners),
+            view=True,
+        ),
+    ]
+    agreement: Annotated[
+        float | None,
+        Column(
+            "The least part of a task's answers that do not disagree with the golden's; null if no task is "
+            "known, or no figure.",
+            lambda r: least_share(r.agreement),
+        ),
+    ]
+    answers: Annotated[
+        str,
+        Column(
+            "The same in words, for each output and task; may be empty.",
+            lambda r: agreements_words(r.agreement),
+        ),
+    ]
+    unchecked: Annotated[
+        str,
+        Column(
+            "Checks that were left out, and why; empty if none was.", lambda r: unchecked_words(r.unchecked)
+        ),
+    ]
+    known: Annotated[str, Given("Why the matrix expects the failure; empty if it expects none.")]
+    command: Annotated[
+        str, Given("Runs the model on the target again; empty unless the cell failed or is unexpected.")
+    ]
+    runs: Annotated[
+        int | None,
+        Column("How often the first data set was run, over all sessions; null if that is not known.", _runs),
+    ]
+    results: Annotated[
+        int | None,
+        Column(
+            "Different results of these runs, bit for bit.",
+            lambda r: r.repeats.distinct if r.repeats else None,
+        ),
+    ]
+    mismatched: Annotated[
+        int,
+        Column(
+            "Elements outside the tolerance, of all outputs.", lambda r: sum(o.mismatched for o in r.outputs)
+        ),
+    ]
+    elements: Annotated[int, Column("Elements compared.", lambda r: sum(o.elements for o in r.outputs))]
+    golden: Annotated[str, Column("Source of the golden.", view=True)]
+    create_ms: Annotated[
+        float | None,
+        Column("Creation of the session.", lambda r: r.timings_ms.get("create"), view=True),
+    ]
+    first_run_ms: Annotated[
+        float | None, Column("First run.", lambda r: r.timings_ms.get("first_run"), view=True)
+    ]
+    p50_ms: Annotated[
+        float | None,
+        Column("Median latency.", lambda r: _latency(r, "p50_ms"), view=True),
+    ]
+    started: Annotated[str, Column("Start of the cell, UTC.", view=True, kind="TIMESTAMP")]
+
+
+class QueriedOnly(msgspec.Struct, frozen=True, kw_only=True):
+    """Columns of the view `records` that no file has."""
+
+    place: Annotated[str, Column("Place of the target that ran it.", view=True)]
+    these_alone: Annotated[
+        bool,
+        Column(
+            "Whether it fails with its generated inputs, and with none of two others.",
+            lambda r: r.fails_with_these_alone,
+            view=True,
+        ),
+    ]
+    golden_digest: Annotated[str, Column("Digest of the golden's values.", view=True)]
+    policy: Annotated[
+        str, Column("Settings that judged it, as JSON.", lambda r: policy_json(r.policy), view=True)
+    ]
+    computed_in: Annotated[
+        str, Column("Precision that decides the default tolerance.", lambda r: r.precision, view=True)
+    ]
+    took_ms: Annotated[
+        float | None,
+        Column("Time in the process, sessions and all runs.", lambda r: r.took_ms or None, view=True),
+    ]
+    p90_ms: Annotated[
+        float | None,
+        Column("90th percentile of the latency.", lambda r: _latency(r, "p90_ms"), view=True),
+    ]
+    rss_mib: Annotated[
+        float | None,
+        Column("Memory of its process, after it.", lambda r: r.process and r.process.rss_mib, view=True),
+    ]
+    attempt: Annotated[int, Column("1, or 2 after a process was killed from outside.", view=True)]
+    model_digest: Annotated[str, Column("SHA-256 of model and test data.", view=True)]
+    fed: Annotated[str, Column("What the model was fed, in words.", view=True)]
+    artifacts: Annotated[str, Column("Folder of a failing cell, below the run's.", view=True)]
+
+
+def _columns(kind: type[msgspec.Struct]) -> Iterator[tuple[str, Any, Column | Given]]:
+    """Yield name, type and column of each field."""
+    hints = typing.get_type_hints(kind, include_extras=True)
+    for name in kind.__struct_fields__:
+        value_type, column = typing.get_args(hints[name])
+        yield name, value_type, column
+
+
+def _value(name: str, column: Column) -> Callable[[Record], Any]:
+    return column.value or operator.attrgetter(name)
+
+
+VALUES: dict[str, Callable[[Record], Any]] = {
+    name: _value(name, column)
+    for name, _, column in _columns(CellRow)
+    if isinstance(column, Column) and name not in RecordRow.__struct_fields__
+}
+"""Column of the files that a record gives -> how, but for those of ``RecordRow``."""
+
+MEANINGS = {name: column.meaning for name, _, column in _columns(CellRow)}
+"""Column of the files -> what it means."""
+
+
+def view_columns() -> Iterator[ViewColumn]:
+    """Yield every column of a record in the view `records`: those of the files first."""
+    for kind in (CellRow, QueriedOnly):
+        for name, value_type, column in _columns(kind):
+            if isinstance(column, Column) and column.view:
+                yield _in_view(name, value_type, column)
+
+
+def _in_view(name: str, value_type: Any, column: Column) -> ViewColumn:
+    # A type with ``| None`` is a union; null is always possible here.
+    (known,) = (one for one in typing.get_args(value_type) or (value_type,) if one is not type(None))
+    value = _value(name, column)
+    if issubclass(known, str):
+        value = _text_or_null(value)
+    kind = column.kind or _KINDS[str if issubclass(known, str) else known]
+    in_view = name if column.view is True else str(column.view)
+    return ViewColumn(name=in_view, kind=kind, meaning=column.meaning, value=value)
+
+
+def _text_or_null(value: Callable[[Record], Any]) -> Callable[[Record], str | None]:
+    """Return the same with plain texts, such as the word of a verdict, and null for an empty one."""
+
+    def read(record: Record) -> str | None:
+        found = value(record)
+        return str(found) if found else None
+
+    return read
