@@ -7,7 +7,6 @@ from typing import TypedDict
 
 import msgspec
 
-from harness.cli.entry_points import load
 from harness.cli.output import notify
 from harness.core.errors import UsageError
 from harness.doors import SCHEDULERS, behind, load
@@ -19,9 +18,6 @@ from harness.report.read import read_run
 
 AUTO = "auto"
 """The share given by environment variables."""
-
-SCHEDULERS = "ep_harness.schedulers"
-"""Group of entry points: each is a ``Counter``."""
 
 
 class Selected(TypedDict, total=False):
@@ -81,10 +77,8 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def _share(text: str) -> str:
-        if text == AUTO:
-            share = auto_shard(os.environ, (*COUNTERS, *_counters()))
-        else:
-            share = parse_shard(text)
+        counted = text == AUTO
+        share = auto_shard(os.environ, (*COUNTERS, *_counters())) if counted else parse_shard(text)
         return "/".join(map(str, share))
 
 

@@ -170,10 +170,11 @@ def as_row(record: Record) -> dict[str, Any]:
     Each axis is a column. What only a run knows is left out: its name, why it expects a failure, and the
     command that runs the cell again.
     """
-    copied = {name: getattr(record, name) for name in _OF_EVERY_ROW}
-    row = _row(record, {**copied, "label": column_of(record).label, "run": ""}, known="", command="")
-    plain: dict[str, Any] = msgspec.to_builtins(row)
-    return {**{name: value for name, value in plain.items() if name not in _OF_A_RUN}, **row.axes}
+    values = {name: getattr(record, name) for name in _OF_EVERY_ROW}
+    values |= {"label": column_of(record).label, **{name: value(record) for name, value in VALUES.items()}}
+    ordered = {name: values[name] for name in CellRow.__struct_fields__ if name in values and name != "axes"}
+    plain: dict[str, Any] = msgspec.to_builtins(ordered)
+    return {**plain, **record.axes}
 
 
 def with_columns(run: MergedRun) -> Iterator[tuple[Record, dict[str, Any]]]:
