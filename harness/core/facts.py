@@ -1,5 +1,6 @@
 """The facts of one cell, before it is judged; a record publishes all of them."""
 
+import functools
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -224,7 +225,8 @@ class Facts(RunFacts, frozen=True, kw_only=True, omit_defaults=True):
 
 def shared(value: msgspec.Struct, kind: type[msgspec.Struct]) -> dict[str, Any]:
     """Return the fields that a struct has of a struct it extends: ``Record(**shared(facts, Facts), ...)``."""
-    return {name: getattr(value, name) for name in kind.__struct_fields__}
+    names = kind.__struct_fields__
+    return dict(zip(names, map(functools.partial(getattr, value), names), strict=True))
 
 
 def facts_for_other_inputs(facts: Facts) -> Facts:
