@@ -10,7 +10,6 @@ from harness.core.ended import Ended, OwnCpu
 from harness.core.fixed_sizes import FixedSizes
 from harness.core.generated import Generation
 from harness.core.latency import Latency
-from harness.core.other_check import OtherCheck
 from harness.core.output_metrics import OutputMetrics
 from harness.core.reference import ReferenceCheck
 from harness.core.scenario import Observations
@@ -103,6 +102,28 @@ class Repeats(msgspec.Struct, frozen=True, kw_only=True):
     max_abs: float | None = None
     bit_equal: bool = False
     differing: int | None = None
+
+
+class OtherCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What judges a result for other inputs; fields as the record has them for the first inputs.
+
+    Attributes:
+        unchecked: Why outputs, or all of them, were not judged for other inputs; empty if all were.
+        error: What the EP raised for other inputs, which the CPU EP computes; empty if nothing.
+        dispute: Why the golden for other inputs is in doubt whatever the EP gives.
+        undefined: Output -> why ONNX leaves its values undefined for other inputs.
+        no_spread: Why the noise for other inputs is not known although it was needed.
+        reference_check: Comparison with references for other inputs.
+        answered: The questions that were asked about other inputs: see ``harness.core.missing.Need``.
+    """
+
+    unchecked: str = ""
+    error: str = ""
+    dispute: str = ""
+    undefined: dict[str, str] = {}
+    no_spread: str = ""
+    reference_check: ReferenceCheck | None = None
+    answered: tuple[str, ...] = ()
 
 
 class ToldFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
