@@ -244,6 +244,10 @@ class Facts(RunFacts, frozen=True, kw_only=True, omit_defaults=True):
         return self.provider == CPU_PROVIDER
 
 
+COMPUTES_IN = ("precision", "converted", "own_precision", "finest", "delivers", "remedy")
+"""The facts on what a cell computes in, which ``harness.core.policy.Policy`` has, too."""
+
+
 def shared(value: msgspec.Struct, kind: type[msgspec.Struct]) -> dict[str, Any]:
     """Return the fields that a struct has of a struct it extends: ``Record(**shared(facts, Facts), ...)``."""
     names = kind.__struct_fields__
@@ -254,14 +258,9 @@ def facts_for_other_inputs(facts: Facts) -> Facts:
     """Return the facts of the run with other inputs alone, as those of the first inputs are judged."""
     check = facts.other_check or OtherCheck()
     return Facts(
+        **{name: getattr(facts, name) for name in COMPUTES_IN},
         provider=facts.provider,
         phase=facts.phase,
-        precision=facts.precision,
-        converted=facts.converted,
-        own_precision=facts.own_precision,
-        finest=facts.finest,
-        delivers=facts.delivers,
-        remedy=facts.remedy,
         placement=facts.placement,
         outputs=facts.other,
         golden=facts.golden,

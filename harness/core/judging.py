@@ -6,7 +6,7 @@ import msgspec
 
 from harness.core.compare import Comparison
 from harness.core.dispute import AgainstReference, GoldenCheck, Resolution, check_golden, resolve
-from harness.core.facts import UNREPEATABLE, Facts
+from harness.core.facts import COMPUTES_IN, UNREPEATABLE, Facts
 from harness.core.judged import judge_row, judge_rows, worst
 from harness.core.judgement import Judged, is_rounded
 from harness.core.output_metrics import LOST, OutputMetrics
@@ -76,15 +76,7 @@ class Judging(msgspec.Struct, frozen=True, kw_only=True):
 
 def judging_of(facts: Facts, policy: Policy) -> Judging:
     """Judge each output of a cell, and the golden where an output fails against it."""
-    policy = msgspec.structs.replace(
-        policy,
-        converted=facts.converted,
-        precision=facts.precision,
-        own_precision=facts.own_precision,
-        finest=facts.finest,
-        delivers=facts.delivers,
-        remedy=facts.remedy,
-    )
+    policy = policy_at(facts, policy)
     outputs, again = judge_rows(facts.outputs, policy), judge_rows(facts.again, policy)
     judging = Judging(
         facts=facts,
@@ -107,6 +99,11 @@ def judging_of(facts: Facts, policy: Policy) -> Judging:
     resolution = _resolution(judging)
     is_right = resolution is not None and resolution.finding == "right"
     return msgspec.structs.replace(judging, resolution=resolution, fault=None if is_right else judging.fault)
+
+
+def policy_at(facts: Facts, policy: Policy) -> Policy:
+    """Return a policy with what a cell computes in."""
+    return msgspec.structs.replace(policy, **{name: getattr(facts, name) for name in COMPUTES_IN})
 
 
 def by_expected_data(judging: Judging) -> dict[str, AgainstReference]:
