@@ -1,5 +1,6 @@
 """The facts of one cell, before it is judged; a record publishes all of them."""
 
+import functools
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -9,7 +10,6 @@ from harness.core.ended import Ended, OwnCpu
 from harness.core.fixed_sizes import FixedSizes
 from harness.core.generated import Generation
 from harness.core.latency import Latency
-from harness.core.other_check import OtherCheck
 from harness.core.output_metrics import OutputMetrics
 from harness.core.reference import ReferenceCheck
 from harness.core.scenario import Observations
@@ -102,6 +102,28 @@ class Repeats(msgspec.Struct, frozen=True, kw_only=True):
     max_abs: float | None = None
     bit_equal: bool = False
     differing: int | None = None
+
+
+class OtherCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What judges a result for other inputs; fields as the record has them for the first inputs.
+
+    Attributes:
+        unchecked: Why outputs, or all of them, were not judged for other inputs; empty if all were.
+        error: What the EP raised for other inputs, which the CPU EP computes; empty if nothing.
+        dispute: Why the golden for other inputs is in doubt whatever the EP gives.
+        undefined: Output -> why ONNX leaves its values undefined for other inputs.
+        no_spread: Why the noise for other inputs is not known although it was needed.
+        reference_check: Comparison with references for other inputs.
+        answered: The questions that were asked about other inputs: see ``harness.core.missing.Need``.
+    """
+
+    unchecked: str = ""
+    error: str = ""
+    dispute: str = ""
+    undefined: dict[str, str] = {}
+    no_spread: str = ""
+    reference_check: ReferenceCheck | None = None
+    answered: tuple[str, ...] = ()
 
 
 class ToldFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -222,23 +244,23 @@ class Facts(RunFacts, frozen=True, kw_only=True, omit_defaults=True):
         return self.provider == CPU_PROVIDER
 
 
+COMPUTES_IN = ("precision", "converted", "own_precision", "finest", "delivers", "remedy")
+"""The facts on what a cell computes in, which ``harness.core.policy.Policy`` has, too."""
+
+
 def shared(value: msgspec.Struct, kind: type[msgspec.Struct]) -> dict[str, Any]:
     """Return the fields that a struct has of a struct it extends: ``Record(**shared(facts, Facts), ...)``."""
-    return {name: getattr(value, name) for name in kind.__struct_fields__}
+    names = kind.__struct_fields__
+    return dict(zip(names, map(functools.partial(getattr, value), names), strict=True))
 
 
 def facts_for_other_inputs(facts: Facts) -> Facts:
     """Return the facts of the run with other inputs alone, in the form of those of the first inputs."""
     check = facts.other_check or OtherCheck()
     return Facts(
+        **{name: getattr(facts, name) for name in COMPUTES_IN},
         provider=facts.provider,
         phase=facts.phase,
-        precision=facts.precision,
-        converted=facts.converted,
-        own_precision=facts.own_precision,
-        finest=facts.finest,
-        delivers=facts.delivers,
-        remedy=facts.remedy,
         placement=facts.placement,
         outputs=facts.other,
         golden=facts.golden,

@@ -1,18 +1,17 @@
 """A cell under a policy, the input of the rules: each judged output, and a check of a failed golden."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
 from harness.core.compare import Comparison
-from harness.core.confirm import Confirmation, confirm
 from harness.core.dispute import AgainstReference, GoldenCheck, Resolution, check_golden, resolve
-from harness.core.facts import UNREPEATABLE, Facts
+from harness.core.facts import COMPUTES_IN, UNREPEATABLE, Facts
 from harness.core.judged import judge_row, judge_rows, worst
-from harness.core.judgement import Judged
-from harness.core.output_metrics import LOST
+from harness.core.judgement import Judged, is_rounded
+from harness.core.output_metrics import LOST, OutputMetrics
 from harness.core.policy import Policy
-from harness.core.reference import EXPECTED, Reference, ReferenceDistance
+from harness.core.reference import EXPECTED, Reference, ReferenceCheck, ReferenceDistance
 from harness.core.verdict import WRONG_NUMBERS, Verdict
 
 WRONG_VALUES = frozenset(
@@ -25,6 +24,20 @@ WRONG_VALUES = frozenset(
     }
 )
 """Verdicts that rest on a golden alone."""
+
+
+class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
+    """The finding of float64 on outputs with wrong values.
+
+    Attributes:
+        cleared: Why the EP is right; empty where it is not.
+        disputed: Why the golden accuses nobody: it is as far from float64 as the EP. Empty where it is not.
+        unconfirmed: Why float64 does not confirm that the EP is wrong; empty where it does, or need not.
+    """
+
+    cleared: str = ""
+    disputed: str = ""
+    unconfirmed: str = ""
 
 
 class Judging(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,15 +77,7 @@ class Judging(msgspec.Struct, frozen=True, kw_only=True):
 
 def judging_of(facts: Facts, policy: Policy) -> Judging:
     """Judge each output of a cell, and the golden where an output fails against it."""
-    policy = msgspec.structs.replace(
-        policy,
-        converted=facts.converted,
-        precision=facts.precision,
-        own_precision=facts.own_precision,
-        finest=facts.finest,
-        delivers=facts.delivers,
-        remedy=facts.remedy,
-    )
+    policy = policy_at(facts, policy)
     outputs, again = judge_rows(facts.outputs, policy), judge_rows(facts.again, policy)
     judging = Judging(
         facts=facts,
@@ -95,6 +100,11 @@ def judging_of(facts: Facts, policy: Policy) -> Judging:
     resolution = _resolution(judging)
     is_right = resolution is not None and resolution.finding == "right"
     return msgspec.structs.replace(judging, resolution=resolution, fault=None if is_right else judging.fault)
+
+
+def policy_at(facts: Facts, policy: Policy) -> Policy:
+    """Return a policy with what a cell computes in."""
+    return msgspec.structs.replace(policy, **{name: getattr(facts, name) for name in COMPUTES_IN})
 
 
 def by_expected_data(judging: Judging) -> dict[str, AgainstReference]:
@@ -121,7 +131,57 @@ def _confirmation(judging: Judging) -> Confirmation:
     if fault is None or fault[0] not in WRONG_NUMBERS or facts.golden != "cpu" or facts.converted:
         return Confirmation()
     failed = [one.row for one in judging.outputs if one.fault is not None]
-    return confirm(failed, facts.reference_check, _against(judging, lambda one: one.in_float64))
+    return _confirm(failed, facts.reference_check, _against(judging, lambda one: one.in_float64))
+
+
+def _confirm(
+    failed: Sequence[OutputMetrics], check: ReferenceCheck | None, found: Mapping[str, AgainstReference]
+) -> Confirmation:
+    """Confirm that outputs are wrong by float64, or clear the EP.
+
+    A golden is rounded, too, and may be the worse of the two answers. So a failure by values stands when
+    float64 confirms it: the EP is far from float64, and the golden is near.
+
+    It is cleared if it is within the limits of float64 in all of them. It is confirmed if the golden is so in
+    an output that is rounded, or clearly nearer to float64 than the EP. If the golden is beyond the limits,
+    and not clearly nearer, in all of them, it accuses nobody. Outputs with one right answer need no
+    confirmation.
+
+    Args:
+        failed: The outputs that fail against the golden.
+        check: What references show; None if they have not been asked.
+        found: Output -> golden and EP against float64, under the policy.
+    """
+    rounded = [row.name for row in failed if is_rounded(row)]
+    truth = next((one for one in check.references if one.in_float64), None) if check is not None else None
+    if truth is not None and not truth.doubt and all(_is_right(found.get(row.name)) for row in failed):
+        return Confirmation(cleared=f"right by {truth.name}{_distances(failed, found)}")
+    # The golden of a model in float64 is that answer itself.
+    in_float64 = check is not None and not check.no_float64 and truth is None
+    if not rounded or (in_float64 and all(row.dtype == "float64" for row in failed)):
+        return Confirmation()
+    if truth is None or not found.keys() >= set(rounded):
+        why = "the references were not asked" if check is None else check.no_float64
+        return Confirmation(unconfirmed=": ".join(filter(None, ("there is no answer in float64", why))))
+    if truth.doubt:
+        return Confirmation(unconfirmed=f"{truth.name} is not believed alone: {truth.doubt}")
+    nearer = {} if check is None else {one.output: one.nearer for one in check.adjudication if not one.doubt}
+    if any(found[name].golden.fault is None or nearer.get(name) == "golden" for name in rounded):
+        return Confirmation()
+    far = f"golden and EP are both far from {truth.name}{_distances(failed, found)}"
+    return Confirmation(disputed=far) if len(rounded) == len(failed) else Confirmation(unconfirmed=far)
+
+
+def _is_right(against: AgainstReference | None) -> bool:
+    return against is not None and against.ep.fault is None
+
+
+def _distances(failed: Sequence[OutputMetrics], found: Mapping[str, AgainstReference]) -> str:
+    """Return how far golden and EP are off at most; empty where that is not known."""
+    known = [found[row.name] for row in failed if row.name in found]
+    sides = [(one.golden.row.max_abs, one.ep.row.max_abs) for one in known]
+    golden, ep = (max((one or 0.0 for one in side), default=0.0) for side in zip(*sides, strict=True))
+    return f": the golden is off by {golden:.2g} at most, the EP by {ep:.2g}"
 
 
 def _golden_check(judging: Judging) -> GoldenCheck:

@@ -10,7 +10,7 @@ from harness.core.decide import verdict_of
 from harness.core.facts import Facts
 from harness.core.judged import judge_row
 from harness.core.judgement import is_rounded, is_within_two_ulp
-from harness.core.judging import WRONG_VALUES
+from harness.core.judging import WRONG_VALUES, policy_at
 from harness.core.metrics import EXACT_FRONTIER
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
@@ -77,9 +77,7 @@ class _Known:
     def __init__(self, facts: Facts, policy: Policy, *, by_usual: bool) -> None:
         self.facts = facts
         self.by_usual = by_usual
-        self.policy = msgspec.structs.replace(
-            policy, precision=facts.precision, own_precision=facts.own_precision, finest=facts.finest
-        )
+        self.policy = policy_at(facts, policy)
         self.ran_with_golden = facts.ended is None and facts.golden == "cpu"
 
     @cached_property

@@ -1,5 +1,8 @@
 """The record of one cell: the public JSON contract, one line of ``records.jsonl``."""
 
+import functools
+from typing import Any
+
 import msgspec
 
 from harness.core.facts import Facts
@@ -10,7 +13,7 @@ from harness.core.verdict import Family, Verdict, lacks_target
 
 SCHEMA = 1
 
-_FIRST = (
+_ORDER = [
     "schema",
     "cell",
     "suite",
@@ -25,8 +28,56 @@ _FIRST = (
     "phase",
     "cause",
     "reason",
-)
-"""The keys that a line begins with; the others follow in the order of their declaration."""
+    "placement",
+    "outputs",
+    "again",
+    "other",
+    "other_check",
+    "golden",
+    "golden_digest",
+    "policy",
+    "timings_ms",
+    "started",
+    "attempt",
+    "place",
+    "elsewhere",
+    "retries",
+    "other_draws",
+    "beyond",
+    "effect",
+    "latency",
+    "scenario",
+    "generation",
+    "process",
+    "artifacts",
+    "content",
+    "model_digest",
+    "no_spread",
+    "adjudication",
+    "reference_check",
+    "repeats",
+    "ended",
+    "own_cpu",
+    "precision",
+    "converted",
+    "own_precision",
+    "finest",
+    "delivers",
+    "remedy",
+    "no_golden",
+    "dispute",
+    "undefined",
+    "providers_changed",
+    "teardown",
+    "answered",
+    "weak_golden",
+    "approximate",
+    "unconfirmed",
+    "agreement",
+    "unchecked",
+    "fixed",
+]
+"""The keys of a line in the order of releases before; those of new fields follow."""
 
 
 class ProcessState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -225,9 +276,8 @@ class Record(Decision, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def encode_record(record: Record) -> bytes:
-    """Return one JSON line without its newline; it begins with what people look for."""
-    fields = msgspec.to_builtins(record)
-    return _ENCODER.encode({name: fields[name] for name in _FIRST if name in fields} | fields)
+    """Return one JSON line without its newline, its keys in the order of the first release."""
+    return _ENCODER.encode(_Line(*map(functools.partial(getattr, record), _Line.__struct_fields__)))
 
 
 def decode_record(line: bytes | str) -> Record:
@@ -242,6 +292,19 @@ def decode_record(line: bytes | str) -> Record:
     except (UnicodeDecodeError, RecursionError) as error:
         raise msgspec.DecodeError(str(error)) from error
 
+
+_FIELDS = {each.name: each for each in msgspec.structs.fields(Record)}
+_Line = msgspec.defstruct(
+    "_Line",
+    [
+        (name, Any, _FIELDS[name].default)
+        if _FIELDS[name].default_factory is msgspec.NODEFAULT
+        else (name, Any, msgspec.field(default_factory=_FIELDS[name].default_factory))
+        for name in dict.fromkeys((*_ORDER, *_FIELDS))
+    ],
+    omit_defaults=True,
+)
+"""A record with its fields in the order of the file: that of ``Record`` follows what extends what."""
 
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(Record)

@@ -25,6 +25,7 @@ from harness.corpus.errors import MendedError
 from harness.corpus.generation import Generation
 from harness.engine.answer import NOT_REQUESTED, golden_of, keep_answer
 from harness.engine.cases import Found, NoCase, NoInput, why_not
+from harness.engine.draws import beyond_data
 from harness.engine.early_end import ended, without_case
 from harness.engine.effect_step import EffectStep
 from harness.engine.effects import Effects
@@ -337,17 +338,9 @@ class CellPipeline:
         """Decide a cell; if it fails, with what its generated inputs are too small for."""
         facts, policy = measured.facts, measured.policy
         decision = decide(facts, policy)
-        if decision.verdict.family is Family.FAILED and (beyond := self._beyond(task, facts)):
+        if decision.verdict.family is Family.FAILED and (beyond := beyond_data(facts, self.case(task))):
             decision = decide(msgspec.structs.replace(facts, beyond=beyond), policy)
         return decision
-
-    def _beyond(self, task: CellTask, facts: Facts) -> str:
-        """Return which windows are larger than the generated data of a cell; empty if none is."""
-        if facts.ended is not None and facts.ended.how != "raised":
-            return ""
-        case = self.case(task)
-        recipe = case.recipe if isinstance(case, Case) else None
-        return "" if recipe is None else one_line("; ".join(recipe.fit.beyond), 150)
 
     def _shown(self, task: Task) -> Case | None:
         """Return the model for the record and the artifacts.

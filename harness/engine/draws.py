@@ -7,11 +7,13 @@ numbers are the reason.
 import msgspec
 
 from harness.core.errors import one_line
+from harness.core.facts import Facts
 from harness.core.record import OtherDraw, Record
 from harness.core.scenario import SCENARIOS
 from harness.core.verdict import Family, Phase, Verdict
 from harness.corpus.case import Case
 from harness.corpus.fitting.starts import DRAWS
+from harness.engine.cases import Found
 from harness.engine.events import Finished
 from harness.engine.task import CellTask
 
@@ -65,3 +67,11 @@ def told(finished: Finished) -> Finished:
 
 def _spelled(draw: OtherDraw) -> str:
     return ", ".join(f"{name} = {size}" for name, size in draw.dimensions.items())
+
+
+def beyond_data(facts: Facts, case: Found) -> str:
+    """Return which windows are larger than the generated data of a cell; empty if none is."""
+    ran = facts.ended is None or facts.ended.how == "raised"
+    if not ran or not isinstance(case, Case) or case.recipe is None:
+        return ""
+    return one_line("; ".join(case.recipe.fit.beyond), 150)

@@ -42,9 +42,10 @@ Judged = Ran | Raised | Died | Hung
 
 
 class _Trial(msgspec.Struct, kw_only=True):
-    """One outcome, as far as it is measured; ``about``, ``cell`` and ``case`` as in ``NextStep.of``.
+    """One outcome, as far as it is measured; ``about`` and ``cell`` as in ``NextStep.of``.
 
     Attributes:
+        digest: That of the case, which is not kept while the outcome waits: its inputs take memory.
         askable: What can be asked about it.
         evidence: What has been answered; None before the golden is.
         facts: What is measured with that.
@@ -53,7 +54,7 @@ class _Trial(msgspec.Struct, kw_only=True):
 
     about: Question
     cell: Cell
-    case: Case
+    digest: str
     outcome: Judged
     provider: str
     rule: Rule
@@ -95,9 +96,9 @@ class NextStep(msgspec.Struct, frozen=True):
         key = cell.id, about.draw
         trial = self.trials.get(key)
         self.trials.drop(key)
-        if trial is None or trial.outcome is not outcome or trial.case.digest != case.digest:
+        if trial is None or trial.outcome is not outcome or trial.digest != case.digest:
             trial = self._trial(about, cell, case, outcome)
-        facts = self._measured(trial)
+        facts = self._measured(trial, case)
         if isinstance(facts, Question):
             self.trials.put(key, trial, trial.nbytes)
             return facts
@@ -112,22 +113,22 @@ class NextStep(msgspec.Struct, frozen=True):
         return _Trial(
             about=about,
             cell=cell,
-            case=case,
+            digest=case.digest,
             outcome=outcome,
             provider=self.plan.target(cell.target).provider[0],
             rule=rule,
             askable=self._askable(cell, case, outcome, rule) & self.needs,
         )
 
-    def _measured(self, trial: _Trial) -> Facts | Question:
+    def _measured(self, trial: _Trial, case: Case) -> Facts | Question:
         """Return the facts of a cell, or what has to be asked before."""
-        case, outcome, rule = trial.case, trial.outcome, trial.rule
-        evidence = self._settled(trial)
+        outcome, rule = trial.outcome, trial.rule
+        evidence = self._settled(trial, case)
         if isinstance(evidence, Question):
             return evidence
         facts = trial.facts
         if isinstance(outcome, Ran) and _ran_others(outcome) and rule.generation is None:
-            found = self._with_others(trial, outcome, evidence)
+            found = self._with_others(trial, case, outcome, evidence)
             if isinstance(found, Question):
                 return found
             facts = found
@@ -135,13 +136,16 @@ class NextStep(msgspec.Struct, frozen=True):
         return with_generation(facts, case, outcome, evidence, rule)
 
     def _settled(
-        self, trial: _Trial, judged: Callable[[Facts, Evidence], Facts] = lambda facts, _: facts
+        self,
+        trial: _Trial,
+        case: Case,
+        judged: Callable[[Facts, Evidence], Facts] = lambda facts, _: facts,
     ) -> Evidence | Question:
         """Measure and ask until nothing is missing to judge; ``judged`` are the facts that are about it."""
-        about, cell, case, rule = trial.about, trial.cell, trial.case, trial.rule
+        about, cell, rule = trial.about, trial.cell, trial.rule
         evidence = trial.evidence
         if evidence is None:
-            found = self._goldens(trial) if isinstance(trial.outcome, Ran) else Evidence()
+            found = self._goldens(trial, case) if isinstance(trial.outcome, Ran) else Evidence()
             if isinstance(found, Question):
                 return found
             trial.facts = measure(trial.outcome, case, found, rule, trial.provider)
@@ -165,65 +169,57 @@ class NextStep(msgspec.Struct, frozen=True):
         evidence = self._golden(about, case, converted=facts.converted)
         return () if isinstance(evidence, Question) else goldens_of(case, evidence)
 
-    def _with_others(self, trial: _Trial, outcome: Ran, known: Evidence) -> Facts | Question:
+    def _with_others(self, trial: _Trial, case: Case, outcome: Ran, known: Evidence) -> Facts | Question:
         """Return facts with what judges the run with other inputs, like that of the first ones.
 
         Nothing is asked if its bits equal those of the CPU provider, or if the first answer does not pass
         anyway.
         """
         facts, rule = trial.facts, trial.rule
-        other = trial.other or self._other(trial, outcome)
-        if other is None:
+        if trial.other is None and not self._judges_others(trial, case, outcome):
             return facts
-        trial.other = other
+        about = msgspec.structs.replace(trial.about, others=True)
+        others = self.cases.of(about)
+        if not isinstance(others, Case):
+            return facts  # the agent has run the same inputs
+        other = trial.other = trial.other or _other(trial, about, others, outcome)
         if outcome.other_error:
-            return self._with_error(other, facts, outcome.other_error, known)
+            return self._with_error(other, others, facts, outcome.other_error, known)
 
         def joined(found: Facts, evidence: Evidence) -> Facts:
             goldens = judging_goldens(known, evidence)
             return with_others(facts, found, outcome, goldens, rule.policy.tolerance_for)
 
-        settled = self._settled(other, lambda found, asked: facts_for_other_inputs(joined(found, asked)))
+        def judged(found: Facts, evidence: Evidence) -> Facts:
+            return facts_for_other_inputs(joined(found, evidence))
+
+        settled = self._settled(other, others, judged)
         return settled if isinstance(settled, Question) else joined(other.facts, settled)
 
-    def _other(self, trial: _Trial, outcome: Ran) -> _Trial | None:
-        """Return the run with other inputs as an outcome of its own; None if nothing of it is judged."""
-        case, rule = trial.case, trial.rule
+    def _judges_others(self, trial: _Trial, case: Case, outcome: Ran) -> bool:
         own = self.references.find(trial.about.for_golden(), case)
         right = own.other if own is not None else ()
-        if right and not outcome.other_error and not differs_for_others(case, right, outcome.other or ()):
-            return None
-        if not judges_others(trial.facts, case, rule.policy):
-            return None
-        about = msgspec.structs.replace(trial.about, others=True)
-        others = self.cases.of(about)
-        if not isinstance(others, Case):
-            return None  # the agent has run the same inputs
-        askable = frozenset[Need]() if rule.policy.converted else trial.askable - {Need.ZEROED, Need.PLAYED}
-        return _Trial(
-            about=about,
-            cell=trial.cell,
-            case=others,
-            outcome=outcome_of_others(outcome),
-            provider=trial.provider,
-            rule=rule,
-            askable=askable,
-        )
+        same = right and not outcome.other_error
+        if same and not differs_for_others(case, right, outcome.other or ()):
+            return False
+        return judges_others(trial.facts, case, trial.rule.policy)
 
-    def _with_error(self, other: _Trial, facts: Facts, error: str, known: Evidence) -> Facts | Question:
+    def _with_error(
+        self, other: _Trial, case: Case, facts: Facts, error: str, known: Evidence
+    ) -> Facts | Question:
         """Return facts with the error that the EP raises for other inputs."""
-        evidence = self._goldens(other)
+        evidence = self._goldens(other, case)
         if isinstance(evidence, Question):
             return evidence
-        undefined = self._inquiry.ask(Need.UNDEFINED, other.about, other.cell, other.case, other.rule)
+        undefined = self._inquiry.ask(Need.UNDEFINED, other.about, other.cell, case, other.rule)
         if isinstance(undefined, Question):
             return undefined
-        error = clean_error(error, other.case.model_path)
+        error = clean_error(error, case.model_path)
         excused = "undefined by ONNX" if undefined else "out of memory" if tells_no_memory(error) else ""
         return with_error_of_others(facts, error, judging_goldens(known, evidence), excused)
 
-    def _goldens(self, trial: _Trial) -> Evidence | Question:
-        return self._golden(trial.about, trial.case, converted=trial.rule.policy.converted)
+    def _goldens(self, trial: _Trial, case: Case) -> Evidence | Question:
+        return self._golden(trial.about, case, converted=trial.rule.policy.converted)
 
     def _golden(self, about: Question, case: Case, *, converted: bool) -> Evidence | Question:
         """Return the golden; of a converted model also that of the given model."""
@@ -270,3 +266,17 @@ class NextStep(msgspec.Struct, frozen=True):
 
 def _ran_others(outcome: Ran) -> bool:
     return outcome.other is not None or bool(outcome.other_error)
+
+
+def _other(trial: _Trial, about: Question, case: Case, outcome: Ran) -> _Trial:
+    """Return the run with other inputs as an outcome of its own."""
+    converted = trial.rule.policy.converted
+    return _Trial(
+        about=about,
+        cell=trial.cell,
+        digest=case.digest,
+        outcome=outcome_of_others(outcome),
+        provider=trial.provider,
+        rule=trial.rule,
+        askable=frozenset() if converted else trial.askable - {Need.ZEROED, Need.PLAYED},
+    )

@@ -5,8 +5,7 @@ import msgspec
 from harness.agent.other_inputs import other_inputs
 from harness.core.decide import verdict_of
 from harness.core.errors import one_line
-from harness.core.facts import Facts
-from harness.core.other_check import OtherCheck
+from harness.core.facts import Facts, OtherCheck
 from harness.core.policy import Policy
 from harness.core.rows import with_details
 from harness.core.tolerance import ToleranceFor

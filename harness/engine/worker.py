@@ -16,6 +16,7 @@ from harness.corpus.case import Case
 from harness.engine.builds_seen import Files
 from harness.engine.configuration import Configuration
 from harness.engine.device import NO_SLOT, Slot
+from harness.engine.in_flight import BYTES_IN_FLIGHT, FEWEST_AT_PLACE, TOGETHER, Pace
 from harness.engine.job import piece
 from harness.engine.launch import is_local
 from harness.engine.messages import After
@@ -29,13 +30,6 @@ from harness.engine.watch import LOOKS, Watch, hung
 from harness.places.state import PlaceState
 from harness.plan.file_format import Timeouts
 
-TOGETHER = 24
-"""Largest number of tasks in one message: a fast process would finish all its tasks before the last of
-many is prepared."""
-
-BYTES_IN_FLIGHT = 64 << 20
-"""Bytes of inputs from which on a worker gets no further task: they stay in memory until their turn."""
-
 WARM_UP_SESSIONS = 16
 """Sessions after which the growth of memory counts: the first ones fill pools and caches."""
 
@@ -44,27 +38,6 @@ LOOK_S = 5.0
 
 IDLE_S = 2.0
 """Seconds that a process without work keeps its slot on a device that others may wait for."""
-
-IN_FLIGHT_S = 0.5
-"""Seconds of work that a process holds. The harness does other work while the process does half of it.
-
-The more tasks a process gets at a time, the fewer threads wake on either side.
-
-More has its price. A process that leaks finishes all its tasks before it is replaced (so near its limit it
-gets few), and no faster process can take them over."""
-
-FEWEST_IN_FLIGHT = 8
-FEWEST_AT_PLACE = 2
-"""The same at a place: the next task is there while a result is on its way."""
-
-FIRST_IN_FLIGHT = 16
-"""Tasks that a process holds while their duration is unknown."""
-MOST_IN_FLIGHT = 160
-"""ONNX's operator tests on the CPU provider through pytest, two cores, medians of six by turns: 4.64 s with
-64 and 8 in one message, 4.46 s with 160 and 8, 4.34 s with 160 and 24; 320 and 32 gained nothing more."""
-
-WEIGHT = 0.25
-"""Weight of the latest task in the average."""
 
 
 class Worker:
@@ -374,26 +347,3 @@ class Worker:
             return msgspec.structs.replace(self._hung, left=left)
         printed = self.process.printed()
         return Died(phase=self.phase, cause=cause or self.process.error, printed=printed, left=left)
-
-
-class Pace:
-    """Averages the latest tasks of a process."""
-
-    def __init__(self) -> None:
-        self.fewest = FEWEST_IN_FLIGHT
-        """Tasks that it holds even if they take long; few where other machines wait for work."""
-        self.capacity = FIRST_IN_FLIGHT
-        """Tasks that the process holds at most."""
-        self._task_s = 0.0
-        """Seconds that a task takes; 0 before the first has ended."""
-
-    def add(self, task_s: float, *, ends_soon: bool = False) -> None:
-        """Count a task of so many seconds, as the harness measured it.
-
-        A process that will soon be replaced holds as few tasks as possible: it finishes them first, and may
-        grow by hundreds of MiB in one session.
-        """
-        self._task_s += (task_s - self._task_s) * (WEIGHT if self._task_s else 1.0)
-        tasks = IN_FLIGHT_S / self._task_s if self._task_s > 0.0 else MOST_IN_FLIGHT
-        most = self.fewest if ends_soon else MOST_IN_FLIGHT
-        self.capacity = round(min(max(tasks, self.fewest), most))

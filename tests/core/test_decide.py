@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from harness.core.decide import decide
 from harness.core.ended import Ended, OwnCpu
-from harness.core.facts import UNREPEATABLE, Facts, Placement, Repeats
+from harness.core.facts import UNREPEATABLE, Facts, OtherCheck, Placement, Repeats
 from harness.core.judging import judging_of
 from harness.core.missing import USUAL, Need, missing
-from harness.core.other_check import OtherCheck
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
 from harness.core.policy import Policy
 from harness.core.record import Decision, Record

@@ -89,6 +89,20 @@ def test_a_field_with_nothing_to_say_is_left_out() -> None:
     }
 
 
+def test_a_stored_line_is_written_as_it_was() -> None:
+    line = (
+        b'{"schema":1,"cell":"s/m[t]","suite":"s","model":"m","target":"t","provider":"P","verdict":"error",'
+        b'"family":"failed","expected":false,"axes":{"scenario":"plain"},"phase":"run","reason":"why",'
+        b'"golden":"cpu","policy":{"steps":1.0},"timings_ms":{"create":1.5},"started":"now","attempt":1,'
+        b'"effect":{"options":["a"],"seen":true},"scenario":{"a":1},"process":{"pid":7,"session":1},'
+        b'"artifacts":"x","no_spread":"why","repeats":{"runs":1,"sessions":1,"distinct":1,"max_abs":null,'
+        b'"bit_equal":false,"differing":null},"ended":{"how":"raised","message":"m"},"precision":"float16",'
+        b'"converted":true,"teardown":"died","answered":["noise"],"weak_golden":"zeros","unconfirmed":"no",'
+        b'"fixed":{"sizes":{"n":1},"ep_nodes":2,"cpu_nodes":0}}'
+    )
+    assert encode_record(decode_record(line)) == line
+
+
 def test_a_metric_without_a_value_is_null() -> None:
     metrics = json.loads(msgspec.json.encode(OutputMetrics(name="y", dtype="string", shape=(2,))))
     assert metrics["max_abs"] is None

@@ -1,6 +1,7 @@
 """What a judgement asks for before it falls: noise, references, converted models."""
 
 import importlib
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from harness.core.value import Tensor, tensor
 from harness.core.verdict import Phase, Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import Case
+from harness.engine import measure, next_step
 from harness.engine.cases import Cases
 from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.effects import Effects
@@ -245,6 +247,39 @@ def test_without_noise_the_table_judges_and_the_record_says_why(tmp_path: Path) 
     assert record.verdict is Verdict.PASS
     assert record.no_spread == "the model does not run with noise: the CPU EP crashed: SIGSEGV"
     assert record.outputs[0].noise is None
+
+
+def test_a_cell_is_measured_once_whatever_it_waits_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its outputs are compared again after the noise alone, and its rule is derived once."""
+    counts = Counter[str]()
+
+    def counted(module: Any, name: str) -> None:
+        real = getattr(module, name)
+
+        def call(*arguments: Any, **settings: Any) -> Any:
+            counts[f"{module.__name__.rpartition('.')[2]}.{name}"] += 1
+            return real(*arguments, **settings)
+
+        monkeypatch.setattr(module, name, call)
+
+    counted(next_step, "rule_of")
+    counted(next_step, "measure")
+    counted(next_step, "with_answer")
+    counted(measure, "measure")
+    counted(measure, "check_references")
+    court = Court(tmp_path)
+    record = court.judge(off_by(1e-2))
+    assert record.answered == ("noise", "repeated", "references")
+    assert counts == {
+        "next_step.rule_of": 1,
+        "next_step.measure": 1,
+        "next_step.with_answer": 3,
+        "measure.measure": 1,
+        "measure.check_references": 1,
+    }
+    assert not court.pipeline.next_step.trials  # nothing of it is kept
 
 
 def test_references_are_heard_before_a_golden_fails_anybody(tmp_path: Path) -> None:

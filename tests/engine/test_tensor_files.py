@@ -19,12 +19,13 @@ from harness.core.value import DTYPES, Map, Sequence, Tensor, Value, pack, tenso
 from harness.engine import tensor_files
 from harness.engine.configuration import cpu_configuration
 from harness.engine.device import NO_SLOT
+from harness.engine.in_flight import BYTES_IN_FLIGHT
 from harness.engine.messages import Result
 from harness.engine.outcome import Ran, from_result
 from harness.engine.queues import TaskQueue
 from harness.engine.task import Question, QuestionTask
 from harness.engine.tensor_files import Tensors
-from harness.engine.worker import BYTES_IN_FLIGHT, Worker
+from harness.engine.worker import Worker
 from harness.plan.file_format import Timeouts
 from harness.plan.target import Runtime
 

@@ -7,9 +7,8 @@ import onnx.parser
 import pytest
 
 from harness.core.ended import Ended
-from harness.core.facts import Placement
+from harness.core.facts import OtherCheck, Placement
 from harness.core.fault import Signature
-from harness.core.other_check import OtherCheck
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
 from harness.core.policy import Policy
 from harness.core.record import Record

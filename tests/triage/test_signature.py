@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from harness.core.cause import plain_cause
 from harness.core.ended import Ended
-from harness.core.facts import Placement
-from harness.core.other_check import OtherCheck
+from harness.core.facts import OtherCheck, Placement
 from harness.core.output_metrics import OutputDetails, OutputMetrics
 from harness.core.policy import Policy
 from harness.core.record import Record

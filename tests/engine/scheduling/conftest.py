@@ -32,7 +32,7 @@ CUDA = "CUDAExecutionProvider"
 def _four_in_flight(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a queue of a few models is still one."""
     for name in ("FEWEST_IN_FLIGHT", "FIRST_IN_FLIGHT", "MOST_IN_FLIGHT"):
-        monkeypatch.setattr(f"harness.engine.worker.{name}", 4)
+        monkeypatch.setattr(f"harness.engine.in_flight.{name}", 4)
 
 
 class Bench:
