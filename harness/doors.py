@@ -33,7 +33,7 @@ REPORT_PAGES = "ep_harness.report_pages"
 """Pages of a report, each a ``harness.report.site.SitePage``."""
 
 SCHEDULERS = "ep_harness.schedulers"
-"""Systems that number the jobs of an array, for `--shard auto`: each a ``harness.plan.auto_shard.Counter``."""
+"""Systems that number the jobs of an array, each a ``harness.plan.auto_shard.Counter``: `--shard auto`."""
 
 _OWN: dict[str, dict[str, str]] = {
     SUITES: {
