@@ -44,4 +44,5 @@ def add_studies(commands: declare.Commands) -> None:
         dest="budget_s",
         default=None,
     )
+    declare.flag(advise, "--details", "of a folder, also every other target that may be shipped")
     declare.json(advise, f"{declare.ONE_OBJECT}, with every record")
