@@ -173,7 +173,7 @@ def plan(
     share: float | None = None,
 ) -> Plan:
     table = "failures" if known is not None and known.family is Family.FAILED else "results"
-    fields = {} if known is None else {table: {known: (A.id,)}}
+    fields: dict[str, Any] = {} if known is None else {table: {known: (A.id,)}}
     entries = ([{"verdict": verdict}] if verdict else []) + ([entry] if entry else [])
     known_here = (baseline(**fields, shares={} if share is None else {A.id: share}),)
     return Plan(matrix=msgspec.structs.replace(matrix(*entries), baselines=known_here), cells=(A,))
