@@ -37,7 +37,7 @@ def choice(model: str, target: str, ms: float | None = None, bits: float | None 
 
 
 def advice_of(choices: list[Choice], *targets: str, simulated: str) -> FolderAdvice:
-    fingerprint = {"onnxruntime": "1.32.0", "processor": {"model": "Acme 9000"}}
+    fingerprint: dict[str, object] = {"onnxruntime": "1.32.0", "processor": {"model": "Acme 9000"}}
     return FolderAdvice(
         models=what_to_ship(choices, targets, {simulated: "a simulator"}),
         targets={name: Target(name=name, provider=(CPU,)) for name in targets},
