@@ -1,7 +1,8 @@
 """Which of several configurations is the fastest, from the medians of their timed runs; or that none is.
 
 A round is one measurement of a configuration: some hundred runs of a session. Rounds of several
-configurations that ran in turns (A B B A) met the same state of the machine.
+configurations that were taken in turns (A B B A) met the same state of the machine. What disturbs a round
+only adds to its time, so a disturbed time is an upper bound.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,6 +15,9 @@ INTERLEAVED = 0.05
 
 APART = 0.2
 """The same for single rounds, one after the other: nights of one machine differ by this much."""
+
+TWICE = 1.0
+"""The same of rounds in turns that were disturbed: what took twice as long each time was not so by chance."""
 
 NEAR = 1.5
 """Multiple of the fastest time within which a rival may turn out as fast when it is measured again."""
@@ -41,13 +45,24 @@ def best_ms(rounds: Rounds) -> float | None:
 def beats(one: Rounds, other: Rounds) -> bool:
     """Return whether each median of ``one`` is below each of ``other``, by more than chance.
 
-    False where either is not reliable.
+    The other's are those that no other process disturbed. Without any, rounds in turns have to be twice as
+    long, and others tell nothing.
     """
-    mine, others = calm(one), calm(other)
+    in_turns = min(len(one), len(other)) > 1
+    mine, others, margin = calm(one) or one, calm(other), INTERLEAVED if in_turns else APART
+    if not others and in_turns:
+        mine, others, margin = one, tuple(other), TWICE
     if not mine or not others:
         return False
-    margin = INTERLEAVED if min(len(one), len(other)) > 1 else APART
     return max(each.p50_ms for each in mine) * (1 + margin) < min(each.p50_ms for each in others)
+
+
+def is_open(one: Rounds, other: Rounds) -> bool:
+    """Return whether a disturbance hides if one is slower than the other; both have rounds."""
+    if is_reliable(one) and is_reliable(other):
+        return False
+    as_fast = is_reliable(other) and _ms(one) <= _ms(other)
+    return not (as_fast or beats(one, other) or beats(other, one))
 
 
 def unbeaten(candidates: Sequence[_T], rounds_of: Callable[[_T], Rounds]) -> tuple[_T, ...]:

@@ -13,7 +13,7 @@ from harness.core.agreement import agreements_words, least_share
 from harness.core.cell import AXIS_DEFAULTS
 from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.latency import Latency
-from harness.core.pace import beats, best_ms, unbeaten
+from harness.core.pace import beats, best_ms, is_open, unbeaten
 from harness.core.record import Record
 from harness.core.share import is_the_cpus, nodes_on_ep
 from harness.core.verdict import Family, Verdict
@@ -222,7 +222,7 @@ def _gain(choice: Choice, plain: Choice) -> str:
 
 
 def _beside(row: Shipping, cpu: Shipping | None) -> Shipping:
-    """Compare with the CPU provider: a clearly slower target gains nothing."""
+    """Compare with the CPU provider: what is slower gains nothing, and what may be slower is not known."""
     mine, cpus = row.p50_ms, cpu.p50_ms if cpu is not None else None
     if cpu is None or not mine or not cpus or not row.ships:
         return row  # a simulator's time is not compared
@@ -230,4 +230,9 @@ def _beside(row: Shipping, cpu: Shipping | None) -> Shipping:
     if row is not cpu and beats(cpu.choice.rounds, row.choice.rounds):
         because = f"slower: {times:.3g} times the time of {cpu.target}"
         return msgspec.structs.replace(row, answer=Answer.NOT, option="", because=because, times=times)
+    if row is not cpu and is_open(row.choice.rounds, cpu.choice.rounds):
+        because = (
+            f"the machine was too busy to tell if it is slower: {times:.3g} times the time of {cpu.target}"
+        )
+        return msgspec.structs.replace(row, answer=Answer.UNKNOWN, option="", because=because, times=times)
     return msgspec.structs.replace(row, times=times)

@@ -346,8 +346,8 @@ def _likeness_of_variances(cells: Sequence[_Evidence], expected: Sequence[Floats
 
     If all cells vary alike, the logarithms of their estimates scatter as chi-squared does. What they scatter
     more is the variance of the logarithm of the cells' own variances, hence the degrees. The estimate is
-    uncertain, and too many degrees tell equal cells as slower: ``_PRIOR_RUNS`` counts, unless that is outside
-    of what is between the estimate and a standard error more.
+    uncertain, and too many degrees tell equal cells as slower: ``_PRIOR_RUNS`` counts, unless that is more
+    than a standard error from the estimate.
     """
     shown = [
         (one, its) for one, its in zip(cells, expected, strict=True) if one.degrees and one.squares.all()
@@ -358,8 +358,8 @@ def _likeness_of_variances(cells: Sequence[_Evidence], expected: Sequence[Floats
         by_chance = statistics.fmean(trigamma(one.degrees / 2) for one, _ in shown)
         scatter = float(logs.var(axis=0, ddof=1).mean())
         error = math.sqrt(2 / (len(shown) - 1)) * max(scatter, by_chance)
-        more = max(scatter - by_chance, 0.0)
-        prior = min(max(prior, more), more + error)
+        more = scatter - by_chance
+        prior = min(max(prior, more - error), max(more, 0.0) + error)
     return 2 * trigamma_inverse(prior)
 
 

@@ -31,13 +31,18 @@ def _declare_advise(options: Options) -> Run:
     settings = ProviderSettings(options)
     text = "seconds; default: 120, of a folder 12 for each model, and 120 at least"
     budget_s = options.value("--budget", "S", text, float)
+    details = options.flag(
+        "--details", "of a folder: show every target that may be shipped, each reason whole"
+    )
     json = as_json(options, f"{ONE_OBJECT}, with every record")
 
     def run(given: Given) -> int:
         from harness.studies.command_advise import advise_on
 
         request = settings.request(given, given[provider])
-        return advise_on(given[model], request, budget_s=given[budget_s], as_json=given[json])
+        return advise_on(
+            given[model], request, budget_s=given[budget_s], details=given[details], as_json=given[json]
+        )
 
     return run
 

@@ -73,7 +73,7 @@ class TextAdvice(msgspec.Struct, frozen=True, kw_only=True):
     genai_code: str
 
 
-def advise_on(model: str, request: Request, *, budget_s: float | None, as_json: bool) -> int:
+def advise_on(model: str, request: Request, *, budget_s: float | None, details: bool, as_json: bool) -> int:
     """Print a ranking, why other configurations are rejected, and Python code for the winner.
 
     Of a folder of models, what to ship of each: see ``harness.studies.command_advise_folder``.
@@ -87,7 +87,9 @@ def advise_on(model: str, request: Request, *, budget_s: float | None, as_json: 
     if folder is not None and not (folder / CONFIG_NAME).exists():
         open_folder(folder)  # refused before the search for providers
         matrix = _with_cpu(wanted_matrix(_over(request, Tested(folders=(model,)))))
-        return advise_on_folder(folder, matrix, budget_s=budget_s, as_json=as_json)
+        return advise_on_folder(folder, matrix, budget_s=budget_s, details=details, as_json=as_json)
+    if details:
+        raise UsageError.at("--details", "is about a folder of models", "omit it: all is shown of one model")
     until = time.monotonic() + (LEAST_BUDGET_S if budget_s is None else budget_s)
     suite = open_model(model) if folder is None else genai_suite(folder)
     models = Tested() if folder is None else Tested(decoders=("*",))

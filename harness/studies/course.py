@@ -4,7 +4,7 @@ import heapq
 import time
 from collections.abc import Collection, Sequence
 
-from harness.core.pace import NEAR
+from harness.core.pace import NEAR, is_reliable
 from harness.core.share import is_the_cpus
 from harness.core.verdict import WRONG_NUMBERS
 from harness.plan.target import Target
@@ -111,7 +111,7 @@ class Course:
         if self._final is None:
             if time.monotonic() < self.search_until and (candidate := self.search.next()) is not None:
                 return candidate
-            finalists = [one.candidate for one in self._near_the_fastest()]
+            finalists = [one.candidate for one in self._finalists()]
             self._final = [*finalists, *reversed(finalists)]
         return self._final.pop(0) if self._final else None
 
@@ -130,8 +130,11 @@ class Course:
         passed = (one for one in self.results.values() if one.p50_ms is not None)
         return sorted(passed, key=lambda one: (one.p50_ms or 0.0, -one.bits, len(one.candidate.changes)))
 
-    def _near_the_fastest(self) -> list[Tried]:
-        """Return the finalists; none if only one is near the fastest."""
+    def _finalists(self) -> list[Tried]:
+        """Return those near the fastest, and of other targets the best if its time was disturbed; or none.
+
+        In turns with the fastest it shows whether it is slower, however busy the machine.
+        """
         ranked = [
             one
             for one in self.ranked()
@@ -139,4 +142,9 @@ class Course:
         ]
         limit_ms = (ranked[0].p50_ms or 0.0) * NEAR if ranked else 0.0
         near = [one for one in ranked if (one.p50_ms or 0.0) <= limit_ms][:_FINALISTS]
-        return near if len(near) > 1 else []
+        best = {one.candidate.target: one for one in reversed(ranked)}
+        for one in near:
+            best.pop(one.candidate.target, None)
+        disturbed = [one for one in ranked if one in best.values() and not is_reliable(one.rounds)]
+        found = (near + disturbed)[:_FINALISTS]
+        return found if len(found) > 1 else []

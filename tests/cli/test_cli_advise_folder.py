@@ -15,7 +15,7 @@ from harness.core.shipping import Choice, what_to_ship
 from harness.core.verdict import Verdict
 from harness.plan.target import Target
 from harness.studies.advise_folder import FolderAdvice
-from harness.studies.command_advise_folder import _page
+from harness.studies.command_advise_folder import details_of, screen
 from tests.latencies import told_latency
 from tests.records import bare_record
 
@@ -36,7 +36,60 @@ def choice(model: str, target: str, ms: float | None = None, bits: float | None 
     return Choice(record=record, rounds=(latency_of(told),) * 2 if told else ())
 
 
-def test_ten_models_and_three_targets_are_one_screen() -> None:
+def advice_of(choices: list[Choice], *targets: str, simulated: str) -> FolderAdvice:
+    fingerprint: dict[str, object] = {"onnxruntime": "1.32.0", "processor": {"model": "Acme 9000"}}
+    return FolderAdvice(
+        models=what_to_ship(choices, targets, {simulated: "a simulator"}),
+        targets={name: Target(name=name, provider=(CPU,)) for name in targets},
+        fingerprints=dict.fromkeys(targets, fingerprint),
+        simulated={simulated: "a simulator"},
+        tried=31,
+        not_tried=4,
+        stopped_by="budget",
+        elapsed_s=61.4,
+    )
+
+
+def test_ten_models_and_four_targets_are_one_screen() -> None:
+    """However long names and reasons are, and whatever is wrong with each."""
+    lost = "output 'y': the EP computes in bfloat16: 1.5 bits are left, fewer than 4"
+    long = "a-detector-with-a-long-name-{}.onnx"
+    choices = [
+        *(choice(long.format(number), "cpu", 4.0 + number) for number in range(10)),
+        *(choice(long.format(number), "openvino", 2.0 + number, 21.5) for number in range(3)),
+        *(
+            choice(long.format(number), "openvino", verdict=Verdict.PRECISION_LOSS, reason=lost)
+            for number in range(3, 6)
+        ),
+        *(
+            choice(long.format(number), "openvino", 1.0, 21.0, axes={"precision": "ep:f32"} | more)
+            for number, more in ((3, {}), (4, {}), (5, {"graph_optimization": "extended"}))
+        ),
+        *(
+            choice(long.format(number), "webgpu", verdict=Verdict.ERROR, reason=f"{letter * 9} is why")
+            for number, letter in enumerate("abcdefghij")
+        ),
+        *(choice(long.format(number), "qnn", 0.1) for number in range(10)),
+    ]
+    found = advice_of(choices, "cpu", "openvino", "qnn", "webgpu", simulated="qnn")
+    lines = list(screen(found))
+    assert max(map(len, lines)) <= 80
+    assert len(lines) <= 40
+    best = [line.partition(" * ")[2].split() or line.split() for line in lines[3:14]]
+    assert [words[:2] for words in best[:3]] == [["openvino", "21.5"]] * 3
+    assert [words[:3] for words in best[3:5]] == [["openvino", "precision=ep:f32", "21.0"]] * 2
+    assert best[5][:2] == ["openvino", "21.0"]
+    assert best[6] == ["with", "graph_optimization=extended,", "precision=ep:f32"]
+    assert [words[0] for words in best[7:]] == ["cpu"] * 4
+    assert "may be shipped as well: cpu (6 models)" in lines
+    assert any(line.startswith("  qnn: all models: right, but on a simulator") for line in lines)
+    assert "do not ship, because" in lines
+    assert "not known, because" in lines
+    assert any(line.endswith(" more reasons, see --details") for line in lines)
+    assert len(list(details_of(found))) > len(lines)
+
+
+def test_details_have_every_target_that_may_be_shipped() -> None:
     lost = "output 'y': the EP computes in bfloat16: 1.5 bits are left, fewer than 4"
     choices = [
         *(choice(f"net{number}.onnx", "cpu", 4.0 + number) for number in range(9)),
@@ -47,26 +100,16 @@ def test_ten_models_and_three_targets_are_one_screen() -> None:
         choice("net9.onnx", "openvino", verdict=Verdict.NO_INPUT, reason="no generated input runs"),
         *(choice(f"net{number}.onnx", "npu", 0.1) for number in range(10)),
     ]
-    cpu, openvino, npu = (Target(name=name, provider=(CPU,)) for name in ("cpu", "openvino", "npu"))
-    found = FolderAdvice(
-        models=what_to_ship(choices, ["cpu", "openvino", "npu"], {"npu": "a simulator"}),
-        targets={"cpu": cpu, "openvino": openvino, "npu": npu},
-        fingerprints={"cpu": {"onnxruntime": "1.32.0", "processor": {"model": "Acme 9000"}}},
-        simulated={"npu": "a simulator"},
-        tried=31,
-        not_tried=4,
-        stopped_by="budget",
-        elapsed_s=61.4,
-    )
-    lines = list(_page(found))
-    screen = "\n".join(lines)
+    found = advice_of(choices, "cpu", "openvino", "npu", simulated="npu")
+    lines = list(details_of(found))
+    page = "\n".join(lines)
     assert max(map(len, lines)) <= 80
-    assert len(lines) < 48
+    assert "net9    nothing" in list(screen(found))
     assert lines[0] == "10 models on 3 targets: 31 configurations tried in 61 s"
     assert "net0    cpu      exact       -       4      1    80" in lines
     assert "      * openvino  21.5       -       2    0.5    80" in lines
     assert "net9    nothing, see below" in lines
-    words = " ".join(screen.split())
+    words = " ".join(page.split())
     assert f"with precision=ep:f32 (without it: precision loss: {lost})" in words
     assert "npu: all models: right, but on a simulator: try it on a device" in words
     assert "cpu, openvino: net9: no input: no generated input runs" in words

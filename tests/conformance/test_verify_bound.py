@@ -55,7 +55,6 @@ FREE = {
     r"record\.(reason|cause|teardown)": "words of the provider",
     r"record\.ended\.(refused|message|kind|note|lacks|lines.*)": "words of the provider",
     r"record\.placement\.(partitions|source)": "told by onnxruntime; counts of nodes decide",
-    r"record\.placement\.(ep_share|share_of)": "told by the agent, by the names of nodes",
     r"record\.(started|timings_ms\.\w+|process\..*)": "measured once; see `timings`, `process` and `time`",
     r"record\.(attempt|repeats.*|unchecked.*|agreement.*)": "told beside the verdict, which stays as it is",
     r"record\.policy\.added": "a setting of a later version; those of this one decide",

@@ -123,6 +123,35 @@ def test_what_is_slower_than_the_cpu_gains_nothing() -> None:
     assert (found.answer, found.because) == (Answer.NOT, "slower: 3 times the time of cpu")
 
 
+@pytest.mark.parametrize(
+    ("npu", "cpu", "answer"),
+    [
+        # In turns, twice as slow each time: no neighbour of all rounds explains it.
+        (((24.0, 25.0), True), ((3.0, 3.1), False), Answer.NOT),
+        (((24.0, 25.0), True), ((3.0, 3.1), True), Answer.NOT),
+        # What is disturbed may be quicker than it looks.
+        (((4.0, 4.1), True), ((3.0, 3.1), False), Answer.UNKNOWN),
+        (((24.0,), True), ((3.0,), False), Answer.UNKNOWN),
+        (((24.0,), True), ((3.0,), True), Answer.UNKNOWN),
+        (((3.0,), False), ((3.1,), True), Answer.UNKNOWN),
+        # The CPU provider would be quicker still without the disturbance.
+        (((24.0,), False), ((3.0,), True), Answer.NOT),
+        # No slower, though something disturbed it.
+        (((3.0,), True), ((3.1,), False), Answer.SHIP),
+        (((1.0, 1.1), True), ((3.0, 3.1), True), Answer.SHIP),
+    ],
+)
+def test_a_disturbed_time_never_makes_a_slower_provider_worth_shipping(
+    npu: tuple[tuple[float, ...], bool], cpu: tuple[tuple[float, ...], bool], answer: Answer
+) -> None:
+    pair = (choice(name, *ms, disturbed=busy) for name, (ms, busy) in (("npu", npu), ("cpu", cpu)))
+    found = row("npu", *pair)
+    assert found.answer is answer
+    if answer is Answer.UNKNOWN:
+        assert found.because.startswith("the machine was too busy to tell if it is slower: ")
+        assert found.because.endswith(" times the time of cpu")
+
+
 def test_within_noise_and_without_reliable_times_none_is_the_fastest() -> None:
     equal = answers(choice("npu", 3.0, 3.1), choice("cpu", 3.05, 3.2))
     assert equal.speed == "equally fast within noise: cpu, npu"

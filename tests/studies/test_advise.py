@@ -79,6 +79,11 @@ def final(
     return msgspec.structs.replace(tried(candidate, verdict=verdict, nodes=nodes), finals=rounds)
 
 
+def disturbed(one: Tried) -> Tried:
+    record = msgspec.structs.replace(one.record, latency=latency(one.p50_ms or 0.0, 0.5))
+    return msgspec.structs.replace(one, record=record)
+
+
 def with_changes(target: str, **changes: str) -> Candidate:
     return Candidate(target=target, changes=tuple(sorted(changes.items())))
 
@@ -190,6 +195,19 @@ def test_those_near_the_fastest_are_tried_in_turns_forth_and_back() -> None:
     # The rounds of the final count alone: the machine may have been another one before.
     assert [(one.candidate, one.p50_ms) for one in course.ranked()] == [(near, 2.1), (fast, 2.5), (far, 9.0)]
     assert [one.p50_ms for one in course.results[near].rounds] == [2.1, 2.2]
+
+
+def test_a_disturbed_time_of_another_target_is_taken_in_turns_with_the_fastest() -> None:
+    cpu, gpu, worse = Candidate(target="cpu"), Candidate(target="gpu"), with_changes("gpu", a="1")
+    found = Course(search_of(CPU, GPU), 0.0)
+    for one in (tried(cpu, 2.0), disturbed(tried(gpu, 16.0)), disturbed(tried(worse, 18.0))):
+        found.take(one)
+    again = (tried(gpu, 17.0), tried(gpu, 18.0), tried(cpu, 3.0), tried(cpu, 3.1))
+    assert rest(found, *again) == [cpu, gpu, gpu, cpu]
+    calm = Course(search_of(CPU, GPU), 0.0)
+    for one in (disturbed(tried(cpu, 2.0)), tried(gpu, 16.0)):
+        calm.take(one)
+    assert calm.next() is None
 
 
 def test_what_fails_in_the_final_is_out() -> None:

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from harness.core.facts import CPU_PROVIDER, Placement
 from harness.profiles.profile import ProfileCase
 
+_ROUNDING = 1e-6
+
 MOST_NODES_EACH = 128
 """Largest number of nodes that one node of a model can become.
 
@@ -38,6 +40,27 @@ def placement_faults(placement: Placement, provider: str) -> Iterator[str]:
         yield "operators of a provider without nodes"
     if placement.providers and sum(placement.providers.values()) != placement.ep_nodes + placement.cpu_nodes:
         yield "the nodes by provider do not add up"
+    yield from _share_faults(placement)
+
+
+def _share_faults(placement: Placement) -> Iterator[str]:
+    """Yield what contradicts the counts in the share of the compute.
+
+    A share of work goes by the names of nodes, which no record has. One of nodes follows from the counts.
+    """
+    share, counted = placement.ep_share, placement.share_of
+    if share is None:
+        if counted:
+            yield f"share_of is {counted!r}, and there is no ep_share"
+        return
+    if not 0 <= share <= 1 or counted not in ("work", "nodes"):
+        yield f"ep_share is {share} of {counted!r}, not 0 to 1 of 'work' or 'nodes'"
+        return
+    compute = sum(count for op, count in placement.cpu_ops.items() if op not in placement.shape_ops)
+    if not placement.ep_nodes or not compute:
+        yield f"ep_share is {share}, and all of the compute is on one side"
+    elif counted == "nodes" and abs(share - placement.ep_nodes / (placement.ep_nodes + compute)) > _ROUNDING:
+        yield f"ep_share is {share} of the nodes: {placement.ep_nodes} on the EP, {compute} on the CPU"
 
 
 def has_too_many(placement: Placement, case: ProfileCase) -> bool:
