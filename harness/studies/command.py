@@ -31,9 +31,7 @@ def _declare_advise(options: Options) -> Run:
     settings = ProviderSettings(options)
     text = "seconds; default: 120, of a folder 12 for each model, and 120 at least"
     budget_s = options.value("--budget", "S", text, float)
-    details = options.flag(
-        "--details", "of a folder: show every target that may be shipped, each reason whole"
-    )
+    details = options.flag("--details", "of a folder, also every other target that may be shipped")
     json = as_json(options, f"{ONE_OBJECT}, with every record")
 
     def run(given: Given) -> int:
