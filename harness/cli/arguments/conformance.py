@@ -33,10 +33,10 @@ def add_conform(commands: declare.Commands) -> None:
         "extended feature that the product has, such as float16; may be repeated",
         dest="claims",
     )
-    declare.value(conform, "--vendor", "V", "who answers for the submission", default="")
+    declare.value(conform, "--vendor", "V", "party that answers for the submission", default="")
     declare.value(conform, "--product", "P", "default: the provider's name", default="")
     declare.value(conform, "--contact", "C", "address or URL for questions", default="")
-    declare.path(conform, "--waivers", "FILE", "TOML: your words about cases that do not pass")
+    declare.path(conform, "--waivers", "FILE", "TOML: your explanation of cases that do not pass")
     signature = conform.add_mutually_exclusive_group()
     declare.path(signature, "--sign", "KEY", "sign with a key of OpenSSH", dest="key")
     declare.flag(signature, "--sigstore", "sign by sigstore; needs a network", dest="by_sigstore")

@@ -19,7 +19,7 @@ def _add_doctor(commands: declare.Commands) -> None:
     doctor = declare.command(
         commands, "doctor", "show which providers work here, why others do not, what to do", "doctor.doctor"
     )
-    declare.path(doctor, "matrix", "MATRIX", "matrix file whose targets to start and try as well", nargs="?")
+    declare.path(doctor, "matrix", "MATRIX", "matrix file: start and try its targets as well", nargs="?")
     _plugins(doctor)
     declare.json(doctor, f"{declare.ONE_ARRAY}, with versions and devices")
 

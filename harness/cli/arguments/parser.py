@@ -33,9 +33,7 @@ def parser() -> argparse.ArgumentParser:
     add_first_steps(commands)
     add_runs(commands)
     add_results(commands)
-    add_baseline(
-        declare.group(commands, "baseline", "write which failures a kind of machine is known to have")
-    )
+    add_baseline(declare.group(commands, "baseline", "write the known failures of a kind of machine"))
     add_triage(commands)
     add_fuzz(commands)
     add_history(declare.group(commands, "history", "keep runs in a database; show trends and failing cells"))

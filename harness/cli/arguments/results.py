@@ -82,7 +82,7 @@ def _add_report(commands: declare.Commands) -> None:
     )
     declare.path(report, "--templates", "DIR", "HTML templates that replace shipped ones")
     declare.path(report, "--baseline", "RUN", "show changes since this run (HTML)")
-    declare.path(report, "--history", "FILE", "show since when faults are there (HTML)")
+    declare.path(report, "--history", "FILE", "show the first run with each fault (HTML)")
     declare.flag(
         report,
         "--over-time",
@@ -96,7 +96,7 @@ def _add_operators(commands: declare.Commands) -> None:
     operators = declare.command(
         commands,
         "operators",
-        "hold a list of operators against what a run shows of a provider",
+        "compare a list of operators with a run of a provider",
         "operators.operators",
         {
             0: "each entry that was tried is right",
@@ -155,7 +155,7 @@ def add_query(commands: declare.Commands) -> None:
 
 def _add_store(command: argparse.ArgumentParser) -> None:
     declare.path(
-        command, "--store", "DIR", "folder that keeps what was read of the runs; default: in the cache"
+        command, "--store", "DIR", "folder that keeps the data read from the runs; default: in the cache"
     )
 
 

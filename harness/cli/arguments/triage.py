@@ -20,7 +20,10 @@ def add_triage(commands: declare.Commands) -> None:
     declare.path(triage, "run", "RUN", "run folder")
     declare.value(triage, "cells", "CELL", "ids of cells; default: one of each group of failures", nargs="*")
     declare.path(
-        triage, "--matrix", "FILE", "matrix file with the targets to start; default: that of a run of yours"
+        triage,
+        "--matrix",
+        "FILE",
+        "matrix file with the targets to start; default: the matrix of your own run",
     )
     declare.value(triage, "--jobs", "N", "targets at once; default: processors", type=count)
     declare.value(
