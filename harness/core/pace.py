@@ -41,7 +41,7 @@ def best_ms(rounds: Rounds) -> float | None:
 def beats(one: Rounds, other: Rounds) -> bool:
     """Return whether each median of ``one`` is below each of ``other``, by more than chance.
 
-    False where either is not reliable.
+    Return False if either is not reliable.
     """
     mine, others = calm(one), calm(other)
     if not mine or not others:
@@ -53,7 +53,7 @@ def beats(one: Rounds, other: Rounds) -> bool:
 def unbeaten(candidates: Sequence[_T], rounds_of: Callable[[_T], Rounds]) -> tuple[_T, ...]:
     """Return the candidates that no other one beats, in their order: the fastest one, or several equal ones.
 
-    None if the fastest, or a rival near it, is not reliable: then the figures decide nothing. A single
+    Return None if the fastest, or a rival near it, is not reliable: then the figures decide nothing. A single
     candidate needs no figures.
     """
     timed = [one for one in candidates if rounds_of(one)]
