@@ -122,7 +122,7 @@ class ModelStore:
         if self.nbytes is None or self.nbytes + nbytes > STORE_LIMIT:
             self.nbytes = self._clean_up(STORE_LIMIT - nbytes)
         if nbytes > shutil.disk_usage(self.home()).free // 2:
-            reason = "it takes %d MiB, which are more than half of what is free in %s"
+            reason = "it takes %d MiB, more than half of the free space in %s"
             raise OSError(reason % (nbytes >> 20, self.home()))
         self.nbytes += nbytes
         return tempfile.mkdtemp(prefix=NEW, dir=self.home())

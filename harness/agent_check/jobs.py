@@ -26,7 +26,7 @@ def negate(bench: Bench, **fields: object) -> Answer:
 JOBS.add("a job has a result, and the right one", negate)
 
 
-@JOBS.check("the phase run is told before the result")
+@JOBS.check("the phase run is reported before the result")
 def _tells_run(bench: Bench) -> None:
     if "run" not in negate(bench).phases:
         raise FaultError("order", "no message said that the model runs, so a hang cannot be placed")

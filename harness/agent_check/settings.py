@@ -124,7 +124,7 @@ def _returns_graph(bench: Bench) -> None:
         raise FaultError("form", "there is no graph, and form is not declined")
 
 
-@SPECIAL.check("what is declined is refused when asked for")
+@SPECIAL.check("declined features are refused on request")
 def _asked_anyway(bench: Bench) -> None:
     """Ask for each declined setting of a job: the agent must not answer as if it supported it."""
     settings: dict[str, dict[str, Any]] = {"scenario": {"scenario_settings": {}}}

@@ -73,7 +73,7 @@ def _unreadable(bench: Bench) -> None:
     _must_be_unfed(bench, dialogue, "a piece that cannot be read")
 
 
-@UPLOAD.check("other content than SHA-256 says makes the job unfeedable")
+@UPLOAD.check("content with another SHA-256 makes the job unfeedable")
 def _other_content(bench: Bench) -> None:
     dialogue = bench.made_ready()
     files = _files("changed")

@@ -44,7 +44,7 @@ def judge_noise(row: OutputMetrics, noise: Noise, details: OutputDetails, policy
 
 
 def judge_wider(row: OutputMetrics, details: OutputDetails, policy: Policy) -> Judged:
-    """Judge an error that the noise does not explain, by what else may: see ``Noise.wider``."""
+    """Judge an error that the model's own noise does not explain by wider noise: see ``Noise.wider``."""
     for noise in row.noises:
         if noise.document and _explains(noise, row.elements, DOCUMENTED_LIMITS):
             return msgspec.structs.replace(right(row), approximate=wording.approximate(row, noise))

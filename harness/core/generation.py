@@ -168,7 +168,7 @@ def divergence(golden: Tensor, actual: Tensor) -> tuple[float | None, ...]:
 def agreement(compared: Positions, rows: int, count: int) -> float | None:
     """Return the share of positions with the same first ``count`` tokens, as sets.
 
-    None if no position counts.
+    Return None if no position counts.
 
     Only those count at which the golden's margin behind the last of them exceeds the noise: two right results
     may order the others differently. So the vocabulary has to be larger than ``count``. The elements of a

@@ -193,7 +193,7 @@ def _judge_converted(row: OutputMetrics, details: OutputDetails, policy: Policy)
 def _explained(row: OutputMetrics, details: OutputDetails, policy: Policy) -> Judged | None:
     """Judge an output of a converted model by what the EP delivers.
 
-    None where that does not explain the error.
+    Return None if that does not explain the error.
     """
     judged = None if details.special else judge_wider(row, details, policy)
     return None if judged is None or judged.fault is Verdict.MISMATCH else judged

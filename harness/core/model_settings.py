@@ -58,7 +58,7 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = UNSET
     inputs: Annotated[
         dict[Name, InputSettings | RecipeName],
-        Meta(description="Input -> what is generated for it: a table, or a recipe by its name."),
+        Meta(description="Input -> its generated values: a table, or a recipe by its name."),
     ] = {}
     vary: Annotated[
         list[Name],

@@ -68,7 +68,7 @@ def is_open(one: Rounds, other: Rounds) -> bool:
 def unbeaten(candidates: Sequence[_T], rounds_of: Callable[[_T], Rounds]) -> tuple[_T, ...]:
     """Return the candidates that no other one beats, in their order: the fastest one, or several equal ones.
 
-    None if the fastest, or a rival near it, is not reliable: then the figures decide nothing. A single
+    Return None if the fastest, or a rival near it, is not reliable: then the figures decide nothing. A single
     candidate needs no figures.
     """
     timed = [one for one in candidates if rounds_of(one)]

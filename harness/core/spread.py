@@ -193,7 +193,7 @@ def _keeps_shape(drawn: Sequence[float], alike: Sequence[float]) -> bool:
 def _measurable(quiet: Array, noisy: Draws) -> Draws | None:
     """Return the draws that show the noise of an output.
 
-    None where noise destroys the output almost completely.
+    Return None if noise destroys the output almost completely.
 
     Elements that are NaN or infinite without noise show nothing. If noise makes most of the others so, no
     draw shows anything.

@@ -114,7 +114,7 @@ def positions_axis(past: ValueType, present: ValueType, batch: str | None) -> in
 def _by_name(
     pasts: Sequence[str], inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType]
 ) -> dict[str, str]:
-    """Return input -> output, for names that match and match no other one."""
+    """Return input -> output, for names that match exactly one other."""
     keys = {name: _key(name) for name in outputs}
     counts = Counter(keys.values())
     again = Counter(map(_key, pasts))

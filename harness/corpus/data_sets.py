@@ -18,7 +18,7 @@ from harness.corpus.protos import decode_named
 from harness.corpus.sizes import axis_name
 from harness.corpus.symbols import free_symbols
 
-_REMEDY = "mend this test data, or remove it to have inputs generated"
+_REMEDY = "fix this test data, or remove it to have inputs generated"
 
 GENERATED = "generated"
 """Name of the data set that is generated for a model without any."""

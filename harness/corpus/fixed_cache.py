@@ -81,9 +81,9 @@ def fixed_cache(
         return f"{fixed}, and another part of it has another length, or none"
     whole = all((pair.past, pair.present) in axes for pair in pairs)
     if not (counts or whole or takes_lengths(model, pairs)):
-        return f"{fixed}, and no operator and no input of the model tells where new tokens are written"
+        return f"{fixed}, and no operator and no input of the model shows where new tokens are written"
     if not (counts or placed):
-        return f"{fixed}, and no input of the model tells how much of it is filled"
+        return f"{fixed}, and no input of the model shows how much of it is filled"
     return pairs, lengths[first]
 
 

@@ -27,7 +27,7 @@ DEVICE_OPTIONS = ("device_id", "device_type")
 def devices_at(target: Target, cell: Cell, states: Sequence[PlaceState]) -> dict[str, str | None]:
     """Return place -> the name of the device that a cell's session occupies there.
 
-    None if processes may share it.
+    Return None if processes may share it.
 
     Only one run at a time uses a place elsewhere, whatever its device, unless a scheduler assigns it.
     """

@@ -321,7 +321,7 @@ def _check_played(generated: GeneratedFields | None, asked: Asked) -> None:
     if asked.plays and generated is None:
         raise ProtocolError("it was asked to play ways of generating text, and gave a plain result")
     if generated is not None and not asked.plays:
-        raise ProtocolError("it told of ways of generating text, and was not asked to play any")
+        raise ProtocolError("it reported ways of generating text, but the job requested none")
 
 
 def _named(names: list[str], wires: list[Any], tensors: Tensors) -> NamedValues:

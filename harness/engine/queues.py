@@ -37,7 +37,7 @@ class TaskQueue(msgspec.Struct, eq=False):
         slots: Sessions that the device can hold at once.
         is_reference: Whether the CPU provider answers questions here; such a queue comes first.
         device: The device that its sessions occupy; None if processes may share it freely.
-        alone: Whether nothing else may run meanwhile.
+        alone: Whether the target runs alone.
         width: Largest number of processes at once.
         expected_ms: Duration of its tasks in an earlier run; tasks with an unknown duration count as 0.
         failed_starts: Processes in a row that ended before they were ready.
@@ -107,7 +107,7 @@ class TaskQueue(msgspec.Struct, eq=False):
         return max(1, -(-len(self.tasks) // (2 * self.width)))
 
     def bring_forward(self, place: str) -> bool:
-        """Move a task to the front that a place may run; return whether there is one."""
+        """Move a task that a place may run to the front; return whether there is one."""
         while self.tasks and not self.tasks[0].may_run_at(place):
             self.checks.append(self.tasks.popleft())
         for task in self.checks:

@@ -66,7 +66,9 @@ class BaselineFile(msgspec.Struct, kw_only=True):
     """Known results on a class of machines, by `ep-harness baseline write`."""
 
     schema: Annotated[Literal[1], Meta(description="Version of the file format.")]
-    target: Annotated[list[BaselineTarget], Meta(min_length=1, description="What is known of each target.")]
+    target: Annotated[
+        list[BaselineTarget], Meta(min_length=1, description="The known failures of each target.")
+    ]
 
 
 def load_baselines(path: Path) -> tuple[Baseline, ...]:

@@ -141,7 +141,7 @@ def open_condition(target: str, condition: str) -> str:
 def is_expected(expectation: Expectation | None, verdict: Verdict) -> bool:
     """Return whether a verdict is as expected.
 
-    Without an expectation, whether there is one and it is no failure.
+    Without an expectation, every verdict is expected except failures and a missing result.
 
     A cell in which nothing was tried is never unexpected. A target that must be available is ``required``. A
     cell that lost its verdict to an exception of the harness is never expected.

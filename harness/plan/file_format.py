@@ -252,10 +252,10 @@ class TargetTable(msgspec.Struct, kw_only=True):
             gt=0,
             le=1e30,
             description="Operations of one run up to which a model is run again and with other inputs: "
-            "multiply-adds, bytes moved, and 10,000 for each node. What is left out stands in the record.",
+            "multiply-adds, bytes moved, and 10,000 for each node. The record lists omitted checks.",
         ),
     ] = WORK_LIMIT
-    alone: Annotated[bool, Meta(description="Whether nothing else may run meanwhile.")] = False
+    alone: Annotated[bool, Meta(description="Whether the target runs alone.")] = False
     device_lock: Annotated[
         str | UnsetType,
         Meta(

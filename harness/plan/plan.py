@@ -92,9 +92,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
         outputs: Sequence[OutputMetrics],
         placement: Placement | None = None,
     ) -> tuple[Expectation | None, tuple[str, ...]]:
-        """Return what is expected of a cell, None if it is no failure, and the open conditions of others.
+        """Return the expectation of a cell, None if it is no failure, and other entries' open conditions.
 
-        That is what the expect entry says that applies, and, in a run with baselines, what these know.
+        The applying expect entry decides, and, in a run with baselines, the baselines decide, too.
 
         Args:
             cell: The cell.

@@ -41,7 +41,7 @@ class Concurrent(msgspec.Struct, frozen=True, kw_only=True):
             ge=1,
             le=MOST_S,
             description="Seconds after which no further run begins, for safety; each thread makes one in any "
-            "case. The record tells which runs are missing.",
+            "case. The record lists the missing runs.",
         ),
     ] = MOST_S
 
@@ -56,7 +56,7 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
             ge=1,
             le=MOST_S,
             description="Seconds after which no further session is opened, for safety; two are in any case. "
-            "The record tells how many are missing.",
+            "The record has the number of missing ones.",
         ),
     ] = MOST_S
 

@@ -158,7 +158,7 @@ class SelectorIndex:
 
 
 class LastMatch(Generic[_Entry]):
-    """Entries of which the last one that matches a cell counts; ``providers`` as for ``SelectorIndex``."""
+    """Finds the last entry that matches a cell; ``providers`` as for ``SelectorIndex``."""
 
     def __init__(self, entries: Sequence[_Entry], providers: Mapping[str, str]) -> None:
         self._entries = entries

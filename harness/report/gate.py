@@ -42,9 +42,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     regressed: Annotated[Count, Meta(description="Cells with a worse result than before.")] = 0
     gone: Annotated[
         Count,
-        Meta(
-            description="Cells that had a result and have none: not planned, not run, unavailable, excluded."
-        ),
+        Meta(description="Cells with a result only before: not planned, not run, unavailable, excluded."),
     ] = 0
     other_measure: Annotated[
         Count, Meta(description="Cells with another verdict under another policy: another tolerance.")
@@ -64,8 +62,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     judged: Annotated[
         Share,
         Meta(
-            description="Of each target: cells judged in the new run, as a part of those judged in the old "
-            "one, at least. Of all targets together at least one cell; 0 asks for none."
+            description="The least share of the cells of each target judged in the old run that the new run "
+            "judges. All targets together need at least one cell; 0 requires none."
         ),
     ] = 0.9
     required_unavailable: Annotated[
@@ -74,8 +72,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     unclean_exit: Annotated[
         Count,
         Meta(
-            description="Targets of which a process that was asked to end dies or hangs, and none did in the "
-            "old run; not those whose matrix expects it."
+            description="Targets with a process that dies or hangs after a request to exit, if none did in "
+            "the old run; not those whose matrix expects it."
         ),
     ] = 0
     slower: Annotated[

@@ -66,7 +66,7 @@ def compared_latencies(
 
 
 def latency_words(found: Latencies) -> str:
-    """Return what was found in one line, with what the runs before can promise."""
+    """Return the finding in one line, with the resolution that the earlier runs allow."""
     told = (
         f"latency: {plural(found.cells, 'cell')} against up to {plural(found.before, 'run')} before: "
         f"{found.slower:,} slower, {found.faster:,} faster, {found.unclear:,} unclear"

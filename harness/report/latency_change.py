@@ -326,10 +326,10 @@ def _tests(cells: Sequence[_Evidence]) -> list[_Tested]:
 
 
 def _independence(cells: Sequence[_Evidence]) -> float:
-    """Return how much other cells say about a cell's nights: 1 if all are independent, 0 if all move as one.
+    """Return how independent cells are over the nights: 1 if all are independent, 0 if all move as one.
 
-    Of independent cells the mean over all varies by a part of what each does; of cells that move together, by
-    as much. The first are as many observations of a night as there are cells, the others are one.
+    The mean of independent cells varies less than each cell; the mean of cells that move together varies as
+    much. Independent cells give one observation of a night each, the others give one observation together.
     """
     usual = statistics.mode(len(one.nights) for one in cells)
     nights = np.array([one.nights for one in cells if len(one.nights) == usual])

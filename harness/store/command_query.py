@@ -140,7 +140,7 @@ def _json_value(value: Any) -> object:
 def _fitting(widths: Sequence[int]) -> list[int] | None:
     """Return widths that fit into 80 columns together, with the widest ones reduced.
 
-    None if they are too narrow.
+    Return None if they are too narrow.
     """
     room = WIDTH - len(_GAP) * (len(widths) - 1)
     fitting = list(widths)

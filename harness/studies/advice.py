@@ -75,7 +75,7 @@ def _no_device(found: Found) -> str:
     runtime, places = found.target.runtime, found.target.places
     elsewhere = runtime.ssh or runtime.command or (places and any(one.is_elsewhere for one in places.each))
     if elsewhere and not found.fingerprint:
-        return "mend the connection: the reason has its last words, and docs/how-to/remote.md what to look at"
+        return "fix the connection: the reason has its last output, docs/how-to/remote.md the checks"
     if found.target.device and found.fingerprint.get("devices"):
         return "correct the device filter: the reason lists the devices"
     if found.provider and found.provider.device_advice:

@@ -106,7 +106,7 @@ def advise(
 def simulated_of(
     targets: Sequence[Target], fingerprints: Mapping[str, Mapping[str, object]]
 ) -> dict[str, str]:
-    """Return target -> the program that stands for its accelerator, of those where one does."""
+    """Return target -> the program in place of its accelerator, for targets with such a program."""
     found = {
         one.name: surroundings_of(fingerprints[one.name], one.provider, one.device).simulated_by
         for one in targets

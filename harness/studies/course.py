@@ -125,7 +125,7 @@ class Course:
     def ranked(self) -> list[Tried]:
         """Return those that passed, the fastest first.
 
-        Of equally fast ones the more exact, then the simpler.
+        Equally fast ones are ordered by exactness, then by simplicity.
         """
         passed = (one for one in self.results.values() if one.p50_ms is not None)
         return sorted(passed, key=lambda one: (one.p50_ms or 0.0, -one.bits, len(one.candidate.changes)))

@@ -72,7 +72,7 @@ def blamed(net: Net, numbers: tuple[int, ...], check: Check, known: Known) -> Bl
 def _watched(net: Net, numbers: tuple[int, ...], check: Check, known: Known) -> dict[str, Value] | None:
     """Return what the EP computes in a part whose tensors are all outputs.
 
-    None if the result is then right.
+    Return None if the result is then right.
     """
     part = cut(net, numbers, known)
     if part is None:

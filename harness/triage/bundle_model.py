@@ -122,10 +122,7 @@ def write_model(source: ModelSource, path: Path, scrub: Scrubber) -> WrittenMode
 
 
 def _move_weights(model: "onnx.ModelProto", source: ModelSource, side: Path) -> bool:
-    """Put all external tensors, and those of too large a model, into one file; return whether there are any.
-
-    Whether there are any.
-    """
+    """Put external tensors, and those of too large a model, into one file; return whether there are any."""
     too_large = len(source.content) > LARGEST
     chosen = [
         tensor

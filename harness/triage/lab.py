@@ -175,7 +175,7 @@ class Lab:
     def cpu_seconds(self, subject: Subject) -> float | None:
         """Return the time that the CPU EP takes to create a session of a model and run it.
 
-        None if it fails.
+        Return None if it fails.
         """
         for _ in range(2):  # the first time, its process may have to start
             started = time.monotonic()

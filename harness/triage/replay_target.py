@@ -20,8 +20,8 @@ def bundled_target(
 ) -> Target:
     """Return the target of a bundle's manifest, in the harness's own runtime.
 
-    A plugin must be a package that the catalogue has for its provider, a variable one that it has for it, and
-    no value may name a file: a library would be loaded, a folder written. The user supplies what is trusted.
+    The catalogue must list the plugin's package, and each variable, for the provider. No value may name a
+    file, since onnxruntime would load a library or write a folder. The user can supply other values.
 
     Args:
         bundle: The bundle.

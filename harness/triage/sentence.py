@@ -204,7 +204,7 @@ def _when(fault: Fault) -> Iterator[str]:
 
 
 def _options(gone: Sequence[Condition]) -> Iterator[str]:
-    """Describe without which options it is right, and with which of their values."""
+    """Describe the options that it must lack to be right, and the values with which it is right."""
     needed = {one.name: one for one in gone if one.value.startswith(NOT)}
     if needed:
         told = (f"{name}={one.value.removeprefix(NOT)}" for name, one in needed.items())

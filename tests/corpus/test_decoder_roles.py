@@ -191,7 +191,7 @@ def test_tensor_scatter_tells_the_axis_of_a_cache_of_fixed_length(
     found = roles(tmp_path, inputs, {**LOGITS, "present.0": (FLOAT, shape)}, [node])
     if told is None:
         assert isinstance(found, str)  # it keeps the newest positions only
-        assert "no operator and no input of the model tells where new tokens are written" in found
+        assert "no operator and no input of the model shows where new tokens are written" in found
     else:
         assert isinstance(found, Decoder), found
         assert found.cache == (CachePair(past="past.0", present="present.0", axis=told),)
@@ -225,7 +225,7 @@ def test_the_tables_of_positions_bound_the_context(tmp_path: Path) -> None:
         (
             TEXTS | {"past.0": (FLOAT, (1, 4, 128, 16))},
             LOGITS | {"present.0": (FLOAT, (1, 4, 128, 16))},
-            "128, and no operator and no input of the model tells where new tokens are written",
+            "128, and no operator and no input of the model shows where new tokens are written",
         ),
         (
             TEXTS | {"past.0": (FLOAT, (1, 4, 128, 16)), "past.1": (FLOAT, (1, 4, "past", 16))},

@@ -78,7 +78,7 @@ def test_the_limits_of_converted_models_are_those_of_the_code() -> None:
     assert (others, MAX_FACTOR, LOST) == ({2.0}, 2.0, 0.5)
     assert f"at most 2 times the CPU provider's error, at float16 {LIMITS['float16']:g} times" in page
     assert "off by more than twice that times the CPU provider's worst" in page
-    assert "Where the CPU provider itself is off by more than half" in page
+    assert "If the CPU provider itself is off by more than half" in page
 
 
 def test_shipped_policies_are_what_the_page_says() -> None:

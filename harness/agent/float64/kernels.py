@@ -26,7 +26,7 @@ class Kernels:
     def find(self, node: Any, inputs: list[Any]) -> Callable[[Any, list[Any]], Any] | None:
         """Return the function that computes a node.
 
-        None if no kernel takes these inputs, with doubles unchanged.
+        Return None if no kernel takes these inputs, with doubles unchanged.
         """
         if node.op_type in FLOAT32_INSIDE or node.domain not in ("", "ai.onnx.ml"):
             return None

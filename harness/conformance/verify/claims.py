@@ -97,4 +97,4 @@ def _repeats(record: Record) -> Iterator[str]:
         rows = len(record.again)
         yield f"{repeats.distinct} results, {repeats.differing} differing runs, {rows} rows of a second one"
     if repeats.max_abs and not record.again:
-        yield f"runs differ by {repeats.max_abs:g}, and no second one is told"
+        yield f"runs differ by {repeats.max_abs:g}, and no second one is stated"

@@ -47,7 +47,7 @@ KINDS: dict[str, Kind] = {
     "digest": Kind(Weight.REFUSED, "a file differs from the digest in the attestation"),
     "not-attested": Kind(Weight.REFUSED, "the attestation does not name a file of the submission"),
     "attested-missing": Kind(Weight.REFUSED, "the attestation names a file that is not there, or one twice"),
-    "attestation": Kind(Weight.REFUSED, "the attestation tells another result than the records"),
+    "attestation": Kind(Weight.REFUSED, "the attestation states another result than the records"),
     "unsigned": Kind(Weight.MARKED, "there is no signature, but signers were given"),
     "no-signature": Kind(Weight.NOTED, "there is no signature: nobody answers for the submission"),
     "signature": Kind(Weight.REFUSED, "the signature does not belong to the attestation"),
@@ -109,10 +109,12 @@ KINDS: dict[str, Kind] = {
     "too-many-nodes": Kind(Weight.MARKED, "far more nodes were placed than the model can become"),
     "hidden-text": Kind(Weight.MARKED, "a text has control characters or reorders what is read"),
     "copied": Kind(Weight.MARKED, "measured times equal those of another submission"),
-    "look-alike": Kind(Weight.MARKED, "a vendor or product looks like one of another signer, or of nobody"),
+    "look-alike": Kind(
+        Weight.MARKED, "a vendor or product looks like one of another signer, or of an unsigned submission"
+    ),
     "other-signer": Kind(Weight.MARKED, "another key signs for this vendor"),
     # --- cases that were run once more ---
-    "rerun": Kind(Weight.MARKED, "a case gives another result here, in the environment that is told"),
+    "rerun": Kind(Weight.MARKED, "a case gives another result here, in the environment that is stated"),
     "rerun-elsewhere": Kind(Weight.NOTED, "a case gives another result here, in another environment"),
     "rerun-same": Kind(Weight.NOTED, "how many of the cases that were run here give the same"),
 }

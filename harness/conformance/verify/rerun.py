@@ -56,7 +56,7 @@ def rerun_findings(
         same += not found
         for what in found:
             yield finding("rerun-elsewhere" if other else "rerun", case_label(case), what)
-    where = f"though with other {', '.join(other)}" if other else "in the environment that it tells"
+    where = f"though with other {', '.join(other)}" if other else "in the environment that it states"
     proof = "this shows that a device here computes them so, not that the submission's did"
     what = f"{same} of {len(here)} cases drawn with seed {seed} give the same here, {where}; {proof}"
     yield finding("rerun-same", STATEMENT, what)

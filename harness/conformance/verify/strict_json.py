@@ -23,7 +23,7 @@ class _TwiceError(ValueError):
 def strict_decode(content: bytes, form: type[_Form], where: str) -> tuple[_Form | None, Any, Finding | None]:
     """Return a JSON value in its form, the same as plain objects, and what is wrong.
 
-    None for an invalid one.
+    The value is None if it is invalid.
     """
     if len(content) > MOST_LINE:
         return None, None, finding("not-json", where, f"more than {MOST_LINE:,} bytes")

@@ -38,7 +38,7 @@ A model goes by its architecture, its size and its opset: `zoo/resnet-small-op17
 * **Fixed dimensions.** The batch, and sequences where there are any, are symbolic dimensions. `small-fixed`
   is the small model with their sizes written into it, because many accelerators take nothing else.
 * **Weights** are random numbers that derive from their names, scaled so that activations stay near 1 through
-  any depth. Nothing is trained: probabilities mean nothing, numbers do.
+  any depth. No model is trained: its probabilities have no meaning, its numbers do.
 * **Inputs** are in the range of real ones, and seeded too. There is no expected data; goldens are computed,
   as for a model of your own.
 * **Building.** A model is built when it is first asked for, and kept in the [cache](corpus.md#the-cache).
