@@ -24,7 +24,7 @@ from harness.report.diff import compare, read_side
 from harness.report.gate import Limits, judge
 from harness.report.merge import merge
 from harness.report.read import read_run
-from tests.records import bare_record, with_facts
+from tests.kit import bare_record, with_facts
 
 STORED = Path(__file__).parent / "stored" / "before_policies"
 WRONG = "onnx-node/test_top_k_same_values[openvino]"

@@ -5,20 +5,16 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from jinja2 import meta
 
-from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report.page import Pages
 from harness.report.site import PAGES, SitePage
 from harness.report.view import Report
-
-MakeRecord = Callable[..., Record]
-WriteRun = Callable[..., Path]
+from tests.kit import record, write_run
 
 ROOT = Path(__file__).parents[2]
 TEMPLATES = ROOT / "report_templates"
@@ -69,9 +65,7 @@ def changed_package(home: Path) -> Path:
     return package
 
 
-def test_a_module_a_template_and_an_entry_are_enough(
-    record: MakeRecord, write_run: WriteRun, tmp_path: Path
-) -> None:
+def test_a_module_a_template_and_an_entry_are_enough(tmp_path: Path) -> None:
     home = changed_package(tmp_path / "changed").parent
     records = [
         record("a", target="npu", verdict=Verdict.CRASH),
@@ -79,7 +73,15 @@ def test_a_module_a_template_and_an_entry_are_enough(
         record("c", target="cpu"),
     ]
     out = tmp_path / "site"
-    command = [sys.executable, "-m", "harness", "report", str(write_run("run", records)), "--out", str(out)]
+    command = [
+        sys.executable,
+        "-m",
+        "harness",
+        "report",
+        str(write_run(tmp_path / "run", records)),
+        "--out",
+        str(out),
+    ]
     env = {**os.environ, "PYTHONPATH": str(home)}
     done = subprocess.run(
         command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=120

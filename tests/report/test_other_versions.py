@@ -23,12 +23,11 @@ from harness.report.measure import measure_change
 from harness.report.merge import merge
 from harness.report.read import read_run
 from harness.report.trend import cell_points
+from tests.kit import record, write_run
 
 STORED = Path(__file__).parent / "stored" / "before_policies"
 """A run of version 0.1.0 as of November 2026: its records have neither policy nor digest of their golden."""
 
-MakeRecord = Callable[..., Record]
-WriteRun = Callable[..., Path]
 Rows = list[dict[str, Any]]
 
 
@@ -51,8 +50,8 @@ def test_a_stored_run_reads_back_without_loss() -> None:
     run = read_run(STORED)
     assert (len(run.records), run.damaged, run.info.complete) == (12, (), True)
     assert all(record.policy == {} for record in run.records)
-    for record, row in zip(run.records, rows(), strict=True):
-        assert json.loads(encode_record(record)).items() >= row.items()
+    for one, row in zip(run.records, rows(), strict=True):
+        assert json.loads(encode_record(one)).items() >= row.items()
 
 
 def test_a_stored_run_is_judged_again_and_the_rule_is_told(
@@ -99,7 +98,7 @@ def test_a_stored_run_against_one_of_today(tmp_path: Path, turned: str, kind: Ki
     assert judge(diff, Limits(), lambda _: "").passed is (kind is Kind.FIXED)
 
 
-def test_a_policy_of_a_later_version_has_settings_that_this_one_lacks(record: MakeRecord) -> None:
+def test_a_policy_of_a_later_version_has_settings_that_this_one_lacks() -> None:
     terms = policy_terms(Policy())
     old, new = record("a", policy=terms), record("a", policy={**terms, "bits.y": 5.5})
     assert measure_change(old, new).policy == "the tolerance changed: bits.y none -> 5.5"
@@ -148,11 +147,9 @@ def test_other_mistakes_keep_their_own_words() -> None:
 @pytest.mark.parametrize(
     "verdict", [one for one in Verdict if one.family in (Family.SKIPPED, Family.EXCLUDED)]
 )
-def test_what_is_no_longer_judged_never_passes_a_gate_in_silence(
-    verdict: Verdict, record: MakeRecord, write_run: WriteRun, tmp_path: Path
-) -> None:
-    write_run("old", [record("a")])
-    write_run("new", [record("a", verdict=verdict)])
+def test_what_is_no_longer_judged_never_passes_a_gate_in_silence(verdict: Verdict, tmp_path: Path) -> None:
+    write_run(tmp_path / "old", [record("a")])
+    write_run(tmp_path / "new", [record("a", verdict=verdict)])
     sides = (merge([read_run(tmp_path / name)]) for name in ("old", "new"))
     diff = compare(*sides, names=("old", "new"))
     (change,) = diff.changes

@@ -5,22 +5,16 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
-from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report.render import render
-
-MakeRecord = Callable[..., Record]
-WriteRun = Callable[..., Path]
+from tests.kit import record, write_run
 
 HEADINGS = ("Passed", "Passed in part", "Untested", "Unsupported", "Failed")
 
 
-def test_every_figure_of_the_overview_is_what_the_records_say(
-    record: MakeRecord, write_run: WriteRun
-) -> None:
+def test_every_figure_of_the_overview_is_what_the_records_say(tmp_path: Path) -> None:
     draw = random.Random(7)  # noqa: S311 - a choice of verdicts, the same in each run
     targets: dict[str, list[Verdict]] = {
         "mixed": [verdict for verdict in Verdict if verdict is not Verdict.NOT_RUN],
@@ -35,7 +29,7 @@ def test_every_figure_of_the_overview_is_what_the_records_say(
         for precision in ("fp32", "fp16")
         for i in range(700)
     ]
-    run = write_run("run", records)
+    run = write_run(tmp_path / "run", records)
     # So many columns have a page of their own; the overview has one table of them.
     shown = overview(render([run], run / "report").with_name("targets.html"))
     rows = [json.loads(line) for line in (run / "records.jsonl").read_text("utf-8").splitlines()]
