@@ -28,6 +28,7 @@ from harness.plan.expand import expand
 from harness.plan.file_format import Timeouts
 from harness.plan.matrix import matrix_from
 from harness.plan.target import Runtime
+from tests.kit import FAKE_ENV, records_of, run_matrix, start_engine, write_model
 
 CUDA, TENSORRT, OPENVINO = "CUDAExecutionProvider", "TensorrtExecutionProvider", "OpenVINOExecutionProvider"
 CPU = "CPUExecutionProvider"
@@ -235,9 +236,10 @@ def turns() -> Iterator[Turns]:
         yield Turns(patch)
 
 
-def matrix(env: dict[str, str], *targets: dict[str, Any]) -> dict[str, Any]:
+def matrix(*targets: dict[str, Any]) -> dict[str, Any]:
     tables = [
-        {"name": f"t{number}", "provider": CUDA, "env": env, **table} for number, table in enumerate(targets)
+        {"name": f"t{number}", "provider": CUDA, "env": FAKE_ENV, **table}
+        for number, table in enumerate(targets)
     ]
     return {"models": {"folders": ["models"]}, "target": tables}
 
@@ -245,7 +247,7 @@ def matrix(env: dict[str, str], *targets: dict[str, Any]) -> dict[str, Any]:
 def outcome(events: list[Event]) -> tuple[list[Verdict], list[str]]:
     """Verdicts and warnings."""
     return (
-        [event.record.verdict for event in events if isinstance(event, Finished)],
+        [record.verdict for record in records_of(events)],
         [event.message for event in events if isinstance(event, Warned)],
     )
 
@@ -256,18 +258,12 @@ def outcome(events: list[Event]) -> tuple[list[Verdict], list[str]]:
     [({"renew_after": {"sessions": 2}}, 1), ({"workers": 2}, 2), ({"device_lock": ""}, 0)],
 )
 def test_targets_of_one_device_take_turns(
-    tmp_path: Path,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-    turns: Turns,
-    settings: dict[str, Any],
-    most: int,
+    tmp_path: Path, turns: Turns, settings: dict[str, Any], most: int
 ) -> None:
     for number in range(5):
         write_model(tmp_path / "models" / f"{number}_m.onnx")
     table = {"device_lock": "rig", **settings}
-    verdicts, warnings = outcome(run_matrix(tmp_path, matrix(fake_env, table, table)))
+    verdicts, warnings = outcome(run_matrix(tmp_path, matrix(table, table)))
     assert verdicts == [Verdict.PASS] * 10
     assert warnings == [], "a process that is renewed, or a target that waits for another, is no news"
     assert turns.most.get("rig", 0) == most
@@ -278,11 +274,7 @@ def test_targets_of_one_device_take_turns(
 
 @POSIX
 def test_a_target_waits_for_a_device_that_another_run_uses(
-    tmp_path: Path,
-    write_model: Callable[..., None],
-    start_engine: Callable[..., Engine],
-    fake_env: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_model(tmp_path / "models" / "1_m.onnx")
     serve, served = Worker.serve, []
@@ -295,7 +287,7 @@ def test_a_target_waits_for_a_device_that_another_run_uses(
     monkeypatch.setattr(Worker, "serve", watched)
     held = Slots(cache_root() / "locks").take("rig 2", 1)
     assert held is not None
-    engine = start_engine(tmp_path, matrix(fake_env, {"device_lock": "rig 2"}, {"device_lock": "rig 3"}))
+    engine = start_engine(tmp_path, matrix({"device_lock": "rig 2"}, {"device_lock": "rig 3"}))
     events: list[Event] = []
     stream = engine.events()
     while not outcome(events)[0]:
@@ -310,17 +302,12 @@ def test_a_target_waits_for_a_device_that_another_run_uses(
 
 
 @POSIX
-def test_runs_take_turns_at_a_device(
-    tmp_path: Path,
-    write_model: Callable[..., None],
-    fake_env: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_runs_take_turns_at_a_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "IDLE_S", 0.2)
     for name in ("1_gate_in_run", "2_m"):
         write_model(tmp_path / "models" / f"{name}.onnx")
     marker = tmp_path / "marker"
-    env = "".join(f"{key} = '{value}'\n" for key, value in {**fake_env, "FAKE_MARKER": str(marker)}.items())
+    env = "".join(f"{key} = '{value}'\n" for key, value in {**FAKE_ENV, "FAKE_MARKER": str(marker)}.items())
     text = f"schema = 1\n[models]\nfolders = ['models']\n[[target]]\nname = 't'\nprovider = '{CUDA}'\n"
     (tmp_path / "m.toml").write_text(f"{text}[target.env]\n{env}", encoding="utf-8")
     plan, suites = prepare(tmp_path / "m.toml")

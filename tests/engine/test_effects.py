@@ -1,7 +1,6 @@
 """Options that should change what is computed: whether they did, and which cells can tell."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +26,7 @@ from harness.engine.effects import (
     outputs_digest,
     with_effect,
 )
-from harness.engine.engine import Engine
-from harness.engine.events import Event, Finished
+from harness.engine.events import Event
 from harness.engine.outcome import Ran
 from harness.engine.queues import Queues
 from harness.engine.task import BaselineTask, Task
@@ -36,6 +34,7 @@ from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
 from harness.plan.target import Runtime
+from tests.kit import FAKE_ENV, records_of, run_matrix, start_engine, write_model
 
 CUDA = "CUDAExecutionProvider"
 OPENVINO = {"provider": "OpenVINOExecutionProvider", "plugin": "onnxruntime_ep_openvino"}
@@ -211,29 +210,24 @@ def test_every_bit_counts() -> None:
 # --- in a run ---
 
 
-def target(name: str, fake_env: dict[str, str], **table: Any) -> dict[str, Any]:
-    return {"name": name, "provider": CUDA, **table, "env": {**fake_env, **table.get("env", {})}}
+def target(name: str, **table: Any) -> dict[str, Any]:
+    return {"name": name, "provider": CUDA, **table, "env": {**FAKE_ENV, **table.get("env", {})}}
 
 
 def records(events: list[Event], name: str) -> list[Record]:
-    found = [event.record for event in events if isinstance(event, Finished) and event.record.target == name]
+    found = [record for record in records_of(events) if record.target == name]
     return sorted(found, key=lambda record: record.model)
 
 
 @posix
-def test_a_run_tells_which_options_had_an_effect(
-    tmp_path: Path,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-) -> None:
+def test_a_run_tells_which_options_had_an_effect(tmp_path: Path) -> None:
     for stem in ("1_rounds", "2_rounds", "3_exact", "4_segv_in_run"):
         write_model(tmp_path / "models" / f"{stem}.onnx")
     strict = {"options": {"use_tf32": 0}}
     targets = [
-        target("hears", fake_env, **strict, timeouts_s={"run": 20}),
-        target("deaf", fake_env, **strict, env={"FAKE_DEAF": "1"}),
-        target("plain", fake_env, options={"device_id": 0}),
+        target("hears", **strict, timeouts_s={"run": 20}),
+        target("deaf", **strict, env={"FAKE_DEAF": "1"}),
+        target("plain", options={"device_id": 0}),
     ]
     matrix = {"models": {"folders": ["models"]}, "target": targets, "tolerance": [{"rtol": 0.1, "atol": 0.1}]}
     events = run_matrix(tmp_path, matrix, processes=2)
@@ -252,9 +246,6 @@ def test_a_run_tells_which_options_had_an_effect(
 @pytest.mark.parametrize("plain_first", [True, False])
 def test_a_target_of_the_plan_is_not_run_twice(
     tmp_path: Path,
-    write_model: Callable[..., None],
-    start_engine: Callable[..., Engine],
-    fake_env: dict[str, str],
     monkeypatch: pytest.MonkeyPatch,
     plain_first: bool,  # noqa: FBT001
 ) -> None:
@@ -267,7 +258,7 @@ def test_a_target_of_the_plan_is_not_run_twice(
     monkeypatch.setattr(Queues, "put", watched)
     for number in range(4):
         write_model(tmp_path / "models" / f"{number}_rounds.onnx")
-    targets = [target("plain", fake_env), target("strict", fake_env, options={"use_tf32": 0})]
+    targets = [target("plain"), target("strict", options={"use_tf32": 0})]
     chosen = targets if plain_first else targets[::-1]
     engine = start_engine(tmp_path, {"models": {"folders": ["models"]}, "target": chosen}, processes=1)
     events = list(engine.events())
@@ -276,15 +267,10 @@ def test_a_target_of_the_plan_is_not_run_twice(
 
 
 @posix
-def test_a_baseline_that_crashes_leaves_the_question_open(
-    tmp_path: Path,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-) -> None:
+def test_a_baseline_that_crashes_leaves_the_question_open(tmp_path: Path) -> None:
     write_model(tmp_path / "models" / "1_frail.onnx")
     write_model(tmp_path / "models" / "2_rounds.onnx")
-    only = target("strict", fake_env, options={"use_tf32": 0})
+    only = target("strict", options={"use_tf32": 0})
     matrix = {"models": {"folders": ["models"]}, "target": [only], "tolerance": [{"rtol": 0.1, "atol": 0.1}]}
     events = run_matrix(tmp_path, matrix, processes=1)
     frail, sound = records(events, "strict")
@@ -293,15 +279,10 @@ def test_a_baseline_that_crashes_leaves_the_question_open(
 
 
 @posix
-def test_a_flaky_cell_keeps_its_first_verdict_and_ends(
-    tmp_path: Path,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-) -> None:
+def test_a_flaky_cell_keeps_its_first_verdict_and_ends(tmp_path: Path) -> None:
     write_model(tmp_path / "models" / "1_stumble_in_run.onnx")
     env = {"FAKE_MARKER": str(tmp_path / "marker")}
-    only = target("strict", fake_env, options={"use_tf32": 0}, retries=2, env=env)
+    only = target("strict", options={"use_tf32": 0}, retries=2, env=env)
     events = run_matrix(tmp_path, {"models": {"folders": ["models"]}, "target": [only]})
     (record,) = records(events, "strict")
     assert (record.verdict, record.retries) == (Verdict.ERROR, (Verdict.PASS,))

@@ -1,7 +1,6 @@
 """How the processes of targets end that are asked to: the verdict ``unclean_exit``."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,8 +8,9 @@ from typing import Any
 import pytest
 
 from harness.core.verdict import Phase, Verdict
-from harness.engine.events import Event, Finished, ProcessEnded
+from harness.engine.events import ProcessEnded
 from harness.engine.planned_end import planned_end
+from tests.kit import FAKE_ENV, records_of, run_matrix, write_model
 
 ENDS = {
     "clean": ("", None, ""),
@@ -25,12 +25,7 @@ TEARDOWN_S = 2.0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
-def test_each_end_is_told_with_its_phase(
-    tmp_path: Path,
-    run_matrix: Callable[..., list[Event]],
-    write_model: Callable[..., None],
-    fake_env: dict[str, str],
-) -> None:
+def test_each_end_is_told_with_its_phase(tmp_path: Path) -> None:
     write_model(tmp_path / "models" / "1_right.onnx")
     write_model(tmp_path / "models" / "2_abort_in_teardown.onnx")
     library = tmp_path / "libep.so"
@@ -40,12 +35,12 @@ def test_each_end_is_told_with_its_phase(
             "name": name,
             "provider": "CUDAExecutionProvider",
             "plugin": str(library),
-            "env": {**fake_env, "FAKE_FAULT": fault},
+            "env": {**FAKE_ENV, "FAKE_FAULT": fault},
             "timeouts_s": {"teardown": TEARDOWN_S if name == "hang" else 60.0},
         }
         for name, (fault, _, _) in ENDS.items()
     ]
-    cell = {"name": "cell", "provider": "CUDAExecutionProvider", "env": fake_env}
+    cell = {"name": "cell", "provider": "CUDAExecutionProvider", "env": FAKE_ENV}
     matrix = {
         "models": {"folders": ["models"]},
         "target": [*targets, cell],
@@ -56,7 +51,7 @@ def test_each_end_is_told_with_its_phase(
         "expect": [{"target": "unload", "verdict": "unclean_exit", "reason": "known"}],
     }
     events = run_matrix(tmp_path, matrix)
-    assert {event.record.verdict for event in events if isinstance(event, Finished)} == {Verdict.PASS}
+    assert {record.verdict for record in records_of(events)} == {Verdict.PASS}
     ends = {event.target: event for event in events if isinstance(event, ProcessEnded)}
     found = {name: (one.phase, one.cause) for name, one in ends.items()}
     expected = {name: (phase, cause) for name, (_, phase, cause) in ENDS.items()}

@@ -4,7 +4,7 @@ import importlib
 import io
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -43,9 +43,7 @@ from harness.places.fleet import Fleet
 from harness.plan.expand import expand
 from harness.plan.file_format import Timeouts
 from harness.plan.matrix import matrix_from
-
-Mutated = Callable[..., st.SearchStrategy[Any]]
-Replaced = Callable[..., Iterator[Any]]
+from tests.mutations import each_replaced, mutated
 
 FEW = settings(max_examples=120, derandomize=True, deadline=None, database=None)
 
@@ -270,9 +268,7 @@ def results(border: Border) -> list[dict[str, Any]]:
 
 @FEW
 @given(st.data())
-def test_any_result_is_judged_or_breaks_the_protocol(
-    border: Border, mutated: Mutated, data: st.DataObject
-) -> None:
+def test_any_result_is_judged_or_breaks_the_protocol(border: Border, data: st.DataObject) -> None:
     task = border.task()
     task.asked = Asked(data_sets=1, outputs=border.case.outputs)
     message = ["result", id(task), data.draw(st.sampled_from(results(border)))]
@@ -299,9 +295,9 @@ def test_the_results_that_are_mutated_are_valid(border: Border) -> None:
         assert (border.records.pop().verdict == "pass_partial") is (valid["status"] == "ok"), valid
 
 
-def test_each_part_of_a_result_may_be_another_thing(border: Border, each_replaced: Replaced) -> None:
+def test_each_part_of_a_result_may_be_another_thing(border: Border) -> None:
     for valid in results(border)[1:]:
-        for body in each_replaced(valid):
+        for body in each_replaced(valid, 29):
             task = border.task()
             task.asked = Asked(data_sets=1, outputs=border.case.outputs)
             worker = border.receive(["result", id(task), body], task)
@@ -335,9 +331,7 @@ def test_any_values_are_judged(border: Border, data: st.DataObject) -> None:
 
 @FEW
 @given(st.data())
-def test_any_answer_is_kept_or_breaks_the_protocol(
-    border: Border, mutated: Mutated, data: st.DataObject
-) -> None:
+def test_any_answer_is_kept_or_breaks_the_protocol(border: Border, data: st.DataObject) -> None:
     question = Question(
         suite=border.cell.suite, model=border.cell.model, kind=data.draw(st.sampled_from(KINDS))
     )
@@ -359,9 +353,7 @@ KINDS = (Kind.ANSWER, Kind.UNOPTIMIZED, Kind.EVALUATED, Kind.MADE)
 
 @FEW
 @given(st.data())
-def test_any_description_of_an_environment_is_taken(
-    border: Border, mutated: Mutated, data: st.DataObject
-) -> None:
+def test_any_description_of_an_environment_is_taken(border: Border, data: st.DataObject) -> None:
     process = fake_process()
     worker = Worker(1, process)
     worker.imported = True
@@ -381,7 +373,7 @@ def test_any_description_of_an_environment_is_taken(
 
 @FEW
 @given(st.data())
-def test_any_message_may_come_at_any_time(border: Border, mutated: Mutated, data: st.DataObject) -> None:
+def test_any_message_may_come_at_any_time(border: Border, data: st.DataObject) -> None:
     task = border.task()
     words = [
         ["phase", id(task), "run"],
@@ -398,7 +390,7 @@ def test_any_message_may_come_at_any_time(border: Border, mutated: Mutated, data
 
 @FEW
 @given(st.data())
-def test_values_in_files_are_read_or_refused(mutated: Mutated, data: st.DataObject) -> None:
+def test_values_in_files_are_read_or_refused(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as home:
         Path(home, "out-1").write_bytes(b"\0" * 8)
         if os.name == "posix":

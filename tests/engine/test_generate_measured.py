@@ -1,6 +1,5 @@
 """Planted faults in the scenario ``generate``: verdict, way, position, layer; healthy results pass."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from harness.core.decide import Decision, decide, judged_again
 from harness.core.facts import CPU_PROVIDER, Facts, facts_of
 from harness.core.generated import Generation as Told
 from harness.core.policy import Policy
-from harness.core.record import Placement, Record
+from harness.core.record import Placement
 from harness.core.spread import Spread
 from harness.core.value import NamedValues, Tensor, tensor
 from harness.core.verdict import Verdict
@@ -28,6 +27,7 @@ from harness.engine.evidence import Evidence, Rule
 from harness.engine.measure import measure, with_generation
 from harness.engine.outcome import Played, Ran
 from harness.golden.golden import Golden
+from tests.kit import decided_record
 
 LENGTH, VOCABULARY, NOISE = 12, 24, 1e-4
 LAYERS = ("present.0.key", "present.0.value", "present.1.key", "present.1.value")
@@ -161,12 +161,7 @@ def test_rounding_noise_is_never_accused(seed: int, size: float) -> None:
     seed=st.integers(0, 99),
 )
 def test_one_wrong_position_of_one_output_of_one_way_is_found_and_named(
-    way: str,
-    position: int,
-    output: str,
-    multiple: float,
-    seed: int,
-    judged: Callable[[Facts, Decision], Record],
+    way: str, position: int, output: str, multiple: float, seed: int
 ) -> None:
     index = NAMES.index(way)
     position = min(position, PLAYS[index].length - 1)
@@ -185,7 +180,7 @@ def test_one_wrong_position_of_one_output_of_one_way_is_found_and_named(
     else:
         assert (bad.first_bad, bad.first_cache, bad.cache_from) == (None, output, position)
         assert f"{output} wrong from position {position} on" in decision.reason
-    read = judged(facts, decision)
+    read = decided_record(facts, decision)
     assert facts_of(read).generation == facts.generation
     assert judged_again(read, POLICY).verdict is decision.verdict
 
@@ -207,7 +202,7 @@ def test_the_layer_that_fails_first_is_named() -> None:
     assert bad.kl[5] < 1e-6
 
 
-def test_nan_from_a_position_on_is_a_nan_mismatch(judged: Callable[[Facts, Decision], Record]) -> None:
+def test_nan_from_a_position_on_is_a_nan_mismatch() -> None:
     results = healthy(0)
     for index, play in enumerate(PLAYS):
         if play.length > 6:
@@ -217,7 +212,7 @@ def test_nan_from_a_position_on_is_a_nan_mismatch(judged: Callable[[Facts, Decis
     assert decision.reason.startswith("way at_once: logits wrong from position 6 on")
     assert told(facts).ways[0].kl[6:] == (None,) * 6
     assert told(facts).ways[0].perplexity is None
-    read = judged(facts, decision)
+    read = decided_record(facts, decision)
     assert facts_of(read).generation == facts.generation
     assert judged_again(read, POLICY).verdict is Verdict.NAN_MISMATCH
 

@@ -2,7 +2,6 @@
 
 import functools
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from harness.core.facts import UNREPEATABLE, Facts, facts_of
 from harness.core.metrics import ATOL_GRID
 from harness.core.missing import USUAL, Need, missing
 from harness.core.policy import Policy
-from harness.core.record import Placement, Record
+from harness.core.record import Placement
 from harness.core.tolerance import Tolerance
 from harness.core.value import NamedValues, tensor
 from harness.corpus.case import Case, DataSet
@@ -27,6 +26,7 @@ from harness.engine.measure import measure
 from harness.engine.outcome import Ran
 from harness.engine.task import Kind
 from harness.golden.golden import Golden
+from tests.kit import decided_record
 
 PLACEMENT = Placement(ep_nodes=1, cpu_nodes=0, ep_ops={"Erf": 1}, cpu_ops={}, partitions=1, source="profile")
 CASE = Case(
@@ -94,7 +94,6 @@ def test_it_is_what_a_run_would_have_said(
     providers_changed: str,
     others: tuple[float | None, float | None],
     doubt: tuple[str, dict[Kind, str]],
-    judged: Callable[[Facts, Decision], Record],
 ) -> None:
     before, after = policies
     dispute, doubts = doubt
@@ -124,7 +123,7 @@ def test_it_is_what_a_run_would_have_said(
         expected=() if expected is None else values(expected, 5),
         doubts=doubts,
     )
-    was, wanted = judged(*run(before)), judged(*run(after))
+    was, wanted = decided_record(*run(before)), decided_record(*run(after))
     policy = Policy(fixed=after, judge_by="table")
     if missing(facts_of(was), policy, {Need.REFERENCES}) is not None:
         assert after not in FIXED  # what these fail is asked in every run

@@ -5,12 +5,12 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from harness.core.scenario import SCENARIOS, agent_module
+from tests.kit import write_model
 
 ROOT = Path(__file__).parents[2]
 ENTRY = '    "twice": Scenario(meaning="the model runs twice", measurable=False, repeatable=False),\n'
@@ -33,7 +33,7 @@ target = [{ name = "cpu", provider = "CPUExecutionProvider" }]
 """
 
 
-def test_an_entry_and_a_module_are_enough(tmp_path: Path, write_model: Callable[..., None]) -> None:
+def test_an_entry_and_a_module_are_enough(tmp_path: Path) -> None:
     package = tmp_path / "changed" / "harness"
     shutil.copytree(ROOT / "harness", package, ignore=shutil.ignore_patterns("__pycache__"))
     for folder in ("matrices", "report_templates", "golden"):

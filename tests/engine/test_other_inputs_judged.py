@@ -14,10 +14,10 @@ from harness.core.policy import Policy
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.engine.engine import Engine
-from harness.engine.events import Finished
 from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
+from tests.kit import records_of
 
 PLANTED = Path(__file__).with_name("planted_others")
 ROOT = Path(__file__).parents[2]
@@ -125,7 +125,7 @@ def run(
     try:
         engine.submit(plan.cells)
         engine.drain()
-        return [event.record for event in engine.events() if isinstance(event, Finished)]
+        return records_of(engine.events())
     finally:
         engine.close()
 

@@ -1,7 +1,7 @@
 """Outputs that are more than numbers, from the model to the verdict; and runs that are repeated."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,12 +27,13 @@ from harness.corpus.protos import tensor_proto
 from harness.corpus.suites import open_folder
 from harness.engine.answer import golden_of
 from harness.engine.compare_sets import compare_sets
-from harness.engine.events import Event, Finished
+from harness.engine.events import Event
 from harness.engine.evidence import Evidence, Rule
 from harness.engine.measure import measure
 from harness.engine.outcome import Ran
 from harness.engine.output_kinds import draws, output_kinds_of
 from harness.golden.golden import Golden
+from tests.kit import FAKE_ENV, records_of, run_matrix, write_model
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17]>\n'
 CHOSEN = (
@@ -68,16 +69,14 @@ def answer(**outputs: Array) -> tuple[NamedValues, ...]:
 
 
 def records(events: list[Event]) -> Mapping[str, Record]:
-    return {one.record.model.split("/")[0]: one.record for one in events if isinstance(one, Finished)}
+    return {record.model.split("/")[0]: record for record in records_of(events)}
 
 
 @posix
-def test_positions_of_hidden_values_that_tie(
-    tmp_path: Path, run_matrix: Callable[..., list[Event]], fake_env: dict[str, str]
-) -> None:
+def test_positions_of_hidden_values_that_tie(tmp_path: Path) -> None:
     write(tmp_path / "models/tie/model.onnx", CHOSEN % "1.0000002", COUNTING)
     write(tmp_path / "models/lesser/model.onnx", CHOSEN % "1.5", COUNTING)
-    target = {"name": "t", "provider": "CUDAExecutionProvider", "env": fake_env}
+    target = {"name": "t", "provider": "CUDAExecutionProvider", "env": FAKE_ENV}
     found = records(run_matrix(tmp_path, {"models": {"folders": ["models"]}, "target": [target]}))
     tie, lesser = found["tie"], found["lesser"]
     assert (tie.verdict, tie.reason) == (
@@ -109,9 +108,7 @@ def test_a_top_k_that_need_not_sort_is_a_set_in_every_data_set(tmp_path: Path) -
     assert [row.mismatched for row in compare(other + wrong).outputs] == [0, 0, 1, 1]
 
 
-def test_draws_are_judged_by_their_distribution(
-    tmp_path: Path, run_matrix: Callable[..., list[Event]]
-) -> None:
+def test_draws_are_judged_by_their_distribution(tmp_path: Path) -> None:
     write(tmp_path / "models/drawn/model.onnx", DRAWN, np.zeros(400, np.float32))
     target = {"name": "t", "provider": "CPUExecutionProvider"}
     repeat = [{"model": "*", "runs": 2, "bit_equal": True}]
@@ -178,17 +175,12 @@ REPEATED: dict[str, tuple[dict[str, Any], Verdict, str]] = {
 
 
 @posix
-def test_repeated_runs(
-    tmp_path: Path,
-    run_matrix: Callable[..., list[Event]],
-    write_model: Callable[..., None],
-    fake_env: dict[str, str],
-) -> None:
+def test_repeated_runs(tmp_path: Path) -> None:
     repeat = []
     for name, (settings, _, _) in REPEATED.items():
         write_model(tmp_path / "models" / f"{name}.onnx", "rounded")
         repeat.append({"model": f"{name}.onnx", "runs": 5, "sessions": 2, **settings})
-    target = {"name": "t", "provider": "CUDAExecutionProvider", "env": fake_env}
+    target = {"name": "t", "provider": "CUDAExecutionProvider", "env": FAKE_ENV}
     matrix = {"models": {"folders": ["models"]}, "target": [target], "repeat": repeat}
     found = records(run_matrix(tmp_path, matrix))
     for name, (settings, verdict, reason) in REPEATED.items():

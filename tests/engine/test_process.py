@@ -22,6 +22,7 @@ from harness.engine.queues import TaskQueue
 from harness.engine.task import Question, QuestionTask
 from harness.plan.file_format import Timeouts
 from harness.plan.target import Runtime
+from tests.kit import FAKE_ENV
 
 
 @pytest.mark.parametrize(
@@ -58,11 +59,9 @@ process.serve(print)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only the end of the pipe tells")
-def test_an_agent_that_hangs_with_the_gil_dies_with_the_harness(
-    tmp_path: Path, fake_env: dict[str, str]
-) -> None:
+def test_an_agent_that_hangs_with_the_gil_dies_with_the_harness(tmp_path: Path) -> None:
     marker = tmp_path / "marker"
-    env = {**os.environ, **fake_env, "FAKE_FAULT": "stuck_in_import", "FAKE_MARKER": str(marker)}
+    env = {**os.environ, **FAKE_ENV, "FAKE_FAULT": "stuck_in_import", "FAKE_MARKER": str(marker)}
     with subprocess.Popen([sys.executable, "-c", HARNESS, tmp_path], env=env) as harness:
         wait_until(lambda: marker.exists() and marker.read_text(encoding="utf-8") != "")
         agent = Path("/proc", marker.read_text(encoding="utf-8"))
@@ -73,7 +72,7 @@ def test_an_agent_that_hangs_with_the_gil_dies_with_the_harness(
 
 @pytest.mark.skipif(os.name != "posix", reason="kills by a POSIX signal")
 def test_a_process_outlives_the_thread_that_asked_for_it_and_its_folder_does_not_outlive_it(
-    tmp_path: Path, fake_env: dict[str, str]
+    tmp_path: Path,
 ) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -81,7 +80,7 @@ def test_a_process_outlives_the_thread_that_asked_for_it_and_its_folder_does_not
     enough = threading.Event()
 
     def start() -> None:
-        started.put(AgentProcess(launch_here([sys.executable], fake_env, folder)))
+        started.put(AgentProcess(launch_here([sys.executable], FAKE_ENV, folder)))
         enough.wait(10.0)
 
     starter = threading.Thread(target=start)

@@ -1,13 +1,13 @@
 """Targets that cannot be used, each for its own reason: one run over all of them."""
 
 import os
-from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import pytest
 
 from harness.core.verdict import Cause, Phase, Verdict
 from harness.engine.events import Event, Finished, TargetReady
+from tests.kit import FAKE_ENV, run_matrix, write_model
 
 CUDA = "CUDAExecutionProvider"
 
@@ -95,37 +95,30 @@ TARGETS = {
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake dies by POSIX signals")
 
 
-def target(name: str, table: dict[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
-    return {"name": name, "provider": CUDA, **table, "env": {**env, **table.get("env", {})}}
+def target(name: str, table: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "provider": CUDA, **table, "env": {**FAKE_ENV, **table.get("env", {})}}
 
 
 @pytest.fixture(scope="module")
-def events(
-    tmp_path_factory: pytest.TempPathFactory,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-) -> list[Event]:
+def events(tmp_path_factory: pytest.TempPathFactory) -> list[Event]:
     home = tmp_path_factory.mktemp("targets")
     (home / "here.so").touch()
     write_model(home / "models" / "1_one.onnx")
     write_model(home / "models" / "2_once_in_create.onnx")
-    targets = [target(name, want.table, fake_env) for name, want in TARGETS.items()]
+    targets = [target(name, want.table) for name, want in TARGETS.items()]
     targets += [
-        target("good", {}, fake_env),
-        target("plugin", {"plugin": "here.so", "device": {"type": "gpu"}}, fake_env),
-        target("profiled", {"env": {"FAKE_VERSION": "1.24.1"}}, fake_env),
+        target("good", {}),
+        target("plugin", {"plugin": "here.so", "device": {"type": "gpu"}}),
+        target("profiled", {"env": {"FAKE_VERSION": "1.24.1"}}),
         # Libraries of pip's packages are on no search path.
-        target("needs-libraries", fault("needs_libraries"), fake_env),
+        target("needs-libraries", fault("needs_libraries")),
         target(
             "rejected",
             {"options": {"precision": "wrong", "device_id": 0}, "unchecked_options": True},
-            fake_env,
         ),
         target(
             "varied",
             {"axes": {"option.precision": ["right", "wrong"]}, "unchecked_options": True},
-            fake_env,
         ),
     ]
     return run_matrix(home, {"models": {"folders": ["models"]}, "target": targets}, processes=3)
