@@ -15,7 +15,7 @@ from harness.fuzz import histories
 from harness.fuzz.coverage import Coverage
 from harness.fuzz.histories import HISTORIES, Histories, History, earlier_of_all, write_histories
 from harness.fuzz.state import State, write_state
-from tests.triage.conftest import PLANTED
+from tests.triage.planted_faults import PLANTED
 
 SEED = 3
 

@@ -17,6 +17,7 @@ from harness.triage.check import Check, failing_outputs
 from harness.triage.lab import Seen, Trial
 from harness.triage.signature import FIRST_RUN
 from harness.triage.subject import Subject
+from tests.kit import cpu_record
 
 MakeRecord = Callable[..., Record]
 ON_EP = Placement(ep_nodes=1, cpu_nodes=0, ep_ops={"Relu": 1}, cpu_ops={}, partitions=1, source="assignment")
@@ -58,9 +59,9 @@ class FakeLab:
 
 
 @pytest.fixture
-def ran(passed: MakeRecord) -> MakeRecord:
+def ran() -> MakeRecord:
     def make(*rows: OutputMetrics, **fields: Any) -> Record:
-        return passed(
+        return cpu_record(
             "m",
             provider="AnyExecutionProvider",
             phase=Phase.COMPARE,
@@ -74,9 +75,9 @@ def ran(passed: MakeRecord) -> MakeRecord:
 
 
 @pytest.fixture
-def raised(passed: MakeRecord) -> MakeRecord:
+def raised() -> MakeRecord:
     def make(message: str, phase: Phase = Phase.RUN, how: Any = "raised") -> Record:
-        return passed("m", phase=phase, ended=Ended(how=how, message=message))
+        return cpu_record("m", phase=phase, ended=Ended(how=how, message=message))
 
     return make
 

@@ -10,6 +10,7 @@ from harness.core.record import ModelContent, Record
 from harness.core.verdict import Phase, Verdict
 from harness.plan.target import Target
 from harness.triage.groups import failing_groups
+from tests.kit import cpu_record
 
 MakeRecord = Callable[..., Record]
 
@@ -19,10 +20,10 @@ def content(**ops: int) -> ModelContent:
 
 
 @pytest.fixture
-def failed(passed: MakeRecord) -> MakeRecord:
+def failed() -> MakeRecord:
     def make(model: str, verdict: Verdict, message: str = "", **fields: Any) -> Record:
         ended = Ended(how="raised", message=message) if message else None
-        return passed(model, verdict=verdict, expected=False, ended=ended, **fields)
+        return cpu_record(model, verdict=verdict, expected=False, ended=ended, **fields)
 
     return make
 
@@ -31,11 +32,11 @@ def cells(groups: Any) -> list[list[str]]:
     return [[record.model for record in group.records] for group in groups]
 
 
-def test_only_failures_are_grouped(passed: MakeRecord, failed: MakeRecord) -> None:
+def test_only_failures_are_grouped(failed: MakeRecord) -> None:
     records = [
-        passed("right"),
-        passed("refused", verdict=Verdict.UNSUPPORTED),
-        passed("skipped", verdict=Verdict.UNAVAILABLE),
+        cpu_record("right"),
+        cpu_record("refused", verdict=Verdict.UNSUPPORTED),
+        cpu_record("skipped", verdict=Verdict.UNAVAILABLE),
         failed("wrong", Verdict.CRASH, cause="SIGSEGV"),
     ]
     assert cells(failing_groups(records)) == [["wrong"]]
@@ -142,12 +143,12 @@ def test_values_of_options_are_groups_that_are_alike(failed: MakeRecord) -> None
     assert len(alike) == 1
 
 
-def test_other_values_in_the_run_are_conditions_for_free(passed: MakeRecord, failed: MakeRecord) -> None:
+def test_other_values_in_the_run_are_conditions_for_free(failed: MakeRecord) -> None:
     records = [
         failed("a", Verdict.MISMATCH, **at("1")),
-        passed("a", **at("none")),
-        passed("a", **at("2")),
-        passed("a", **at("1", scenario="io_binding")),
+        cpu_record("a", **at("none")),
+        cpu_record("a", **at("2")),
+        cpu_record("a", **at("1", scenario="io_binding")),
         failed("b", Verdict.MISMATCH, **at("none")),
     ]
     groups = {group.representative.model: group for group in failing_groups(records)}
@@ -158,23 +159,23 @@ def test_other_values_in_the_run_are_conditions_for_free(passed: MakeRecord, fai
     assert groups["b"].conditions == ()
 
 
-def test_an_option_that_fails_at_some_values_is_told_for_each(passed: MakeRecord, failed: MakeRecord) -> None:
+def test_an_option_that_fails_at_some_values_is_told_for_each(failed: MakeRecord) -> None:
     records = [
         failed("a", Verdict.MISMATCH, **at("1")),
         failed("a", Verdict.MISMATCH, **at("2")),
-        passed("a", **at("none")),
+        cpu_record("a", **at("none")),
     ]
     group = next(one for one in failing_groups(records) if one.representative.axes["option.fault"] == "1")
     assert [(one.value, one.fails) for one in group.conditions] == [("2", True), ("none", False)]
 
 
-def test_targets_that_differ_in_one_option_are_conditions_too(passed: MakeRecord, failed: MakeRecord) -> None:
+def test_targets_that_differ_in_one_option_are_conditions_too(failed: MakeRecord) -> None:
     options = {"fast": {"mode": "fast"}, "slow": {}, "both": {"mode": "slow", "x": "1"}}
     targets = [
         Target(name=name, provider=("CPUExecutionProvider",), options=given)
         for name, given in options.items()
     ]
-    others = [passed("a", target=name) for name in ("slow", "both")]
+    others = [cpu_record("a", target=name) for name in ("slow", "both")]
     (group,) = failing_groups([failed("a", Verdict.MISMATCH, target="fast"), *others], (), targets)
     assert [(one.name, one.value, one.fails) for one in group.conditions] == [("mode", "not fast", False)]
 
@@ -184,12 +185,10 @@ def test_each_cell_that_is_asked_for_is_a_group(failed: MakeRecord) -> None:
     assert cells(failing_groups(records, ["m/a[cpu]", "m/c[cpu]"])) == [["a"], ["c"]]
 
 
-def test_a_variant_is_held_against_its_original_on_the_same_target(
-    passed: MakeRecord, failed: MakeRecord
-) -> None:
+def test_a_variant_is_held_against_its_original_on_the_same_target(failed: MakeRecord) -> None:
     records = [
         failed("000004-grown", Verdict.MISMATCH, target="gpu"),
-        passed("000004-grown"),
+        cpu_record("000004-grown"),
         failed("000005-variant-of-000004", Verdict.MISMATCH),
     ]
     (group,) = [one for one in failing_groups(records) if one.representative.target != "gpu"]
@@ -199,9 +198,9 @@ def test_a_variant_is_held_against_its_original_on_the_same_target(
     assert single == group
 
 
-def test_an_original_that_says_nothing_is_no_condition(passed: MakeRecord, failed: MakeRecord) -> None:
+def test_an_original_that_says_nothing_is_no_condition(failed: MakeRecord) -> None:
     records = [
-        passed("000004-grown", verdict=Verdict.UNSUPPORTED),
+        cpu_record("000004-grown", verdict=Verdict.UNSUPPORTED),
         failed("000005-variant-of-000004", Verdict.MISMATCH),
         failed("000007-variant-of-operator-test", Verdict.CRASH),
     ]

@@ -24,6 +24,7 @@ from harness.triage.lab import Seen
 from harness.triage.locate import Locator
 from harness.triage.net import Net, load
 from harness.triage.subject import Subject
+from tests.kit import cpu_record
 
 Graph = Sequence[tuple[str, ...]]
 """For each node the tensors that it reads; node 3 makes ``t3``."""
@@ -103,9 +104,9 @@ def all_values(_: Subject, names: Sequence[str]) -> Mapping[str, Value]:
 
 
 @pytest.fixture(scope="module")
-def record(passed: Callable[..., Record]) -> Callable[..., Record]:
+def record() -> Callable[..., Record]:
     def make(verdict: Verdict = Verdict.ERROR, **fields: Any) -> Record:
-        return passed("m", verdict=verdict, provider="AnyExecutionProvider", **fields)
+        return cpu_record("m", verdict=verdict, provider="AnyExecutionProvider", **fields)
 
     return make
 

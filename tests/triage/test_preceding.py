@@ -19,8 +19,7 @@ from harness.triage.preceding import (
     Reruns,
     earlier_cells,
 )
-
-MakeRecord = Callable[..., Record]
+from tests.kit import cpu_record
 
 
 class FakeRerun:
@@ -40,9 +39,9 @@ class FakeRerun:
 
 
 @pytest.fixture
-def cells(passed: MakeRecord) -> Callable[[int], list[Record]]:
+def cells() -> Callable[[int], list[Record]]:
     def make(count: int) -> list[Record]:
-        return [passed(f"m{n}", process=ProcessState(pid=7, session=n + 1)) for n in range(count + 1)]
+        return [cpu_record(f"m{n}", process=ProcessState(pid=7, session=n + 1)) for n in range(count + 1)]
 
     return make
 
@@ -110,9 +109,9 @@ def test_a_spent_budget_ends_the_search_with_too_many(monkeypatch: pytest.Monkey
     assert len(fake.tried) <= 3
 
 
-def test_earlier_cells_are_those_of_the_same_process(passed: MakeRecord) -> None:
+def test_earlier_cells_are_those_of_the_same_process() -> None:
     def record(model: str, session: int, pid: int = 7, target: str = "cpu") -> Record:
-        return passed(model, target=target, process=ProcessState(pid=pid, session=session))
+        return cpu_record(model, target=target, process=ProcessState(pid=pid, session=session))
 
     own = record("own", 5)
     records = [
@@ -121,11 +120,11 @@ def test_earlier_cells_are_those_of_the_same_process(passed: MakeRecord) -> None
         record("first", 1),
         record("elsewhere", 3, pid=8),
         record("other", 4, target="gpu"),
-        passed("dead"),
+        cpu_record("dead"),
         own,
     ]
     assert [one.model for one in earlier_cells(records, own)] == ["first", "second"]
-    assert earlier_cells(records, passed("dead")) == ()
+    assert earlier_cells(records, cpu_record("dead")) == ()
 
 
 @pytest.mark.parametrize(

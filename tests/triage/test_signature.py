@@ -26,6 +26,7 @@ from harness.triage.signature import (
     signature_of,
 )
 from harness.triage.subject import Subject
+from tests.kit import cpu_record
 
 MakeRecord = Callable[..., Record]
 ON_EP = Placement(ep_nodes=1, cpu_nodes=0, ep_ops={"Relu": 1}, cpu_ops={}, partitions=1, source="assignment")
@@ -48,16 +49,16 @@ def signature(record: Record, *names: str) -> Any:
 
 
 @pytest.fixture
-def ran(passed: MakeRecord) -> MakeRecord:
+def ran() -> MakeRecord:
     def make(**fields: Any) -> Record:
         usual: dict[str, Any] = {"provider": "AnyExecutionProvider", "phase": Phase.COMPARE, "golden": "cpu"}
-        return passed("m", **(usual | {"placement": ON_EP, "outputs": (GOOD,)} | fields))
+        return cpu_record("m", **(usual | {"placement": ON_EP, "outputs": (GOOD,)} | fields))
 
     return make
 
 
-def test_an_error_keeps_its_phase_and_words(passed: MakeRecord) -> None:
-    record = passed(
+def test_an_error_keeps_its_phase_and_words() -> None:
+    record = cpu_record(
         "m", phase=Phase.RUN, ended=Ended(how="raised", message="no kernel 'Relu' for node 'a/Relu_7'")
     )
     found = signature(record, "a/Relu_7")
@@ -68,28 +69,28 @@ def test_an_error_keeps_its_phase_and_words(passed: MakeRecord) -> None:
     )
 
 
-def test_the_same_error_of_another_node_is_the_same(passed: MakeRecord) -> None:
+def test_the_same_error_of_another_node_is_the_same() -> None:
     def error(name: str, number: int) -> Any:
         message = f"node '{name}' at 0x{number:x}: size {number} (in /tmp/x{number}/k.cc:{number})"
-        return signature(passed("m", phase=Phase.RUN, ended=Ended(how="raised", message=message)), name)
+        return signature(cpu_record("m", phase=Phase.RUN, ended=Ended(how="raised", message=message)), name)
 
     assert error("first", 17) == error("second", 40961)
     assert error("first", 17) != signature(
-        passed("m", phase=Phase.RUN, ended=Ended(how="raised", message="size"))
+        cpu_record("m", phase=Phase.RUN, ended=Ended(how="raised", message="size"))
     )
 
 
-def test_of_a_crash_the_signal_counts_and_no_message(passed: MakeRecord) -> None:
+def test_of_a_crash_the_signal_counts_and_no_message() -> None:
     def crash(cause: str, message: str, phase: Phase = Phase.RUN) -> Any:
-        return signature(passed("m", phase=phase, cause=cause, ended=Ended(how="died", message=message)))
+        return signature(cpu_record("m", phase=phase, cause=cause, ended=Ended(how="died", message=message)))
 
     assert crash("SIGSEGV", "died") == crash("SIGSEGV", "other words")
     assert crash("SIGSEGV", "died") != crash("SIGABRT", "died")
     assert crash("SIGSEGV", "died") != crash("SIGSEGV", "died", Phase.CREATE)
 
 
-def test_a_hang_is_no_crash(passed: MakeRecord) -> None:
-    hang = signature(passed("m", phase=Phase.RUN, ended=Ended(how="hung", message="60 s")))
+def test_a_hang_is_no_crash() -> None:
+    hang = signature(cpu_record("m", phase=Phase.RUN, ended=Ended(how="hung", message="60 s")))
     assert (hang.verdict, hang.message) == (Verdict.HANG, "")
 
 
