@@ -12,6 +12,7 @@ import pytest
 from harness.core.generated import Generation, GenerationSpeed
 from harness.core.record import decode_record
 from harness.pytest_plugin.benchmarks import add_benchmark, why_not_measured
+from tests.pytest_plugin.projects import write_project
 
 pytest.importorskip("pytest_benchmark")
 pytest.importorskip("pygal")
@@ -41,10 +42,8 @@ class Saved:
 
 
 @pytest.fixture(scope="module")
-def saved(
-    tmp_path_factory: pytest.TempPathFactory, make_project: Callable[..., Path], run_warm: Run
-) -> Saved:
-    folder = make_project(tmp_path_factory.mktemp("benchmark") / "project", matrix=MATRIX)
+def saved(tmp_path_factory: pytest.TempPathFactory, run_warm: Run) -> Saved:
+    folder = write_project(tmp_path_factory.mktemp("benchmark") / "project", matrix=MATRIX)
     options = ("-p", "no:xdist", "--benchmark-json=b.json", "--benchmark-save=base", "--ep-out=run")
     return Saved(folder, run_warm(folder, "m.toml", *BENCHMARK, *options))
 

@@ -10,20 +10,21 @@ import pytest
 
 from harness.core.record import decode_record
 from harness.pytest_plugin.scheduler import share
+from tests.kit import FAKE_ENV
 from tests.programs import write_program
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="places here are POSIX commands")
 
 
 @pytest.fixture
-def rack(tmp_path: Path, fake_env: dict[str, str], write_model: Callable[..., None]) -> Path:
+def rack(tmp_path: Path, write_model: Callable[..., None]) -> Path:
     """A matrix with two places, which leave a line in a file for each process that they start."""
     for number in range(12):
         write_model(tmp_path / "models" / f"{number:02}_nap_in_run.onnx")
     started = tmp_path / "started"
     script = tmp_path / "python"
     write_program(script, f'#!/bin/sh\necho "$EP_PLACE $$" >> {started}\nexec {sys.executable} "$@"\n')
-    env = ", ".join(f'{name} = "{value}"' for name, value in fake_env.items())
+    env = ", ".join(f'{name} = "{value}"' for name, value in FAKE_ENV.items())
     text = f"""
 schema = 1
 [models]
