@@ -18,8 +18,7 @@ from harness.corpus.decoders.roster import write_decoder
 from harness.plan.target import Target
 from harness.studies.candidates import Candidate
 from harness.studies.tried import Advice, Tried
-from tests.latencies import told_latency
-from tests.records import bare_record
+from tests.kit import bare_record, told_latency
 
 CPU = "CPUExecutionProvider"
 TINY = """<ir_version: 9, opset_import: ["" : 17]>

@@ -16,8 +16,7 @@ from harness.core.shipping import Choice, what_to_ship
 from harness.core.verdict import Verdict
 from harness.plan.target import Target
 from harness.studies.advise_folder import FolderAdvice
-from tests.latencies import told_latency
-from tests.records import bare_record
+from tests.kit import bare_record, told_latency
 
 CPU = "CPUExecutionProvider"
 MODEL = """<ir_version: 9, opset_import: ["" : 17]>

@@ -13,7 +13,7 @@ from harness.core.output_metrics import OutputMetrics
 from harness.core.record import SCHEMA, Placement, Record, encode_record
 from harness.core.run_info import RunInfo
 from harness.core.verdict import Family, Verdict
-from tests.records import matrix_of, with_facts
+from tests.kit import matrix_of, with_facts
 
 SaveRun = Callable[..., Path]
 OUTPUT = OutputMetrics(

@@ -21,7 +21,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.engine.events import Event, Finished, TargetReady
+from harness.engine.events import TargetReady
+from tests.kit import records_of, run_matrix
 
 pytestmark = [pytest.mark.real_ep, pytest.mark.browser]
 
@@ -93,13 +94,13 @@ def save_loop(folder: Path, steps: int) -> None:
 
 
 @pytest.fixture
-def records(run_matrix: Callable[..., list[Event]]) -> Callable[..., dict[str, Record]]:
+def records() -> Callable[..., dict[str, Record]]:
     """``records(models, provider, runtime, **target)``: model -> record."""
 
     def run(models: Path, provider: str, runtime: dict[str, Any], **target: Any) -> dict[str, Record]:
         table = {"name": "it", "provider": provider, "runtime": runtime, **target}
         events = run_matrix(models, {"models": {"folders": [str(models)]}, "target": [table]}, 2)
-        ended = (event.record for event in events if isinstance(event, Finished))
+        ended = (record for record in records_of(events))
         return {record.model.removesuffix(".onnx"): record for record in ended}
 
     return run
@@ -220,9 +221,7 @@ def test_a_hang_of_wasm_ends_at_the_limit_and_leaves_no_process(
         time.sleep(0.2)
 
 
-def test_what_is_not_there_is_said(
-    built: Callable[..., Any], run_matrix: Callable[..., list[Event]], models: Path
-) -> None:
+def test_what_is_not_there_is_said(built: Callable[..., Any], models: Path) -> None:
     webnn = {"name": "webnn", "provider": "WebNNExecutionProvider", "runtime": built(BROWSER)}
     older = {**webnn, "name": "older", "runtime": {**BROWSER, "browser": "/nowhere/chromium"}}
     table = {"models": {"folders": [str(models)]}, "target": [webnn, older]}
@@ -230,7 +229,7 @@ def test_what_is_not_there_is_said(
     problems = {event.target: event.problem for event in events if isinstance(event, TargetReady)}
     assert "no WebNN" in problems["webnn"] or "WebNN has no device" in problems["webnn"]
     assert "/nowhere/chromium" in problems["older"]
-    verdicts = {event.record.verdict for event in events if isinstance(event, Finished)}
+    verdicts = {record.verdict for record in records_of(events)}
     assert verdicts == {Verdict.UNAVAILABLE}
 
 

@@ -12,7 +12,7 @@ import pytest
 from harness.cli import main
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.engine.events import Event, Finished
+from tests.kit import records_of, run_matrix
 
 pytestmark = [pytest.mark.real_ep, pytest.mark.browser]
 
@@ -47,9 +47,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def played(
-    run_matrix: Callable[..., list[Event]], models: Path
-) -> Callable[..., dict[tuple[str, str], Record]]:
+def played(models: Path) -> Callable[..., dict[tuple[str, str], Record]]:
     """``played(target, scenarios)``: (scenario, model) -> record."""
 
     def run(target: dict[str, Any], *scenarios: str) -> dict[tuple[str, str], Record]:
@@ -59,7 +57,7 @@ def played(
             "axes": {"scenario": list(scenarios)},
             **({"scenarios": {"sessions": {"count": 4}}} if "sessions" in scenarios else {}),
         }
-        ended = (event.record for event in run_matrix(models, matrix, 2) if isinstance(event, Finished))
+        ended = (record for record in records_of(run_matrix(models, matrix, 2)))
         return {(record.axes["scenario"], record.model.removesuffix(".onnx")): record for record in ended}
 
     return run

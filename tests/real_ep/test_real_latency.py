@@ -9,10 +9,10 @@ from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.data_files import data_root
 from harness.engine.engine import Engine
-from harness.engine.events import Finished
 from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
+from tests.kit import records_of
 
 pytestmark = pytest.mark.real_ep
 
@@ -34,7 +34,7 @@ def records() -> dict[str, Record]:
     engine = Engine(plan, open_suites(matrix))
     engine.submit(plan.cells)
     engine.drain()
-    found = [event.record for event in engine.events() if isinstance(event, Finished)]
+    found = records_of(engine.events())
     engine.close()
     return {f"{record.target} {record.axes['scenario']}": record for record in found}
 

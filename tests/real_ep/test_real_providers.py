@@ -16,10 +16,11 @@ from harness.core.verdict import Family, Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.data_files import data_root
 from harness.engine.engine import Engine
-from harness.engine.events import Event, Finished, TargetReady
+from harness.engine.events import Event, TargetReady
 from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
+from tests.kit import records_of
 
 pytestmark = pytest.mark.real_ep
 
@@ -106,11 +107,7 @@ def available(events: list[Event], require: Callable[[str, str], None]) -> Avail
 
     def records(target: str) -> dict[str, Record]:
         (ready,) = [event for event in events if isinstance(event, TargetReady) and event.target == target]
-        found = {
-            event.record.model: event.record
-            for event in events
-            if isinstance(event, Finished) and event.record.target == target
-        }
+        found = {record.model: record for record in records_of(events) if record.target == target}
         require(found["test_abs"].provider, ready.problem)
         return found
 

@@ -15,10 +15,10 @@ from harness.core.scenario import PLAIN, SCENARIOS
 from harness.core.verdict import Family, Phase, Verdict
 from harness.data_files import data_root
 from harness.engine.engine import Engine
-from harness.engine.events import Finished
 from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
+from tests.kit import records_of
 
 pytestmark = pytest.mark.real_ep
 
@@ -52,7 +52,7 @@ def run(table: dict[str, Any], home: Path, model: str | None = None) -> list[Rec
     engine = Engine(plan, suites)
     engine.submit([cell for cell in plan.cells if model in {None, cell.model}])
     engine.drain()
-    found = [event.record for event in engine.events() if isinstance(event, Finished)]
+    found = records_of(engine.events())
     engine.close()
     return found
 

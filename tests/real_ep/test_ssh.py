@@ -22,6 +22,7 @@ from harness.engine.events import Event, Finished, TargetReady
 from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
+from tests.kit import records_of
 from tests.programs import write_program
 
 pytestmark = pytest.mark.real_ep
@@ -126,7 +127,7 @@ def run(home: Path, models: dict[str, Any], targets: list[dict[str, Any]], names
 
 def records(events: list[Event], target: str) -> dict[str, Record]:
     """The records of a target by model."""
-    found = (event.record for event in events if isinstance(event, Finished))
+    found = (record for record in records_of(events))
     return {record.model: record for record in found if record.target == target}
 
 

@@ -12,8 +12,7 @@ import pytest
 from harness.core.record import Record
 from harness.core.verdict import Cause, Phase, Verdict
 from harness.corpus.case import Case
-from harness.engine.engine import Engine
-from harness.engine.events import Event, Finished, Noted, TargetReady
+from harness.engine.events import Event, Noted, TargetReady
 from harness.engine.references import References
 from harness.engine.task import Question
 from harness.golden.golden import Golden
@@ -21,12 +20,11 @@ from harness.golden.kept import kept_by_case
 from harness.plan.target import Runtime
 from harness.runtimes.builds import Builds
 from harness.runtimes.installer import InstallError
-
-Run = Callable[..., list[Event]]
+from tests.kit import FAKE_ENV, records_of, run_matrix, start_engine, write_model
 
 
 @pytest.fixture
-def home(tmp_path: Path, write_model: Callable[..., None], fake_uv: Path) -> Path:
+def home(tmp_path: Path, fake_uv: Path) -> Path:
     """A folder with two models, where environments are built by the fake uv."""
     assert fake_uv.parent == tmp_path
     for number in range(2):
@@ -35,12 +33,12 @@ def home(tmp_path: Path, write_model: Callable[..., None], fake_uv: Path) -> Pat
 
 
 @pytest.fixture
-def matrix(fake_env: dict[str, str]) -> Callable[..., dict[str, Any]]:
+def matrix() -> Callable[..., dict[str, Any]]:
     """A matrix over targets, each given by what is special about it."""
 
     def make(**targets: dict[str, Any]) -> dict[str, Any]:
         tables = [
-            {"name": name, "provider": "CUDAExecutionProvider", "env": fake_env, **table}
+            {"name": name, "provider": "CUDAExecutionProvider", "env": FAKE_ENV, **table}
             for name, table in targets.items()
         ]
         return {"models": {"folders": ["models"]}, "target": tables}
@@ -53,16 +51,14 @@ def packages(*names: str, **more: Any) -> dict[str, Any]:
 
 
 def records(events: list[Event], target: str) -> list[Record]:
-    return [event.record for event in events if isinstance(event, Finished) and event.record.target == target]
+    return [record for record in records_of(events) if record.target == target]
 
 
 def notes(events: list[Event]) -> list[str]:
     return [event.message for event in events if isinstance(event, Noted)]
 
 
-def test_it_is_built_once_for_all_that_wait_for_it(
-    home: Path, matrix: Callable[..., dict[str, Any]], run_matrix: Run
-) -> None:
+def test_it_is_built_once_for_all_that_wait_for_it(home: Path, matrix: Callable[..., dict[str, Any]]) -> None:
     events = run_matrix(home, matrix(one=packages("ep", "b"), two=packages("ep", "b"), own={}))
     for target in ("one", "two", "own"):
         assert [record.verdict for record in records(events, target)] == [Verdict.PASS] * 2
@@ -71,15 +67,13 @@ def test_it_is_built_once_for_all_that_wait_for_it(
     assert notes(run_matrix(home, matrix(one=packages("b", "ep")))) == []
 
 
-def test_others_work_meanwhile(home: Path, matrix: Callable[..., dict[str, Any]], run_matrix: Run) -> None:
+def test_others_work_meanwhile(home: Path, matrix: Callable[..., dict[str, Any]]) -> None:
     events = run_matrix(home, matrix(late=packages("slow"), own={}), 1)
-    done = [event.record.target for event in events if isinstance(event, Finished)]
+    done = [record.target for record in records_of(events)]
     assert done == ["own", "own", "late", "late"]
 
 
-def test_a_failure_is_the_outcome_of_every_cell(
-    home: Path, matrix: Callable[..., dict[str, Any]], run_matrix: Run
-) -> None:
+def test_a_failure_is_the_outcome_of_every_cell(home: Path, matrix: Callable[..., dict[str, Any]]) -> None:
     events = run_matrix(
         home, matrix(bad=packages("nosuch"), own={}, gone=packages("gone-1-py3-none-any.whl"))
     )
@@ -96,7 +90,7 @@ def test_a_failure_is_the_outcome_of_every_cell(
 
 
 def test_a_cell_that_runs_alone_waits_for_builds_of_others(
-    home: Path, matrix: Callable[..., dict[str, Any]], run_matrix: Run
+    home: Path, matrix: Callable[..., dict[str, Any]]
 ) -> None:
     events = run_matrix(home, matrix(alone={"alone": True}, late=packages("slow")))
     built = (home / "uv.log").stat().st_mtime  # as its last command began
@@ -106,9 +100,7 @@ def test_a_cell_that_runs_alone_waits_for_builds_of_others(
     assert [record.verdict for record in records(events, "late")] == [Verdict.PASS] * 2
 
 
-def test_an_engine_that_is_closed_builds_no_more(
-    home: Path, matrix: Callable[..., dict[str, Any]], start_engine: Callable[..., Engine]
-) -> None:
+def test_an_engine_that_is_closed_builds_no_more(home: Path, matrix: Callable[..., dict[str, Any]]) -> None:
     engine = start_engine(home, matrix(never=packages("hang")))
     running = home / "uv.log.pid"
     deadline = time.monotonic() + 60
@@ -151,11 +143,7 @@ def test_any_fault_of_a_build_is_reported(monkeypatch: pytest.MonkeyPatch, fake_
 
 
 def test_the_opinion_of_a_built_runtime_outlives_the_run(
-    home: Path,
-    matrix: Callable[..., dict[str, Any]],
-    run_matrix: Run,
-    write_model: Callable[..., None],
-    monkeypatch: pytest.MonkeyPatch,
+    home: Path, matrix: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether its CPU provider takes what the target refuses is asked once, until it is another runtime."""
     asked: list[tuple[str, ...]] = []
