@@ -9,7 +9,7 @@ from harness.core.latency import Measured, latency_of
 from harness.core.output_metrics import OutputMetrics
 from harness.core.record import SCHEMA, Placement, Record
 from harness.core.verdict import Verdict
-from tests.latencies import told_latency
+from tests.kit import told_latency
 
 VENDOR = "VendorExecutionProvider"
 

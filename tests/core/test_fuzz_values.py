@@ -21,8 +21,8 @@ from harness.core.ties import Chosen
 from harness.core.tolerance import default_tolerance
 from harness.core.unordered import Unordered
 from harness.core.value import BITS, DTYPES, STRING, Tensor, Value, from_wire, leaves, to_wire, value_bytes
+from tests.mutations import mutated
 
-Mutated = Callable[..., st.SearchStrategy[Any]]
 Wire = dict[str, Any]
 
 FEW = settings(max_examples=200, derandomize=True, deadline=None, database=None)
@@ -168,7 +168,7 @@ def test_any_samples_have_a_spread_or_none(pair: tuple[Any, Any], third: Any) ->
 
 @FEW
 @given(st.data())
-def test_a_wire_form_is_a_value_or_a_value_error(mutated: Mutated, data: st.DataObject) -> None:
+def test_a_wire_form_is_a_value_or_a_value_error(data: st.DataObject) -> None:
     wire = data.draw(mutated(data.draw(values())))
     try:
         value: Value = from_wire(wire)

@@ -13,8 +13,7 @@ from harness.core.record import OptionEffect, Placement
 from harness.core.share import is_the_cpus, nodes_on_ep, share_on_ep
 from harness.core.shipping import Answer, Choice, ShippedModel, Shipping, what_to_ship
 from harness.core.verdict import Verdict
-from tests.latencies import told_latency
-from tests.records import bare_record
+from tests.kit import bare_record, told_latency
 
 CPU = "CPUExecutionProvider"
 

@@ -1,7 +1,6 @@
 """Baselines: the class of a machine, which one fits, and what is expected where one does or none."""
 
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from harness.plan.matrix import Matrix, matrix_from
 from harness.plan.plan import Plan
 from harness.plan.surroundings import Surroundings, surroundings_of
 from harness.plan.where import Where, holds
+from tests.mutations import mutated
 
 OPENVINO = "OpenVINOExecutionProvider"
 WITH_AMX: dict[str, Any] = {
@@ -320,9 +320,7 @@ def test_a_folder_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @settings(max_examples=100, derandomize=True, deadline=None, database=None)
 @given(st.data())
-def test_any_table_is_a_baseline_or_an_error_of_use(
-    mutated: Callable[..., st.SearchStrategy[Any]], data: st.DataObject
-) -> None:
+def test_any_table_is_a_baseline_or_an_error_of_use(data: st.DataObject) -> None:
     valid = tomllib.loads(baseline_text((baseline(failures={Verdict.CRASH: (A.id,)}),)))
     table = data.draw(mutated(valid).filter(lambda made: isinstance(made, dict)))
     try:

@@ -1,6 +1,5 @@
 """``where`` of ``[[expect]]``: on which targets an entry applies."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -193,9 +192,6 @@ def test_the_delivered_precision(rows: list[OutputMetrics], delivered: str) -> N
 
 def test_an_agent_reports_the_features_that_a_matrix_may_name() -> None:
     assert FEATURES == REPORTED
-
-
-MakeMatrix = Callable[..., Matrix]
 
 
 def matrix(**entry: Any) -> Matrix:

@@ -15,6 +15,7 @@ from harness.corpus.cache import ENVIRONMENT
 from harness.engine.queues import RESTART_MS
 from harness.run import durations
 from harness.run.durations import KEPT, Durations
+from tests.kit import cpu_record
 
 
 @pytest.fixture(autouse=True)
@@ -27,12 +28,12 @@ Timed = Callable[..., Record]
 
 
 @pytest.fixture(scope="session")
-def timed(passed: Callable[..., Record]) -> Timed:
+def timed() -> Timed:
     """Makes the record of a cell whose process was busy for so many milliseconds."""
 
     def make(cell: str, took_ms: float = 0.0, processor_ms: float = 0.0) -> Record:
         state = ProcessState(pid=1, session=1, took_ms=took_ms, processor_ms=processor_ms)
-        return passed(cell, cell=cell, process=state)
+        return cpu_record(cell, cell=cell, process=state)
 
     return make
 

@@ -22,8 +22,7 @@ from harness.studies.candidates import Candidate, base_of, changes_of
 from harness.studies.course import Course, Search
 from harness.studies.session_code import session_code
 from harness.studies.tried import Advice, Tried
-from tests.latencies import told_latency
-from tests.records import bare_record
+from tests.kit import bare_record, told_latency
 
 CPU = Target(name="cpu", provider=("CPUExecutionProvider",))
 GPU = Target(
