@@ -14,6 +14,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +147,7 @@ def record(
     }
     if verdict.family is Family.PASSED or verdict is Verdict.MISMATCH:
         partial = verdict is Verdict.PASS_PARTIAL
-        base["placement"] = placement({op: 2}, {"Gather": 1} if partial else {})
+        base["placement"] = placement_of({op: 2}, {"Gather": 1} if partial else {})
         error = 0.0 if bits is None else 2.0**-bits
         base["outputs"] = (
             OutputMetrics(
@@ -168,7 +169,7 @@ def record(
     return msgspec.convert({**base, **fields}, Record, from_attributes=True)
 
 
-def placement(
+def placement_of(
     ep_ops: Mapping[str, int], cpu_ops: Mapping[str, int] | None = None, **fields: Any
 ) -> Placement:
     """Return a placement of these operators on the EP, in one partition if any, and on the CPU EP."""
@@ -209,7 +210,7 @@ def with_facts(record: Record) -> Record:
         msgspec.structs.replace(row, frontier=far if verdict is Verdict.MISMATCH else exact)
         for row in record.outputs
     )
-    placed = placement({}, {"Abs": 1}) if verdict is Verdict.FALLBACK else record.placement
+    placed = placement_of({}, {"Abs": 1}) if verdict is Verdict.FALLBACK else record.placement
     made = msgspec.structs.replace(record, golden="cpu", outputs=rows, placement=placed)
     assert decide(facts_of(made), Policy()).verdict is verdict
     return made
@@ -393,11 +394,23 @@ STARTED: list[Engine] = []
 """Engines that are closed at the end of the session."""
 
 
-def start_engine(folder: Path, matrix: str | Mapping[str, Any], processes: int = 4) -> Engine:
-    """Start an engine on every cell of a matrix, as for ``make_matrix``; the session closes it."""
+def start_engine(
+    folder: Path,
+    matrix: str | Mapping[str, Any],
+    processes: int | None = 4,
+    models: Mapping[str, Sequence[str]] | None = None,
+) -> Engine:
+    """Start an engine on the cells of a matrix; the session closes it.
+
+    Args:
+        folder: Where the matrix lies.
+        matrix: It, as for ``make_matrix``.
+        processes: Target processes at once; None for one for each processor.
+        models: Suite -> its models that are run; None for all.
+    """
     loaded = make_matrix(matrix, folder / "m.toml")
     suites = open_suites(loaded)
-    plan = expand(loaded, {name: suite.models() for name, suite in suites.items()})
+    plan = expand(loaded, models or {name: suite.models() for name, suite in suites.items()})
     engine = Engine(plan, suites, processes=processes)
     engine.submit(plan.cells)
     engine.drain()
@@ -405,13 +418,15 @@ def start_engine(folder: Path, matrix: str | Mapping[str, Any], processes: int =
     return engine
 
 
-def run_matrix(folder: Path, matrix: str | Mapping[str, Any], processes: int = 4) -> list[Event]:
-    """Run a matrix to its end; all its events."""
-    engine = start_engine(folder, matrix, processes)
-    try:
+def run_matrix(
+    folder: Path,
+    matrix: str | Mapping[str, Any],
+    processes: int | None = 4,
+    models: Mapping[str, Sequence[str]] | None = None,
+) -> list[Event]:
+    """Run a matrix to its end, as for ``start_engine``; all its events."""
+    with closing(start_engine(folder, matrix, processes, models)) as engine:
         return list(engine.events())
-    finally:
-        engine.close()
 
 
 def records_of(events: Iterable[Event]) -> list[Record]:

@@ -15,13 +15,14 @@ import pytest
 from harness.cli import main
 from harness.corpus.decoders.roster import write_decoder
 from harness.studies.doctor import Row
+from tests.kit import read_rows
 
 CPU = "CPUExecutionProvider"
 SIX = ["--quick", "--model", "*/test_ab*"]
 
 
 def verdicts(folder: Path) -> dict[str, str]:
-    rows = map(json.loads, (folder / "records.jsonl").read_text("utf-8").splitlines())
+    rows = read_rows(folder)
     return {row["cell"]: row["verdict"] for row in rows}
 
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from harness.cli import doctor, init, main
 from harness.cli.matrix_text import matrix_of
-from harness.plan.matrix import load_matrix, matrix_from
+from harness.plan.matrix import load_matrix
 from harness.studies.doctor import Row
+from tests.kit import make_matrix
 
 CPU = Row(
     provider="CPUExecutionProvider",
@@ -233,4 +234,4 @@ def test_any_name_makes_a_matrix(names: list[tuple[str, str, str, str]]) -> None
     assert [target["provider"] for target in table["target"]] == [row.provider for row in rows]
     assert [target["options"] for target in table["target"]] == [row.options for row in rows]
     assert len({target["name"] for target in table["target"]}) == len(rows)
-    matrix_from(table, Path("m.toml"))
+    make_matrix(table)

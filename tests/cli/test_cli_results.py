@@ -1,27 +1,21 @@
 """report, diff, gate and history, as a person or a CI job calls them."""
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from harness.cli import main
 from harness.core.output_metrics import OutputMetrics
-from harness.core.record import SCHEMA, Placement, Record, encode_record
-from harness.core.run_info import RunInfo
 from harness.core.verdict import Family, Verdict
-from tests.kit import matrix_of, with_facts
+from tests.kit import bare_record, matrix_of, placement_of, with_facts, write_run
 
 SaveRun = Callable[..., Path]
 OUTPUT = OutputMetrics(
     name="y", dtype="float32", shape=(3,), elements=3, mismatched=0, delivered_bits=23.3, headroom=0.00501
 )
-PLACEMENT = Placement(
-    ep_nodes=1, cpu_nodes=0, ep_ops={"MatMul": 1}, cpu_ops={}, partitions=1, source="assignment"
-)
+PLACEMENT = placement_of({"MatMul": 1})
 EVIL = "\x1b[31m::error::x ##[error]y\u202e"
 
 
@@ -32,18 +26,11 @@ def save_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SaveRun:
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
 
     def save(name: str, verdicts: Mapping[str, Verdict], reason: str = "") -> Path:
-        folder = tmp_path / name
-        folder.mkdir(parents=True)
         made = [
-            Record(
-                schema=SCHEMA,
-                cell=f"s/{model}[npu]",
-                suite="s",
-                model=model,
+            bare_record(
+                model,
+                verdict,
                 target="npu",
-                provider="P",
-                verdict=verdict,
-                family=verdict.family,
                 expected=verdict.family is not Family.FAILED,
                 axes={"precision": "fp32", "scenario": "plain"},
                 reason=reason,
@@ -54,17 +41,7 @@ def save_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SaveRun:
             for model, verdict in verdicts.items()
         ]
         records = [with_facts(each) for each in made]
-        plan = "".join(f"{cell}\n" for cell in sorted(each.cell for each in records))
-        info = RunInfo(
-            schema=SCHEMA,
-            plan=hashlib.sha256(plan.encode()).hexdigest(),
-            cells=len(records),
-            matrix=msgspec.to_builtins(matrix_of(records)),
-            targets={"npu": {}},
-            complete=True,
-        )
-        (folder / "run.json").write_bytes(msgspec.json.encode(info))
-        (folder / "records.jsonl").write_bytes(b"".join(encode_record(r) + b"\n" for r in records))
+        write_run(tmp_path / name, records, matrix=matrix_of(records), targets={"npu": {}})
         return Path(name)
 
     return save

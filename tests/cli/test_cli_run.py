@@ -15,14 +15,15 @@ import pytest
 
 from harness.cli import main
 from harness.cli.progress import Progress
-from harness.core.record import Record, decode_record
+from harness.core.record import Record
 from harness.run.run_folder import RunFolder
+from tests.kit import read_records, read_rows
 
 Project = Callable[..., Path]
 
 
 def records(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "records.jsonl").read_text("utf-8").splitlines()]
+    return read_rows(folder)
 
 
 def test_a_run_leaves_one_record_per_cell_and_a_report(
@@ -48,8 +49,7 @@ def test_a_run_leaves_one_record_per_cell_and_a_report(
 def test_every_record_reads_back(project: Project, tmp_path: Path) -> None:
     out = tmp_path / "run"
     main(["run", str(project()), "--out", str(out), "--no-report"])
-    for line in (out / "records.jsonl").read_bytes().splitlines():
-        record = decode_record(line)
+    for record in read_records(out):
         assert record.placement is not None
         assert record.placement.ep_nodes == 1
         assert record.placement.source == "assignment"

@@ -16,7 +16,7 @@ from harness.core.missing import USUAL, Need, missing
 from harness.core.other_check import OtherCheck
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
 from harness.core.policy import Policy
-from harness.core.record import Placement, Repeats
+from harness.core.record import Repeats
 from harness.core.reference import (
     EXPECTED,
     REFERENCE,
@@ -28,11 +28,11 @@ from harness.core.reference import (
 from harness.core.rules import FOR_OTHER_INPUTS, RULES, WORDS
 from harness.core.tolerance import Tolerance
 from harness.core.verdict import Phase, Verdict
-from tests.kit import decided_record
+from tests.kit import decided_record, placement_of
 
-ON_EP = Placement(ep_nodes=2, cpu_nodes=0, ep_ops={"Relu": 2}, cpu_ops={}, partitions=1, source="assignment")
-ON_CPU = Placement(ep_nodes=0, cpu_nodes=2, ep_ops={}, cpu_ops={"Relu": 2}, partitions=0, source="assignment")
-UNKNOWN = Placement(ep_nodes=0, cpu_nodes=0, ep_ops={}, cpu_ops={}, partitions=0, source="unknown")
+ON_EP = placement_of({"Relu": 2})
+ON_CPU = placement_of({}, {"Relu": 2})
+UNKNOWN = placement_of({}, source="unknown")
 GOOD = OutputMetrics(
     name="y", dtype="float32", shape=(2,), elements=2, max_abs=0.0, max_rel=0.0, frontier=((0.0, 0.0),)
 )

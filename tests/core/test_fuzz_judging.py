@@ -11,7 +11,7 @@ from harness.core.facts import Facts, facts_of
 from harness.core.noise import NoiseRule
 from harness.core.output_kind import OutputKind, Quantized
 from harness.core.policy import Policy
-from harness.core.record import SCHEMA, Placement, Record, decode_record, encode_record
+from harness.core.record import decode_record, encode_record
 from harness.core.spread import spread_of
 from harness.core.ties import Chosen
 from harness.core.tolerance import default_tolerance
@@ -25,6 +25,7 @@ from harness.core.value import (
     Value,
     unpack,
 )
+from tests.kit import bare_record, placement_of
 
 TEXTS = st.text(max_size=6) | st.sampled_from(["", "\x00", "\ud800", "a\nb", "<script>", "🙂"])
 
@@ -132,7 +133,7 @@ def kinds(draw: st.DrawFn) -> OutputKind | None:
 
 
 EXAMPLES = settings(max_examples=200, derandomize=True)
-PLACED = Placement(ep_nodes=1, cpu_nodes=0, ep_ops={}, cpu_ops={}, partitions=1, source="assignment")
+PLACED = placement_of({}, ep_nodes=1, partitions=1)
 POLICIES = (Policy(), Policy(judge_by="noise"), Policy(judge_by="table"), Policy(precision="float16"))
 
 NAMED = st.lists(pairs(), min_size=1, max_size=2)
@@ -154,19 +155,8 @@ def test_any_pair_of_results_gets_a_verdict(
     compared = compare_all(golden, actual, tolerance, known, noise)
     facts = Facts(golden="cpu", placement=PLACED, outputs=compared.outputs)
     decision = decide(facts, policy)
-    record = Record(
-        schema=SCHEMA,
-        cell="s/m[t]",
-        suite="s",
-        model="m",
-        target="t",
-        provider="p",
-        verdict=decision.verdict,
-        family=decision.verdict.family,
-        expected=True,
-        golden="cpu",
-        placement=PLACED,
-        outputs=facts.outputs,
+    record = bare_record(
+        "m", decision.verdict, target="t", golden="cpu", placement=PLACED, outputs=facts.outputs
     )
     again = decode_record(encode_record(record))
     assert decide(facts_of(again), policy).verdict is decision.verdict

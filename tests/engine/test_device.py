@@ -24,11 +24,9 @@ from harness.engine.events import Event, Finished, Warned
 from harness.engine.prepare import prepare
 from harness.engine.queues import TaskQueue
 from harness.engine.worker import Worker
-from harness.plan.expand import expand
 from harness.plan.file_format import Timeouts
-from harness.plan.matrix import matrix_from
 from harness.plan.target import Runtime
-from tests.kit import FAKE_ENV, records_of, run_matrix, start_engine, write_model
+from tests.kit import FAKE_ENV, plan_of, records_of, run_matrix, start_engine, write_model
 
 CUDA, TENSORRT, OPENVINO = "CUDAExecutionProvider", "TensorrtExecutionProvider", "OpenVINOExecutionProvider"
 CPU = "CPUExecutionProvider"
@@ -38,10 +36,7 @@ POSIX = pytest.mark.skipif(os.name != "posix", reason="the fake needs POSIX")
 def devices(provider: str, **settings: Any) -> list[str | None]:
     """The devices of a target's cells, in the order of the plan."""
     table = {"name": "t", "provider": provider, **settings}
-    plan = expand(
-        matrix_from({"schema": 1, "models": {"folders": ["m"]}, "target": [table]}, Path("m.toml")),
-        {"m": ("a.onnx",)},
-    )
+    plan = plan_of({"schema": 1, "models": {"folders": ["m"]}, "target": [table]})
     return [device_of(plan.target(cell.target), cell) for cell in plan.cells]
 
 

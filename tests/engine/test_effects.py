@@ -13,7 +13,7 @@ from harness.core.ended import Ended
 from harness.core.facts import Facts
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
-from harness.core.record import OptionEffect, Placement, Record
+from harness.core.record import OptionEffect, Record
 from harness.core.value import Map, Sequence, Value, tensor
 from harness.core.verdict import Verdict
 from harness.engine.configuration import Configuration
@@ -30,11 +30,9 @@ from harness.engine.events import Event
 from harness.engine.outcome import Ran
 from harness.engine.queues import Queues
 from harness.engine.task import BaselineTask, Task
-from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
 from harness.plan.target import Runtime
-from tests.kit import FAKE_ENV, records_of, run_matrix, start_engine, write_model
+from tests.kit import FAKE_ENV, placement_of, plan_of, records_of, run_matrix, start_engine, write_model
 
 CUDA = "CUDAExecutionProvider"
 OPENVINO = {"provider": "OpenVINOExecutionProvider", "plugin": "onnxruntime_ep_openvino"}
@@ -42,24 +40,22 @@ OPENVINO = {"provider": "OpenVINOExecutionProvider", "plugin": "onnxruntime_ep_o
 posix = pytest.mark.skipif(os.name != "posix", reason="the fake is for POSIX systems")
 
 
-def plan_of(*targets: dict[str, Any]) -> Plan:
+def plan_for(*targets: dict[str, Any]) -> Plan:
     named = [{"name": f"t{number}", **target} for number, target in enumerate(targets)]
     table = {"schema": 1, "models": {"suites": ["s"]}, "target": named}
-    return expand(matrix_from(table, Path("m.toml")), {"s": ["m"]})
+    return plan_of(table, {"s": ["m"]})
 
 
 def doubts(**target: Any) -> list[tuple[str, ...] | None]:
-    plan = plan_of({"provider": CUDA, **target})
+    plan = plan_for({"provider": CUDA, **target})
     found = [Effects(plan).doubt(cell) for cell in plan.cells]
     return [doubt.options if doubt else None for doubt in found]
 
 
 def ran(value: Value, **fields: Any) -> Ran:
     ops = fields.pop("ops", {"Exp": 1})
-    placement = Placement(
-        ep_nodes=fields.pop("nodes", 1), cpu_nodes=0, ep_ops=ops, cpu_ops={}, partitions=1, source="profile"
-    )
-    return Ran(outputs=((("y", value),),), placement=placement, timings_ms={}, **fields)
+    placed = placement_of(ops, ep_nodes=fields.pop("nodes", 1), source="profile")
+    return Ran(outputs=((("y", value),),), placement=placed, timings_ms={}, **fields)
 
 
 def measured(dtype: str = "float32", error: float | None = 1e-7) -> Facts:
@@ -97,7 +93,7 @@ def test_which_options_should_change_what_is_computed(
 
 def test_the_baseline_lacks_these_options_and_nothing_else() -> None:
     target = {"provider": CUDA, "options": {"use_tf32": 0, "device_id": 1}, "env": {"A": "1"}}
-    plan = plan_of(target)
+    plan = plan_for(target)
     doubt = Effects(plan).doubt(plan.cells[0])
     assert doubt is not None
     assert doubt.without == Configuration(
@@ -108,7 +104,7 @@ def test_the_baseline_lacks_these_options_and_nothing_else() -> None:
 def test_a_mode_is_left_out_as_a_whole() -> None:
     options = {"load_config": '{"CPU": {"NUM_STREAMS": "1"}}', "x": "1"}
     axes = {"precision": ["ep:bf16"]}
-    plan = plan_of({**OPENVINO, "options": options, "unchecked_options": True, "axes": axes})
+    plan = plan_for({**OPENVINO, "options": options, "unchecked_options": True, "axes": axes})
     doubt = Effects(plan).doubt(plan.cells[0])
     assert doubt is not None
     assert doubt.options == ("ep:bf16", "x")
@@ -116,7 +112,7 @@ def test_a_mode_is_left_out_as_a_whole() -> None:
 
 
 def test_a_target_without_the_options_serves_as_the_baseline() -> None:
-    plan = plan_of({"provider": CUDA}, {"provider": CUDA, "options": {"use_tf32": 0}}, {"provider": CUDA})
+    plan = plan_for({"provider": CUDA}, {"provider": CUDA, "options": {"use_tf32": 0}}, {"provider": CUDA})
     effects = Effects(plan)
     plain, changed, also_plain = plan.cells
     doubt = effects.doubt(changed)
@@ -132,7 +128,7 @@ def test_a_target_without_the_options_serves_as_the_baseline() -> None:
 
 
 def test_other_session_settings_are_another_baseline() -> None:
-    plan = plan_of(
+    plan = plan_for(
         {"provider": CUDA, "options": {"use_tf32": 0}, "axes": {"graph_optimization": ["all", "basic"]}}
     )
     effects = Effects(plan)

@@ -8,10 +8,10 @@ import pytest
 
 from harness.core.ended import Ended
 from harness.core.facts import Facts
-from harness.core.record import Placement, Record
+from harness.core.record import Record
 from harness.core.verdict import Phase, Verdict
 from harness.engine.fixed import may_be_fixed
-from tests.kit import FAKE_ENV, records_of, run_matrix, write_model
+from tests.kit import FAKE_ENV, placement_of, records_of, run_matrix, write_model
 
 FREE = """<ir_version: 9, opset_import: ["" : 17]>
 agraph (float[batch] x) => (float[batch] y, int32[batch] k, float[batch] z) {
@@ -38,9 +38,7 @@ def test_what_fixed_sizes_change_is_told_and_a_crash_of_that_session_is_no_verdi
     assert (found["exact"].verdict, found["exact"].fixed) == (Verdict.PASS, None)
 
 
-PARTLY = Placement(
-    ep_nodes=1, cpu_nodes=1, ep_ops={"Relu": 1}, cpu_ops={"Shape": 1}, partitions=1, source="assignment"
-)
+PARTLY = placement_of({"Relu": 1}, {"Shape": 1})
 
 
 def test_only_compute_on_the_cpu_or_a_refusal_asks_for_fixed_sizes() -> None:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from harness.agent import wire as agent_wire
 from harness.agent.frame import FrameReader, framed
 from harness.agent.message import unpack
-from harness.core.record import Placement, Record, decode_record, encode_record
+from harness.core.record import Record, decode_record, encode_record
 from harness.core.value import BITS, DTYPES, KEY_TYPES, STRING, Tensor, from_wire
 from harness.core.verdict import Family, Phase
 from harness.corpus.case import Case
@@ -42,7 +42,7 @@ from harness.golden.store import GoldenStore
 from harness.places.fleet import Fleet
 from harness.plan.expand import expand
 from harness.plan.file_format import Timeouts
-from harness.plan.matrix import matrix_from
+from tests.kit import make_matrix, placement_of
 from tests.mutations import each_replaced, mutated
 
 FEW = settings(max_examples=120, derandomize=True, deadline=None, database=None)
@@ -116,7 +116,7 @@ class Border:
         onnx.save(onnx.parser.parse_model(MODEL), folder / "models" / "one.onnx")
         target = {"name": "ep", "provider": "CUDAExecutionProvider"}
         table = {"schema": 1, "models": {"folders": ["models"]}, "target": [target]}
-        matrix = matrix_from(table, folder / "m.toml")
+        matrix = make_matrix(table, folder / "m.toml")
         suites = open_suites(matrix)
         self.plan = expand(matrix, {name: suite.models() for name, suite in suites.items()})
         self.queue: list[Task] = []
@@ -199,7 +199,7 @@ PLACEMENT: dict[str, Any] = {
     "chain_ops": {"A": {"Relu": 1}},
     "providers": {"A": 8, "CPUExecutionProvider": 1},
 }
-PLACED = Placement(ep_nodes=9, cpu_nodes=0, ep_ops={"Relu": 9}, cpu_ops={}, partitions=1, source="profile")
+PLACED = placement_of({"Relu": 9}, source="profile")
 
 
 def answered(case: Case) -> Ending:

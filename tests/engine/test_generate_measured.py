@@ -1,6 +1,5 @@
 """Planted faults in the scenario ``generate``: verdict, way, position, layer; healthy results pass."""
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,21 +12,19 @@ from harness.core.decide import Decision, decide, judged_again
 from harness.core.facts import CPU_PROVIDER, Facts, facts_of
 from harness.core.generated import Generation as Told
 from harness.core.policy import Policy
-from harness.core.record import Placement
 from harness.core.spread import Spread
 from harness.core.value import NamedValues, Tensor, tensor
 from harness.core.verdict import Verdict
 from harness.core.ways import WAYS, Play, plays_of
-from harness.corpus.case import Case, DataSet
+from harness.corpus.case import DataSet
 from harness.corpus.decoder import CachePair, Decoder
-from harness.corpus.facts import ModelFacts
 from harness.corpus.generation import Generation
 from harness.corpus.port import ValueType
 from harness.engine.evidence import Evidence, Rule
 from harness.engine.measure import measure, with_generation
 from harness.engine.outcome import Played, Ran
 from harness.golden.golden import Golden
-from tests.kit import decided_record
+from tests.kit import bare_case, decided_record, placement_of
 
 LENGTH, VOCABULARY, NOISE = 12, 24, 1e-4
 LAYERS = ("present.0.key", "present.0.value", "present.1.key", "present.1.value")
@@ -56,7 +53,7 @@ TEXTS = RANDOM.integers(0, VOCABULARY, (2, LENGTH))
 LOGITS = RANDOM.normal(0, 3, (2, LENGTH, VOCABULARY))
 CACHES = {name: RANDOM.normal(0, 1, (2, 2, LENGTH, 4)) for name in LAYERS}
 POLICY = Policy(judge_by="noise")
-PLACEMENT = Placement(ep_nodes=1, cpu_nodes=0, ep_ops={"X": 1}, cpu_ops={}, partitions=1, source="profile")
+PLACEMENT = placement_of({"X": 1}, source="profile")
 
 
 def sized(play: Play, array: Any, axis: int) -> Any:
@@ -81,19 +78,11 @@ SPREAD = Spread(
         {name: np.full(np.shape(array), NOISE) for name, array in right(play).items()} for play in PLAYS
     ),
 )
-CASE = Case(
-    model_path=Path("m.onnx"),
-    ports=(),
+CASE = bare_case(
     outputs=("logits", "hidden", *LAYERS),
     output_types=(ValueType(kind="tensor"),) * 6,
     data_sets=tuple(
         DataSet(name=play.name, inputs=(("ids", tensor(sized(play, TEXTS, 1))),)) for play in PLAYS
-    ),
-    rtol=0.0,
-    atol=0.0,
-    digest="d",
-    facts=ModelFacts(
-        ir_version=9, opsets={}, nodes=0, op_types={}, float_types=frozenset(), shape_only_ops=frozenset()
     ),
 )
 

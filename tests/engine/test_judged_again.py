@@ -2,7 +2,6 @@
 
 import functools
 import math
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,32 +14,22 @@ from harness.core.facts import UNREPEATABLE, Facts, facts_of
 from harness.core.metrics import ATOL_GRID
 from harness.core.missing import USUAL, Need, missing
 from harness.core.policy import Policy
-from harness.core.record import Placement
 from harness.core.tolerance import Tolerance
 from harness.core.value import NamedValues, tensor
-from harness.corpus.case import Case, DataSet
-from harness.corpus.facts import ModelFacts
+from harness.corpus.case import DataSet
 from harness.corpus.port import ValueType
 from harness.engine.evidence import Evidence, Rule
 from harness.engine.measure import measure
 from harness.engine.outcome import Ran
 from harness.engine.task import Kind
 from harness.golden.golden import Golden
-from tests.kit import decided_record
+from tests.kit import bare_case, decided_record, placement_of
 
-PLACEMENT = Placement(ep_nodes=1, cpu_nodes=0, ep_ops={"Erf": 1}, cpu_ops={}, partitions=1, source="profile")
-CASE = Case(
-    model_path=Path("m.onnx"),
-    ports=(),
+PLACEMENT = placement_of({"Erf": 1}, source="profile")
+CASE = bare_case(
     outputs=("y", "z"),
     output_types=(ValueType(kind="tensor"),) * 2,
     data_sets=(DataSet(name="given", inputs=()),),
-    rtol=0.0,
-    atol=0.0,
-    digest="d",
-    facts=ModelFacts(
-        ir_version=9, opsets={}, nodes=0, op_types={}, float_types=frozenset(), shape_only_ops=frozenset()
-    ),
 )
 TRUTH = np.array([[1.0, -3e-3, 7e-6, 50.0], [0.5, 2.0, -1e-4, 1e-7]])
 FIXED = [policy.fixed for policy in USUAL if policy.fixed is not None]

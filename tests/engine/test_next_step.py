@@ -13,7 +13,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from harness.core.cell import Cell
-from harness.core.record import Placement, Record
+from harness.core.record import Record
 from harness.core.value import Tensor, tensor
 from harness.core.verdict import Phase, Verdict
 from harness.corpus.cache import ENVIRONMENT
@@ -30,13 +30,11 @@ from harness.engine.task import CellTask, Kind, Question, Task
 from harness.golden.provenance import SESSION
 from harness.golden.store import GoldenStore
 from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
+from tests.kit import make_matrix, placement_of
 
 MODEL = """<ir_version: 9, opset_import: ["" : 17]>
 agraph (float[4, 64] x) => (float[4, 8] y) <float[64, 8] w> { p = MatMul(x, w) y = Softmax(p) }"""
-ON_THE_EP = Placement(
-    ep_nodes=2, cpu_nodes=0, ep_ops={"MatMul": 1, "Softmax": 1}, cpu_ops={}, partitions=1, source="assignment"
-)
+ON_THE_EP = placement_of({"MatMul": 1, "Softmax": 1})
 onnxruntime: Any = importlib.import_module("onnxruntime")  # its types leave out what is used here
 Level = onnxruntime.GraphOptimizationLevel
 
@@ -79,7 +77,7 @@ class Court:
     ) -> None:
         write(folder / "models" / "one.onnx", model)
         target = {"name": "ep", "provider": provider}
-        matrix = matrix_from(
+        matrix = make_matrix(
             {"schema": 1, "models": {"folders": ["models"]}, "target": [target], **table}, folder / "m.toml"
         )
         suites = open_suites(matrix)

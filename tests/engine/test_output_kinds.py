@@ -17,7 +17,7 @@ from harness.core.decide import decide
 from harness.core.draws import Bernoulli, Dropped, Multinomial, Normal, Uniform
 from harness.core.output_kind import Positions, Quantized
 from harness.core.policy import Policy
-from harness.core.record import Placement, Record
+from harness.core.record import Record
 from harness.core.ties import Chosen
 from harness.core.tolerance import default_tolerance
 from harness.core.value import Array, NamedValues, Tensor, tensor
@@ -33,7 +33,7 @@ from harness.engine.measure import measure
 from harness.engine.outcome import Ran
 from harness.engine.output_kinds import draws, output_kinds_of
 from harness.golden.golden import Golden
-from tests.kit import FAKE_ENV, records_of, run_matrix, write_model
+from tests.kit import FAKE_ENV, placement_of, records_of, run_matrix, write_model
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17]>\n'
 CHOSEN = (
@@ -125,9 +125,7 @@ def test_a_cpu_provider_that_draws_wrong_numbers_judges_nobody(tmp_path: Path) -
     case = load(
         tmp_path, "g (float[64] x) => (float[64] y) { y = Bernoulli(x) }", np.full(64, 0.5, np.float32)
     )
-    placement = Placement(
-        ep_nodes=1, cpu_nodes=0, ep_ops={"Bernoulli": 1}, cpu_ops={}, partitions=1, source="assignment"
-    )
+    placement = placement_of({"Bernoulli": 1})
     wrong = Ran(outputs=answer(y=np.zeros(64, np.float32)), placement=placement, timings_ms={})
     assert golden_of(wrong, case).disputed.startswith("the CPU EP itself is wrong: output 'y': this is no")
     right = Ran(outputs=answer(y=(np.arange(64) % 2).astype(np.float32)), placement=placement, timings_ms={})
@@ -139,14 +137,7 @@ def test_numbers_that_are_wrong_in_another_run_only_are_wrong(tmp_path: Path) ->
         tmp_path, "g (float[64] x) => (float[64] y) { y = RandomUniformLike(x) }", np.zeros(64, np.float32)
     )
     right, wrong = np.random.default_rng(0).random(64, np.float32), np.full(64, 0.5, np.float32)
-    placement = Placement(
-        ep_nodes=1,
-        cpu_nodes=0,
-        ep_ops={"RandomUniformLike": 1},
-        cpu_ops={},
-        partitions=1,
-        source="assignment",
-    )
+    placement = placement_of({"RandomUniformLike": 1})
     ran = Ran(outputs=answer(y=right), second=answer(y=wrong)[0], placement=placement, timings_ms={})
     golden = Golden(status="ok", outputs=answer(y=right))
     found = decide(measure(ran, case, Evidence(golden=golden), Rule(), "AnyExecutionProvider"), Policy())

@@ -12,9 +12,7 @@ from harness.engine.configuration import Configuration, configuration
 from harness.engine.events import Event, TargetReady
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import TaskQueue
-from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
-from tests.kit import FAKE_ENV, records_of, run_matrix, start_engine, write_model
+from tests.kit import FAKE_ENV, plan_of, records_of, run_matrix, start_engine, write_model
 
 CPU, CUDA, DNNL = "CPUExecutionProvider", "CUDAExecutionProvider", "DnnlExecutionProvider"
 posix = pytest.mark.skipif(os.name != "posix", reason="the fake is for POSIX systems")
@@ -22,7 +20,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="the fake is for POSIX sys
 
 def configured(**target: Any) -> list[Configuration]:
     table = {"schema": 1, "models": {"suites": ["s"]}, "target": [{"name": "t", **target}]}
-    plan = expand(matrix_from(table, Path("m.toml")), {"s": ["m"]})
+    plan = plan_of(table, {"s": ["m"]})
     return [configuration(plan.target("t"), cell) for cell in plan.cells]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from harness.core.cell import Cell
 from harness.core.errors import UsageError
-from harness.core.record import Placement, Record
+from harness.core.record import Record
 from harness.core.value import Tensor, tensor
 from harness.core.verdict import Phase, Verdict
 from harness.corpus import value_file
@@ -34,13 +34,11 @@ from harness.engine.task import CellTask, QuestionTask, Task
 from harness.engine.tensor_files import Tensors
 from harness.golden.store import GoldenStore
 from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
+from tests.kit import make_matrix, placement_of
 
 MODEL = """<ir_version: 9, opset_import: ["" : 17]>
 agraph (float[batch, width] x) => (float[batch, width] y) { y = Relu(x) }"""
-PLACEMENT = Placement(
-    ep_nodes=1, cpu_nodes=0, ep_ops={"Relu": 1}, cpu_ops={}, partitions=1, source="assignment"
-)
+PLACEMENT = placement_of({"Relu": 1})
 
 
 class PipelineBench:
@@ -55,7 +53,7 @@ class PipelineBench:
             "axes": {"scenario": ["plain", "dynamic_shapes", "from_bytes", "external_data"]},
             "target": [{"name": "ep", "provider": "CUDAExecutionProvider"}],
         }
-        matrix = matrix_from(table, folder / "m.toml")
+        matrix = make_matrix(table, folder / "m.toml")
         suites = open_suites(matrix)
         self.plan = expand(matrix, {name: suite.models() for name, suite in suites.items()})
         self.queue: list[Task] = []

@@ -12,8 +12,7 @@ from harness.core.verdict import Verdict
 from harness.engine.engine import Engine
 from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
-from tests.kit import FAKE_ENV, records_of, run_matrix, write_model
+from tests.kit import FAKE_ENV, make_matrix, records_of, run_matrix, write_model
 
 CUDA = "CUDAExecutionProvider"
 LATENCY = [{"warm_up": 2, "repeats": 10, "budget_s": 60.0}]
@@ -77,7 +76,7 @@ def test_a_provider_that_tires_while_it_is_timed_fails(run: Callable[..., list[R
 def test_an_engine_that_is_not_the_only_one_measures_nothing(
     tmp_path: Path, matrix: Callable[..., Any]
 ) -> None:
-    loaded = matrix_from(matrix("1_m", "2_m", workers=2), tmp_path / "m.toml")
+    loaded = make_matrix(matrix("1_m", "2_m", workers=2), tmp_path / "m.toml")
     suites = open_suites(loaded)
     plan = expand(loaded, {name: suite.models() for name, suite in suites.items()})
     engine = Engine(plan, suites, processes=2, measures=False)

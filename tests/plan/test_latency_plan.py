@@ -1,21 +1,19 @@
 """``[[latency]]``: which cells are measured, and what is refused."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.core.errors import UsageError
-from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
 from harness.plan.runs_entry import LatencySettings
+from tests.kit import plan_of
 
 
 def plan(*latency: dict[str, Any], **axes: list[str]) -> Plan:
     target = {"name": "t", "provider": "CPUExecutionProvider", "axes": axes}
     table = {"schema": 1, "models": {"suites": ["s"]}, "target": [target], "latency": list(latency)}
-    return expand(matrix_from(table, Path("m.toml")), {"s": ["a", "b"]})
+    return plan_of(table, {"s": ["a", "b"]})
 
 
 def problem(*latency: dict[str, Any], **axes: list[str]) -> str:

@@ -1,21 +1,19 @@
 """``[[repeat]]``: which cells are run repeatedly, and how often."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.core.errors import UsageError
-from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
 from harness.plan.runs_entry import RepeatSettings
+from tests.kit import plan_of
 
 
 def plan(*repeat: dict[str, Any], **axes: list[str]) -> Plan:
     target = {"name": "t", "provider": "CPUExecutionProvider", "axes": axes}
     table = {"schema": 1, "models": {"suites": ["s"]}, "target": [target], "repeat": list(repeat)}
-    return expand(matrix_from(table, Path("m.toml")), {"s": ["a", "b"]})
+    return plan_of(table, {"s": ["a", "b"]})
 
 
 def problem(*repeat: dict[str, Any], **axes: list[str]) -> str:

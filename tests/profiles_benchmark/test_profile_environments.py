@@ -2,16 +2,15 @@
 
 import json
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
 
 from benchmarks.profiles.environments import compare_environments
 from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
 from harness.profiles.profile import load_profile
 from harness.profiles.suite import open_profile
+from tests.kit import make_matrix
 from tests.programs import write_program
 
 LABEL = "qdq@1"
@@ -68,7 +67,7 @@ def test_the_matrix_has_just_the_cases_of_the_profile(tmp_path: Path, own_cache:
     assert own_cache
     compared(tmp_path, python(tmp_path, "a", "pass", 0.0))
     path = tmp_path / "out" / f"0-{LABEL}" / "matrix.toml"
-    matrix = matrix_from(tomllib.loads(path.read_text("utf-8")), path)
+    matrix = make_matrix(path.read_text("utf-8"), path)
     suite = open_profile(LABEL)
     plan = expand(matrix, {suite.name: suite.models()})
     found = {(one.model, dict(one.axes)["scenario"]) for one in plan.cells if one.target == "cpu"}

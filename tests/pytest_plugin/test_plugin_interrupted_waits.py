@@ -13,10 +13,9 @@ from harness.core.cell import Cell
 from harness.core.errors import UncontainedError
 from harness.engine.events import Event, Finished
 from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
 from harness.pytest_plugin import session
 from harness.pytest_plugin.session import EngineRun
-from tests.kit import bare_record
+from tests.kit import bare_record, make_matrix
 from tests.pytest_plugin.projects import write_project
 
 MODELS = ("a.onnx", "b.onnx", "c.onnx")
@@ -57,7 +56,7 @@ def opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Open:
         "models": {"folders": ["m"]},
         "target": [{"name": "ep", "provider": "CPUExecutionProvider"}],
     }
-    plan = expand(matrix_from(tables, tmp_path / "m.toml"), {"m": MODELS})
+    plan = expand(make_matrix(tables, tmp_path / "m.toml"), {"m": MODELS})
     monkeypatch.setenv("EP_HARNESS_CACHE", str(tmp_path / "cache"))
 
     def open_run(

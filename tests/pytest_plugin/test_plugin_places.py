@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from harness.core.record import decode_record
 from harness.pytest_plugin.scheduler import share
-from tests.kit import FAKE_ENV
+from tests.kit import FAKE_ENV, read_records
 from tests.programs import write_program
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="places here are POSIX commands")
@@ -42,8 +41,7 @@ places = {{ count = 2, command = "env EP_PLACE={{n}} {script}" }}
 def test_two_places_get_two_processes(rack: Path, run_warm: Callable[..., Any]) -> None:
     done = run_warm(rack, "rack.toml", "--ep-out", "out", "-p", "xdist", "-n", "2")
     assert done.code == 0, done.out
-    lines = (rack / "out" / "records.jsonl").read_bytes().splitlines()
-    records = [decode_record(line) for line in lines]
+    records = read_records(rack / "out")
     assert len({record.cell for record in records}) == len(records) == 12
     assert {record.place for record in records} == {"place-1", "place-2"}
     started = Counter(line.split()[0] for line in (rack / "started").read_text("utf-8").splitlines())

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from harness.core.record import Record, decode_record
+from harness.core.record import Record
 from harness.engine.engine import Engine
 from harness.engine.prepare import prepare
-from tests.kit import records_of
+from tests.kit import read_records, records_of
 from tests.pytest_plugin.projects import OUTCOMES, run_pytest, write_project
 
 Run = Callable[..., Any]
@@ -38,8 +38,7 @@ def direct(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Record]:
 
 
 def records(project: Path) -> list[Record]:
-    lines = (project / "run" / "records.jsonl").read_bytes().splitlines()
-    return [decode_record(line) for line in lines]
+    return read_records(project / "run")
 
 
 def test_outcomes(shown: Shown) -> None:

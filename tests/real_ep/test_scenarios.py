@@ -17,8 +17,7 @@ from harness.data_files import data_root
 from harness.engine.engine import Engine
 from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
-from tests.kit import records_of
+from tests.kit import make_matrix, records_of
 
 pytestmark = pytest.mark.real_ep
 
@@ -46,7 +45,7 @@ def targets_in(home: Path, names: Collection[str]) -> list[dict[str, Any]]:
 
 def run(table: dict[str, Any], home: Path, model: str | None = None) -> list[Record]:
     """The records of a matrix, or of one of its models."""
-    matrix = matrix_from(table, home / "scenarios.toml")
+    matrix = make_matrix(table, home / "scenarios.toml")
     suites = open_suites(matrix)
     plan = expand(matrix, {name: suite.models() for name, suite in suites.items()})
     engine = Engine(plan, suites)

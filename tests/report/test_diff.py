@@ -18,7 +18,7 @@ from harness.report.gate import Limits, judge
 from harness.report.latencies import latency_words
 from harness.report.merge import merge
 from harness.report.read import RunData, read_run
-from tests.kit import latency, record, run_of, write_run
+from tests.kit import bare_record, latency, record, run_of, write_run
 
 
 @pytest.fixture
@@ -269,19 +269,7 @@ def test_shards_are_one_side(tmp_path: Path) -> None:
 def test_every_cell_is_accounted_for(before: list[Verdict | None], after: list[Verdict | None]) -> None:
     def side(verdicts: list[Verdict | None]) -> list[Record]:
         return [
-            Record(
-                schema=1,
-                cell=f"s/m{index}[t]",
-                suite="s",
-                model=f"m{index}",
-                target="t",
-                provider="P",
-                verdict=verdict,
-                family=verdict.family,
-                expected=True,
-            )
-            for index, verdict in enumerate(verdicts)
-            if verdict
+            bare_record(f"m{index}", verdict, target="t") for index, verdict in enumerate(verdicts) if verdict
         ]
 
     runs = [

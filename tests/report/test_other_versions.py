@@ -23,7 +23,7 @@ from harness.report.measure import measure_change
 from harness.report.merge import merge
 from harness.report.read import read_run
 from harness.report.trend import cell_points
-from tests.kit import record, write_run
+from tests.kit import read_rows, record, write_run
 
 STORED = Path(__file__).parent / "stored" / "before_policies"
 """A run of version 0.1.0 as of November 2026: its records have neither policy nor digest of their golden."""
@@ -32,7 +32,7 @@ Rows = list[dict[str, Any]]
 
 
 def rows() -> Rows:
-    return [json.loads(line) for line in (STORED / "records.jsonl").read_text("utf-8").splitlines()]
+    return read_rows(STORED)
 
 
 def copied(to: Path, change: Callable[[dict[str, Any]], None]) -> Path:

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from harness.core.record import OptionEffect, Placement
+from harness.core.record import OptionEffect
 from harness.core.verdict import Verdict
 from harness.report.details import detail_pages
 from harness.report.effect import report_effects
 from harness.report.merge import MergedRun
 from harness.report.overview import overview_view
 from harness.report.view import Report, build_report
-from tests.kit import merged, record, site
+from tests.kit import merged, placement_of, record, site
 
 
 def report_of(run: MergedRun) -> Report:
@@ -64,13 +64,10 @@ def test_many_and_long_options_do_not_bloat_the_page(tmp_path: Path) -> None:
 
 def test_the_details_name_each_provider_of_a_chain() -> None:
     chain_ops = {"First": {"Conv": 2}, "Second": {"Relu": 1}}
-    placement = Placement(
-        ep_nodes=3,
-        cpu_nodes=1,
-        ep_ops={"Conv": 2, "Relu": 1},
-        cpu_ops={"Gather": 1},
+    placement = placement_of(
+        {"Conv": 2, "Relu": 1},
+        {"Gather": 1},
         partitions=2,
-        source="assignment",
         providers={"First": 2, "Second": 1, "CPUExecutionProvider": 1},
         chain_ops=chain_ops,
     )

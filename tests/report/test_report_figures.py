@@ -12,7 +12,7 @@ from harness.report.figures import Share, moment, spread
 from harness.report.precision import delivered
 from harness.report.summary import summarise
 from harness.report.tone import TONES, WEAK, tone
-from tests.kit import record
+from tests.kit import bare_record, record
 
 COLUMN = Column(target="npu", axes=(), provider="NpuExecutionProvider")
 
@@ -189,14 +189,4 @@ def test_columns_follow_the_targets_and_split_by_axes() -> None:
 
 
 def _bare(index: int, verdict: Verdict) -> Record:
-    return Record(
-        schema=1,
-        cell=f"s/m{index}[npu]",
-        suite="s",
-        model=f"m{index}",
-        target="npu",
-        provider="NpuExecutionProvider",
-        verdict=verdict,
-        family=verdict.family,
-        expected=True,
-    )
+    return bare_record(f"m{index}", verdict, target="npu", provider="NpuExecutionProvider")

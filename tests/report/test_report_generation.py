@@ -22,7 +22,7 @@ from harness.report.publish import publish
 from harness.report.render import render
 from harness.report.view import build_report
 from harness.report.ways import decisive
-from tests.kit import merged, record, write_run
+from tests.kit import merged, read_rows, record, write_run
 
 HOSTILE = "</svg><script>alert(1)</script><img src=x onerror=alert(1)>\"' \x1b[31m\x07\u202e {{ 7 * 7 }}"
 GENERATES = {"scenario": "generate"}
@@ -164,7 +164,7 @@ def test_every_figure_of_the_page_is_what_the_records_say(tmp_path: Path) -> Non
     ]
     run = write_run(tmp_path / "run", records)
     page = (render([run], run / "report").parent / "generation.html").read_text("utf-8")
-    rows = [json.loads(line) for line in (run / "records.jsonl").read_text("utf-8").splitlines()]
+    rows = read_rows(run)
     told = [row for row in rows if row["axes"].get("scenario") == "generate"]
     assert len(told) == 4
     assert f"{sum(row['family'] == 'failed' for row in told)} of {len(told)} cells fail" in words(page)

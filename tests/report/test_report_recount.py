@@ -1,7 +1,6 @@
 """The overview, counted again from ``records.jsonl`` by other means than the product's."""
 
 import html
-import json
 import random
 import re
 from collections import Counter
@@ -9,7 +8,7 @@ from pathlib import Path
 
 from harness.core.verdict import Verdict
 from harness.report.render import render
-from tests.kit import record, write_run
+from tests.kit import read_rows, record, write_run
 
 HEADINGS = ("Passed", "Passed in part", "Untested", "Unsupported", "Failed")
 
@@ -32,7 +31,7 @@ def test_every_figure_of_the_overview_is_what_the_records_say(tmp_path: Path) ->
     run = write_run(tmp_path / "run", records)
     # So many columns have a page of their own; the overview has one table of them.
     shown = overview(render([run], run / "report").with_name("targets.html"))
-    rows = [json.loads(line) for line in (run / "records.jsonl").read_text("utf-8").splitlines()]
+    rows = read_rows(run)
     columns = {(row["target"], row["axes"]["precision"]) for row in rows}
     assert len(shown) == len(columns) == 10
     for target, precision in columns:

@@ -9,13 +9,13 @@ import pytest
 
 from harness.core.agreement import Agreement
 from harness.core.output_metrics import Noise, OutputMetrics
-from harness.core.record import Placement, Record
+from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report.grid import model_pages
 from harness.report.margin import bits_to_spare, is_near_limit, lower_precision
 from harness.report.shipping import shipping_table
 from harness.report.view import Report, build_report
-from tests.kit import latency, merged, record, site
+from tests.kit import latency, merged, placement_of, record, site
 
 CPU: dict[str, Any] = {"provider": "CPUExecutionProvider"}
 FOLDER = {"path": "mine.toml", "models": {"suites": ["onnx-node"], "folders": ["nets"]}}
@@ -113,7 +113,7 @@ def test_a_precision_that_was_asked_for_is_not_lower_but_has_the_limit() -> None
 
 
 def test_a_square_has_nodes_precision_and_a_warning(report: Callable[..., Report], tmp_path: Path) -> None:
-    placement = Placement(ep_nodes=400, cpu_nodes=8, ep_ops={}, cpu_ops={}, partitions=2, source="assignment")
+    placement = placement_of({}, ep_nodes=400, cpu_nodes=8, partitions=2)
     made = report(
         record(
             "a.onnx",

@@ -1,6 +1,5 @@
 import errno
 import hashlib
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -14,13 +13,11 @@ from hypothesis import strategies as st
 from harness.core.errors import UsageError
 from harness.core.run_info import RunInfo
 from harness.engine.events import TargetReady
-from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
 from harness.run import own_runs, run_folder
 from harness.run.resume import differences
 from harness.run.run_folder import RunFolder
-from tests.kit import cpu_record
+from tests.kit import cpu_record, plan_of, read_rows
 
 TABLE: dict[str, Any] = {
     "schema": 1,
@@ -31,7 +28,7 @@ READY = TargetReady(target="cpu", fingerprint={"onnxruntime": "1.31.1", "package
 
 
 def plan(models: tuple[str, ...] = ("a.onnx", "b.onnx"), **tables: Any) -> Plan:
-    return expand(matrix_from(TABLE | tables, Path("m.toml")), {"m": models})
+    return plan_of(TABLE | tables, {"m": models})
 
 
 def info(folder: Path) -> RunInfo:
@@ -62,7 +59,7 @@ def test_a_run_is_completed_by_what_is_missing(broken_off: Path) -> None:
     folder.add(cpu_record("b.onnx"))
     assert folder.finish() is True
     assert info(broken_off).complete is True
-    cells = [json.loads(line)["cell"] for line in (broken_off / "records.jsonl").read_text().splitlines()]
+    cells = [row["cell"] for row in read_rows(broken_off)]
     assert cells == ["m/a.onnx[cpu]", "m/b.onnx[cpu]"]
 
 

@@ -18,7 +18,7 @@ from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine.events import Noted
-from tests.kit import FAKE_ENV, start_engine, write_model
+from tests.kit import FAKE_ENV, read_rows, start_engine, write_model
 from tests.slurm.running import Running
 
 if TYPE_CHECKING:
@@ -115,8 +115,7 @@ def test_steps_of_one_allocation(
         timeout=150,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    lines = (tmp_path / "out" / "records.jsonl").read_text("utf-8").splitlines()
-    found = [json.loads(line) for line in lines]
+    found = read_rows(tmp_path / "out")
     assert {record["verdict"] for record in found} == {"pass"}
     assert len(found) == 24
     assert len({record["place"] for record in found}) == 4

@@ -12,12 +12,11 @@ import pytest
 
 from harness.cli.main import main
 from harness.core.errors import UsageError
-from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.store.query import ask, partial_file, write_parquet
 from harness.store.store import Store, open_store
+from tests.store.store_nights import record, write_folder
 
-MakeRecord = Callable[..., Record]
 WriteRun = Callable[..., Path]
 Printed = pytest.CaptureFixture[str]
 
@@ -25,7 +24,7 @@ HOSTILE = "\x1b[31mred\x07 \u202eevil\n##[error]x"
 
 
 @pytest.fixture
-def query(runs: Path, place: Path, night: WriteRun, record: MakeRecord) -> Callable[..., int]:
+def query(runs: Path, place: Path, night: WriteRun) -> Callable[..., int]:
     """`ep-harness query` on a run of three cells, one of them with a hostile reason."""
     night(
         1,
@@ -78,13 +77,12 @@ OTHERS = [
 
 
 @pytest.fixture(scope="module")
-def closed_in(
-    tmp_path_factory: pytest.TempPathFactory, module_night: WriteRun
-) -> Iterator[tuple[Store, Path]]:
+def closed_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Path]]:
     """A store that may write one file, and a folder with a secret."""
     folder = tmp_path_factory.mktemp("secrets")
     (folder / "secret.txt").write_text("a,b\nhunter2,1\n", encoding="utf-8")
-    runs = module_night(folder / "runs")
+    write_folder(folder / "runs" / "night", [record("abs")])
+    runs = folder / "runs"
     with open_store(runs, folder / "store", print, allowed=partial_file(folder / "out")) as store:
         yield store, folder
 
@@ -238,7 +236,7 @@ def test_files_that_cannot_be_written(
 
 
 def test_runs_that_cannot_be_read_are_named(
-    query: Callable[..., int], capsys: Printed, night: WriteRun, record: MakeRecord
+    query: Callable[..., int], capsys: Printed, night: WriteRun
 ) -> None:
     for number in (2, 3):
         (night(number, record("abs")) / "run.json").write_bytes(b"\x1b[31m")
@@ -273,7 +271,7 @@ def test_answers_come_while_they_are_computed(store: Store) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="paths are shown otherwise")
 def test_by_default_the_store_is_in_the_cache(
-    runs: Path, night: WriteRun, record: MakeRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runs: Path, night: WriteRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EP_HARNESS_CACHE", str(tmp_path / "cache"))
     night(1, record("abs"))

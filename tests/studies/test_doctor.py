@@ -9,12 +9,12 @@ import pytest
 
 from harness.catalog.catalog import load_catalog
 from harness.core.verdict import Cause
-from harness.plan.matrix import Matrix, matrix_from
+from harness.plan.matrix import Matrix
 from harness.plan.target import Target
 from harness.studies import doctor
 from harness.studies.doctor import Row, examine
 from harness.studies.trial import Trial, Way
-from tests.kit import FAKE_ENV
+from tests.kit import FAKE_ENV, make_matrix
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake dies by POSIX signals")
 
@@ -53,7 +53,7 @@ def matrix(folder: Path) -> Matrix:
     models = {"suites": ["onnx-node"]}
     axes = {"graph_optimization": ["basic", "all"]}
     written = {"schema": 1, "models": models, "axes": axes, "target": tables}
-    loaded = matrix_from(written, folder / "m.toml")
+    loaded = make_matrix(written, folder / "m.toml")
     # Not by way of the file, where it would be refused: the catalogue has no such option.
     targets = (
         msgspec.structs.replace(target, options={"precision": "wrong"})

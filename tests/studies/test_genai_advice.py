@@ -11,7 +11,7 @@ import pytest
 from harness.core.cell import Cell
 from harness.core.errors import UsageError
 from harness.core.generated import Generated, Generation
-from harness.core.record import SCHEMA, Record
+from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.corpus.case import load_case
 from harness.corpus.decoder import Decoder, decoder_of
@@ -24,6 +24,7 @@ from harness.studies.genai_code import genai_code
 from harness.studies.session_code import session_code
 from harness.studies.sharing import sharing_of
 from tests import small_decoders
+from tests.kit import bare_record
 
 CPU = Target(name="cpu", provider=("CPUExecutionProvider",))
 CONFIG = "genai_config.json"
@@ -106,19 +107,7 @@ def gelu() -> bytes:
 
 
 def record(verdict: Verdict, generation: Generation | None) -> Record:
-    return Record(
-        schema=SCHEMA,
-        cell="s/m[t]",
-        suite="s",
-        model="m",
-        target="t",
-        provider="P",
-        verdict=verdict,
-        family=verdict.family,
-        expected=True,
-        reason="why",
-        generation=generation,
-    )
+    return bare_record("m", verdict, target="t", reason="why", generation=generation)
 
 
 SHARED = Generation(ways=(Generated(way="at_once", positions=4), Generated(way="shared_buffer", positions=4)))

@@ -11,16 +11,16 @@ from harness.core.fault import Signature
 from harness.core.other_check import OtherCheck
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
 from harness.core.policy import Policy
-from harness.core.record import Placement, Record
+from harness.core.record import Record
 from harness.core.verdict import Phase, Verdict
 from harness.triage.check import Check, failing_outputs
 from harness.triage.lab import Seen, Trial
 from harness.triage.signature import FIRST_RUN
 from harness.triage.subject import Subject
-from tests.kit import cpu_record
+from tests.kit import cpu_record, placement_of
 
 MakeRecord = Callable[..., Record]
-ON_EP = Placement(ep_nodes=1, cpu_nodes=0, ep_ops={"Relu": 1}, cpu_ops={}, partitions=1, source="assignment")
+ON_EP = placement_of({"Relu": 1})
 
 
 def subject_of(name: str) -> Subject:

@@ -15,7 +15,7 @@ from onnx import TensorProto, helper
 from harness.core.fault import Location, Signature
 from harness.core.output_metrics import OutputDetails, OutputMetrics
 from harness.core.policy import Policy
-from harness.core.record import Placement, Record
+from harness.core.record import Record
 from harness.core.value import Value, tensor
 from harness.core.verdict import Verdict
 from harness.triage.budget import Budget
@@ -24,12 +24,12 @@ from harness.triage.lab import Seen
 from harness.triage.locate import Locator
 from harness.triage.net import Net, load
 from harness.triage.subject import Subject
-from tests.kit import cpu_record
+from tests.kit import cpu_record, placement_of
 
 Graph = Sequence[tuple[str, ...]]
 """For each node the tensors that it reads; node 3 makes ``t3``."""
 
-ON_EP = Placement(ep_nodes=1, cpu_nodes=0, ep_ops={"Sum": 1}, cpu_ops={}, partitions=1, source="assignment")
+ON_EP = placement_of({"Sum": 1})
 
 
 def model_of(graph: Graph, outputs: Collection[str] = ()) -> Subject:

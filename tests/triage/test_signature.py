@@ -15,7 +15,7 @@ from harness.core.ended import Ended
 from harness.core.other_check import OtherCheck
 from harness.core.output_metrics import OutputDetails, OutputMetrics
 from harness.core.policy import Policy
-from harness.core.record import Placement, Record
+from harness.core.record import Record
 from harness.core.verdict import Phase, Verdict
 from harness.triage.signature import (
     FIRST_RUN,
@@ -26,10 +26,10 @@ from harness.triage.signature import (
     signature_of,
 )
 from harness.triage.subject import Subject
-from tests.kit import cpu_record
+from tests.kit import cpu_record, placement_of
 
 MakeRecord = Callable[..., Record]
-ON_EP = Placement(ep_nodes=1, cpu_nodes=0, ep_ops={"Relu": 1}, cpu_ops={}, partitions=1, source="assignment")
+ON_EP = placement_of({"Relu": 1})
 GOOD = OutputMetrics(name="y", dtype="float32", shape=(2,), elements=2, max_abs=0.0, frontier=((0.0, 0.0),))
 BAD = OutputMetrics(
     name="y",

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from harness.core.cell import Cell
-from harness.core.record import Placement
 from harness.core.value import Tensor, tensor
 from harness.core.verdict import Verdict
 from harness.engine.effects import outputs_digest
@@ -21,6 +20,7 @@ from harness.engine.outcome import Ran
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import Queues, TaskQueue
 from harness.engine.task import CellTask, Question, Task
+from tests.kit import placement_of
 
 if TYPE_CHECKING:
     from tests.engine.scheduling.conftest import Bench
@@ -29,9 +29,7 @@ IN_HAND = 4
 MOST_UNTAKEN = 6
 MOST_WAITING = 6
 MODELS = tuple(f"{number:02}_m" for number in range(30))
-PLACEMENT = Placement(
-    ep_nodes=1, cpu_nodes=0, ep_ops={"Relu": 1}, cpu_ops={}, partitions=1, source="assignment"
-)
+PLACEMENT = placement_of({"Relu": 1})
 
 
 @pytest.mark.parametrize("limit", ["MOST_UNTAKEN", "MOST_UNTAKEN_BYTES"])

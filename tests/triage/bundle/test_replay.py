@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from harness.cli.main import main
-from harness.core.record import Placement, Record
 from harness.core.value import tensor
 from harness.core.verdict import Verdict
 from harness.engine.events import Finished
@@ -17,6 +16,7 @@ from harness.plan.target import Target
 from harness.triage.bundle import ModelSource, PrecedingModel, write_bundle
 from harness.triage.bundle_files import read_bundle
 from harness.triage.replay import same_message, staged, state_of
+from tests.kit import bare_record, placement_of
 from tests.triage.bundle.relu_bundle import CPU, contents
 
 GONE, THERE, USAGE, UNKNOWN = 0, 1, 2, 3
@@ -89,20 +89,15 @@ def judged(tmp_path: Path) -> Callable[..., tuple[str, str]]:
     ) -> tuple[str, str]:
         write_bundle(tmp_path / "F1", contents(wanted, fault={"message": message}))
         bundle = read_bundle(tmp_path / "F1")
-        record = Record(
-            schema=1,
-            cell="bundle/model.onnx[here]",
+        record = bare_record(
+            "model.onnx",
+            got,
             suite="bundle",
-            model="model.onnx",
             target="here",
             provider=CPU,
-            verdict=got,
-            family=got.family,
             expected=False,
             reason=reason,
-            placement=Placement(
-                ep_nodes=1, cpu_nodes=0, ep_ops={"Relu": 1}, cpu_ops={}, partitions=1, source="assignment"
-            ),
+            placement=placement_of({"Relu": 1}),
         )
         outputs = () if found is None else (("y", tensor(found)),)
         with staged(bundle, Target(name="here", provider=(CPU,))) as stage:
