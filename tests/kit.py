@@ -22,6 +22,7 @@ import msgspec
 import numpy as np
 import onnx
 import onnx.parser
+import pytest
 
 from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.core.decide import Decision, decide
@@ -32,6 +33,7 @@ from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
 from harness.core.record import SCHEMA, Placement, Record, decode_record, encode_record
 from harness.core.run_info import RunInfo
+from harness.core.value import NamedValues, Tensor, tensor
 from harness.core.verdict import Family, Phase, Verdict
 from harness.corpus.case import Case
 from harness.corpus.facts import ModelFacts
@@ -52,6 +54,9 @@ from harness.report.view import Report
 FAKE = Path(__file__).parent / "engine" / "fake_onnxruntime"
 FAKE_ENV = {"PYTHONPATH": str(FAKE), "PYTHONDONTWRITEBYTECODE": "1"}
 """What makes a target's process import the fake onnxruntime."""
+
+Capture = pytest.CaptureFixture[str]
+"""What a test that reads what is printed takes as ``capsys``."""
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17]> '
 MODEL = """
@@ -265,6 +270,17 @@ def make_matrix(matrix: str | Mapping[str, Any], path: Path = Path("m.toml")) ->
     return matrix_from({"schema": 1, **(tomllib.loads(matrix) if isinstance(matrix, str) else matrix)}, path)
 
 
+def of_folder(*targets: Mapping[str, Any], **tables: Any) -> dict[str, Any]:
+    """Return the tables of a matrix of the models in the folder ``models``, on these targets."""
+    return {"models": {"folders": ["models"]}, "target": list(targets), **tables}
+
+
+def fake_target(name: str = "t", **table: Any) -> dict[str, Any]:
+    """Return the table of a target that runs the fake onnxruntime; ``env`` are further variables."""
+    env = {**FAKE_ENV, **table.pop("env", {})}
+    return {"name": name, "provider": "CUDAExecutionProvider", "env": env, **table}
+
+
 def plan_of(matrix: str | Mapping[str, Any], models: Mapping[str, Sequence[str]] | None = None) -> Plan:
     """Return the plan of a matrix, as for ``make_matrix``, and of suites: ``m/a.onnx`` unless given."""
     return expand(make_matrix(matrix), {"m": ("a.onnx",)} if models is None else models)
@@ -385,9 +401,20 @@ def run_on_cpu(
     if not optimized:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     source = model.SerializeToString() if isinstance(model, onnx.ModelProto) else model
+    source = source if isinstance(source, bytes) else str(source)
     session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
     outputs: list[np.ndarray[Any, Any]] = session.run(None if names is None else list(names), dict(feeds))
     return outputs
+
+
+def answers_on_cpu(case: Case, model: onnx.ModelProto | None = None) -> list[NamedValues]:
+    """Return what the CPU EP computes for each data set of a case, from its model or another one."""
+    answers: list[NamedValues] = []
+    for data_set in case.data_sets:
+        feeds = {name: value.array for name, value in data_set.inputs if isinstance(value, Tensor)}
+        outputs = run_on_cpu(model or case.model_path, feeds, case.outputs)
+        answers.append(tuple(zip(case.outputs, map(tensor, outputs), strict=True)))
+    return answers
 
 
 STARTED: list[Engine] = []

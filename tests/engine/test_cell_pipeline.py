@@ -16,7 +16,7 @@ from harness.engine.events import Finished, Warned
 from harness.engine.references import References
 from harness.engine.task import Question
 from harness.golden.golden import Golden
-from tests.kit import FAKE_ENV, records_of, run_matrix, start_engine, write_model
+from tests.kit import FAKE_ENV, fake_target, of_folder, records_of, run_matrix, start_engine, write_model
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17, "nowhere" : 1]>\n'
 # The CPU provider refuses it; the fake one computes it all the same.
@@ -133,8 +133,8 @@ def test_a_result_brings_its_case_but_no_outputs_unasked(cells: dict[str, Finish
 def test_a_golden_is_computed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))
     write_model(tmp_path / "models" / "1_one.onnx")
-    target = {"name": "t", "provider": "CUDAExecutionProvider", "env": FAKE_ENV}
-    matrix = {"models": {"folders": ["models"]}, "target": [target]}
+    target = fake_target()
+    matrix = of_folder(target)
     keep, asked = References.keep, []
 
     def watched(references: References, question: Question, case: Case, golden: Golden) -> None:
@@ -167,8 +167,8 @@ def test_a_cache_that_cannot_be_written_costs_no_verdict(
     (tmp_path / "cache").touch()
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))
     write_model(tmp_path / "models" / "1_one.onnx")
-    target = {"name": "t", "provider": "CUDAExecutionProvider", "env": FAKE_ENV}
-    events = run_matrix(tmp_path, {"models": {"folders": ["models"]}, "target": [target]})
+    target = fake_target()
+    events = run_matrix(tmp_path, of_folder(target))
     assert [record.verdict for record in records_of(events)] == [Verdict.PASS]
     warnings = [event.message for event in events if isinstance(event, Warned)]
     assert "devices cannot be locked against other runs" in warnings[0]

@@ -6,7 +6,7 @@ import pytest
 
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from tests.kit import FAKE_ENV, records_of, run_matrix, write_model
+from tests.kit import FAKE_ENV, of_folder, records_of, run_matrix, write_model
 
 TENSORRT, CUDA, CPU = "TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"
 SHARED = f"67% of the work, 2 of 3 nodes on the EP; left to {CUDA}: Cast; left to the CPU: Neg"
@@ -26,7 +26,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Rec
         {"name": "two", "provider": [CUDA, CPU], "env": env},
     ]
     exclude = [{"target": "two", "model": "*chained*"}]
-    matrix = {"models": {"folders": ["models"]}, "target": targets, "exclude": exclude}
+    matrix = of_folder(*targets, exclude=exclude)
     events = run_matrix(home, matrix)
     records = records_of(events)
     return {

@@ -19,7 +19,7 @@ from harness.engine.events import Event
 from harness.engine.launch import Started, launch, start_process
 from harness.engine.process import ENDED, AgentProcess
 from harness.plan.target import Runtime
-from tests.kit import FAKE_ENV, records_of, run_matrix, write_model
+from tests.kit import FAKE_ENV, fake_target, of_folder, records_of, run_matrix, write_model
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the fake needs POSIX")
 
@@ -35,13 +35,12 @@ def run_through(how: str, channel: str, tmp_path: Path) -> list[Record]:
     for name in ("1_fine", "2_segv_in_run", "3_fine"):
         write_model(tmp_path / "models" / f"{name}.onnx", "big" if name == "3_fine" else "")
     command = f"{FILTER} {how} {PYTHON}" if how else PYTHON
-    target = {
-        "name": "far",
-        "provider": CUDA,
-        "runtime": {"command": command, **({"channel": channel} if channel else {})},
-        "env": {**FAKE_ENV, "EP_HARNESS_CACHE": str(tmp_path / "far")},
-    }
-    events = run_matrix(tmp_path, {"models": {"folders": ["models"]}, "target": [target]}, processes=1)
+    target = fake_target(
+        "far",
+        runtime={"command": command, **({"channel": channel} if channel else {})},
+        env={"EP_HARNESS_CACHE": str(tmp_path / "far")},
+    )
+    events = run_matrix(tmp_path, of_folder(target), processes=1)
     found = records_of(events)
     return sorted(found, key=lambda record: record.model)
 
@@ -74,14 +73,12 @@ def test_bytes_that_a_channel_changes_are_told(tmp_path: Path) -> None:
 def test_a_channel_that_passes_nothing_on_is_told_in_time(tmp_path: Path) -> None:
     write_model(tmp_path / "models" / "1_fine.onnx")
     for channel in ("binary", "socket"):
-        target = {
-            "name": "far",
-            "provider": CUDA,
-            "runtime": {"command": "sh -c 'cat >/dev/null'", "channel": channel},
-            "timeouts_s": {"start": 1.0},
-            "env": FAKE_ENV,
-        }
-        events = run_matrix(tmp_path, {"models": {"folders": ["models"]}, "target": [target]})
+        target = fake_target(
+            "far",
+            runtime={"command": "sh -c 'cat >/dev/null'", "channel": channel},
+            timeouts_s={"start": 1.0},
+        )
+        events = run_matrix(tmp_path, of_folder(target))
         (record,) = (record for record in records_of(events))
         assert (record.verdict, record.cause) == (Verdict.UNAVAILABLE, Cause.IMPORT_FAILED)
         assert "no greeting of an agent in 1 s" in record.reason

@@ -12,7 +12,7 @@ from onnx import numpy_helper
 from harness.core.output_metrics import PrecisionError
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from tests.kit import records_of, run_matrix
+from tests.kit import of_folder, records_of, run_matrix, write_model
 
 pytestmark = pytest.mark.real_ep
 
@@ -37,9 +37,9 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], R
         "shape": "agraph (float[4, 8] x) => (int64[2] y) { y = Shape(x) }",
         "unknown": "agraph (float[4, 8] x) => (float[4, 8] y) { y = Nonsense(x) }",
     }.items():
-        onnx.save(onnx.parser.parse_model(head + text), folder / "models" / f"{name}.onnx")
+        write_model(folder / "models" / f"{name}.onnx", head + text)
     target = {"name": "cpu", "provider": "CPUExecutionProvider"}
-    matrix = {"models": {"folders": ["models"]}, "axes": {"precision": PRECISIONS}, "target": [target]}
+    matrix = of_folder(target, axes={"precision": PRECISIONS})
     found = records_of(run_matrix(folder, matrix))
     return {(record.model.removesuffix(".onnx"), record.axes["precision"]): record for record in found}
 
@@ -107,10 +107,10 @@ def test_a_converter_that_crashes_costs_nobody_but_its_cell(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
     (tmp_path / "models").mkdir()
     text = '<ir_version: 8, opset_import: ["" : 17]> agraph (float[4, 8] x) => (float[4, 8] y) { y = Neg(x) }'
-    onnx.save(onnx.parser.parse_model(text), tmp_path / "models" / "neg.onnx")
+    write_model(tmp_path / "models" / "neg.onnx", text)
     target = {"name": "cpu", "provider": "CPUExecutionProvider"}
     axes = {"precision": ["fp32", "fp16", "int8-static"]}
-    matrix = {"models": {"folders": ["models"]}, "axes": axes, "target": [target]}
+    matrix = of_folder(target, axes=axes)
 
     def run() -> dict[str, Record]:
         events = run_matrix(tmp_path, matrix)

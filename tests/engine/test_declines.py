@@ -15,7 +15,7 @@ from harness.core.work import Unchecked
 from harness.engine import connection
 from harness.engine.connection import Greeting, find_greeting
 from harness.engine.job import declined
-from tests.kit import FAKE_ENV, records_of, run_matrix, write_model
+from tests.kit import FAKE_ENV, of_folder, records_of, run_matrix, write_model
 
 ONE = tensor(np.ones(1, np.float32))
 TEXT = tensor(np.array(["a"], dtype=object))
@@ -77,7 +77,7 @@ def declining(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 def records(tmp_path: Path, env: dict[str, str], **axes: list[str]) -> list[Record]:
     target = {"name": "t", "provider": "CUDAExecutionProvider", "env": env}
-    matrix = {"models": {"folders": ["models"]}, "axes": axes, "target": [target]}
+    matrix = of_folder(target, axes=axes)
     found = records_of(run_matrix(tmp_path, matrix))
     return sorted(found, key=lambda record: record.cell, reverse=True)
 

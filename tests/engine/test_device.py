@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,17 @@ from harness.engine.queues import TaskQueue
 from harness.engine.worker import Worker
 from harness.plan.file_format import Timeouts
 from harness.plan.target import Runtime
-from tests.kit import FAKE_ENV, plan_of, records_of, run_matrix, start_engine, write_model
+from tests.kit import (
+    FAKE_ENV,
+    fake_target,
+    of_folder,
+    plan_of,
+    records_of,
+    run_matrix,
+    start_engine,
+    wait_for,
+    write_model,
+)
 
 CUDA, TENSORRT, OPENVINO = "CUDAExecutionProvider", "TensorrtExecutionProvider", "OpenVINOExecutionProvider"
 CPU = "CPUExecutionProvider"
@@ -232,11 +242,8 @@ def turns() -> Iterator[Turns]:
 
 
 def matrix(*targets: dict[str, Any]) -> dict[str, Any]:
-    tables = [
-        {"name": f"t{number}", "provider": CUDA, "env": FAKE_ENV, **table}
-        for number, table in enumerate(targets)
-    ]
-    return {"models": {"folders": ["models"]}, "target": tables}
+    tables = [fake_target(f"t{number}", **table) for number, table in enumerate(targets)]
+    return of_folder(*tables)
 
 
 def outcome(events: list[Event]) -> tuple[list[Verdict], list[str]]:
@@ -322,7 +329,7 @@ def test_runs_take_turns_at_a_device(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ]
     with contextlib.closing(engine):
         engine.submit(plan.cells[:1])
-        wait_until((tmp_path / "marker.waits").exists)
+        wait_for((tmp_path / "marker.waits").exists)
         with subprocess.Popen(
             command,
             cwd=tmp_path,
@@ -340,10 +347,3 @@ def test_runs_take_turns_at_a_device(tmp_path: Path, monkeypatch: pytest.MonkeyP
         engine.submit(plan.cells[1:])
         engine.drain()
         assert [event.record.verdict for event in finished] == [Verdict.PASS]
-
-
-def wait_until(condition: Callable[[], bool], limit_s: float = 60.0) -> None:
-    deadline = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

@@ -32,7 +32,16 @@ from harness.engine.queues import Queues
 from harness.engine.task import BaselineTask, Task
 from harness.plan.plan import Plan
 from harness.plan.target import Runtime
-from tests.kit import FAKE_ENV, placement_of, plan_of, records_of, run_matrix, start_engine, write_model
+from tests.kit import (
+    fake_target,
+    of_folder,
+    placement_of,
+    plan_of,
+    records_of,
+    run_matrix,
+    start_engine,
+    write_model,
+)
 
 CUDA = "CUDAExecutionProvider"
 OPENVINO = {"provider": "OpenVINOExecutionProvider", "plugin": "onnxruntime_ep_openvino"}
@@ -206,10 +215,6 @@ def test_every_bit_counts() -> None:
 # --- in a run ---
 
 
-def target(name: str, **table: Any) -> dict[str, Any]:
-    return {"name": name, "provider": CUDA, **table, "env": {**FAKE_ENV, **table.get("env", {})}}
-
-
 def records(events: list[Event], name: str) -> list[Record]:
     found = [record for record in records_of(events) if record.target == name]
     return sorted(found, key=lambda record: record.model)
@@ -221,11 +226,11 @@ def test_a_run_tells_which_options_had_an_effect(tmp_path: Path) -> None:
         write_model(tmp_path / "models" / f"{stem}.onnx")
     strict = {"options": {"use_tf32": 0}}
     targets = [
-        target("hears", **strict, timeouts_s={"run": 20}),
-        target("deaf", **strict, env={"FAKE_DEAF": "1"}),
-        target("plain", options={"device_id": 0}),
+        fake_target("hears", **strict, timeouts_s={"run": 20}),
+        fake_target("deaf", **strict, env={"FAKE_DEAF": "1"}),
+        fake_target("plain", options={"device_id": 0}),
     ]
-    matrix = {"models": {"folders": ["models"]}, "target": targets, "tolerance": [{"rtol": 0.1, "atol": 0.1}]}
+    matrix = of_folder(*targets, tolerance=[{"rtol": 0.1, "atol": 0.1}])
     events = run_matrix(tmp_path, matrix, processes=2)
     for name, seen in (("hears", True), ("deaf", False)):
         first, second, exact, crashed = records(events, name)
@@ -254,9 +259,9 @@ def test_a_target_of_the_plan_is_not_run_twice(
     monkeypatch.setattr(Queues, "put", watched)
     for number in range(4):
         write_model(tmp_path / "models" / f"{number}_rounds.onnx")
-    targets = [target("plain"), target("strict", options={"use_tf32": 0})]
+    targets = [fake_target("plain"), fake_target("strict", options={"use_tf32": 0})]
     chosen = targets if plain_first else targets[::-1]
-    engine = start_engine(tmp_path, {"models": {"folders": ["models"]}, "target": chosen}, processes=1)
+    engine = start_engine(tmp_path, of_folder(*chosen), processes=1)
     events = list(engine.events())
     assert [record.effect and record.effect.seen for record in records(events, "strict")] == [True] * 4
     assert not [task for task in queued if isinstance(task, BaselineTask)]
@@ -266,8 +271,8 @@ def test_a_target_of_the_plan_is_not_run_twice(
 def test_a_baseline_that_crashes_leaves_the_question_open(tmp_path: Path) -> None:
     write_model(tmp_path / "models" / "1_frail.onnx")
     write_model(tmp_path / "models" / "2_rounds.onnx")
-    only = target("strict", options={"use_tf32": 0})
-    matrix = {"models": {"folders": ["models"]}, "target": [only], "tolerance": [{"rtol": 0.1, "atol": 0.1}]}
+    only = fake_target("strict", options={"use_tf32": 0})
+    matrix = of_folder(only, tolerance=[{"rtol": 0.1, "atol": 0.1}])
     events = run_matrix(tmp_path, matrix, processes=1)
     frail, sound = records(events, "strict")
     assert (frail.verdict, frail.effect) == (Verdict.PASS, None)
@@ -278,7 +283,7 @@ def test_a_baseline_that_crashes_leaves_the_question_open(tmp_path: Path) -> Non
 def test_a_flaky_cell_keeps_its_first_verdict_and_ends(tmp_path: Path) -> None:
     write_model(tmp_path / "models" / "1_stumble_in_run.onnx")
     env = {"FAKE_MARKER": str(tmp_path / "marker")}
-    only = target("strict", options={"use_tf32": 0}, retries=2, env=env)
-    events = run_matrix(tmp_path, {"models": {"folders": ["models"]}, "target": [only]})
+    only = fake_target("strict", options={"use_tf32": 0}, retries=2, env=env)
+    events = run_matrix(tmp_path, of_folder(only))
     (record,) = records(events, "strict")
     assert (record.verdict, record.retries) == (Verdict.ERROR, (Verdict.PASS,))

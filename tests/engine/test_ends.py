@@ -10,7 +10,7 @@ import pytest
 from harness.core.verdict import Phase, Verdict
 from harness.engine.events import ProcessEnded
 from harness.engine.planned_end import planned_end
-from tests.kit import FAKE_ENV, records_of, run_matrix, write_model
+from tests.kit import fake_target, of_folder, records_of, run_matrix, write_model
 
 ENDS = {
     "clean": ("", None, ""),
@@ -31,25 +31,24 @@ def test_each_end_is_told_with_its_phase(tmp_path: Path) -> None:
     library = tmp_path / "libep.so"
     library.touch()
     targets = [
-        {
-            "name": name,
-            "provider": "CUDAExecutionProvider",
-            "plugin": str(library),
-            "env": {**FAKE_ENV, "FAKE_FAULT": fault},
-            "timeouts_s": {"teardown": TEARDOWN_S if name == "hang" else 60.0},
-        }
+        fake_target(
+            name,
+            plugin=str(library),
+            env={"FAKE_FAULT": fault},
+            timeouts_s={"teardown": TEARDOWN_S if name == "hang" else 60.0},
+        )
         for name, (fault, _, _) in ENDS.items()
     ]
-    cell = {"name": "cell", "provider": "CUDAExecutionProvider", "env": FAKE_ENV}
-    matrix = {
-        "models": {"folders": ["models"]},
-        "target": [*targets, cell],
-        "exclude": [
+    cell = fake_target("cell")
+    matrix = of_folder(
+        *targets,
+        cell,
+        exclude=[
             {"target": [*ENDS], "model": "2_abort_in_teardown.onnx"},
             {"target": "cell", "model": "1_right.onnx"},
         ],
-        "expect": [{"target": "unload", "verdict": "unclean_exit", "reason": "known"}],
-    }
+        expect=[{"target": "unload", "verdict": "unclean_exit", "reason": "known"}],
+    )
     events = run_matrix(tmp_path, matrix)
     assert {record.verdict for record in records_of(events)} == {Verdict.PASS}
     ends = {event.target: event for event in events if isinstance(event, ProcessEnded)}

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.engine.events import Event
-from tests.kit import records_of, run_matrix
+from tests.kit import of_folder, records_of, run_matrix
 
 HEAD = '<ir_version: %d, opset_import: ["" : %d, "nowhere" : 1, "com.microsoft" : 1]> agraph '
 RELU = "(float[2, 3] x) => (float[2, 3] y) { y = Relu(x) }"
@@ -87,7 +87,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def records(home: Path) -> dict[str, Record]:
     target = {"name": "cpu", "provider": "CPUExecutionProvider"}
-    return found_in(run_matrix(home, {"models": {"folders": ["models"]}, "target": [target]}))
+    return found_in(run_matrix(home, of_folder(target)))
 
 
 def found_in(events: list[Event]) -> dict[str, Record]:

@@ -14,7 +14,7 @@ import pytest
 
 from harness.core.verdict import Cause, Phase, Verdict
 from harness.engine.events import Finished
-from tests.kit import FAKE_ENV, run_matrix, write_model
+from tests.kit import FAKE_ENV, fake_target, of_folder, run_matrix, write_model
 
 POSIX = os.name == "posix"
 
@@ -217,11 +217,8 @@ def test_a_fault_gets_its_verdict_and_harms_nobody_else(cells: dict[str, Finishe
 def beginnings(home: Path) -> dict[str, Finished]:
     folder = home / "beginnings"
     write_model(folder / "models" / "1_one.onnx")
-    targets = [
-        {"name": fault, "provider": "CUDAExecutionProvider", "env": {**FAKE_ENV, "FAKE_FAULT": fault}}
-        for fault in BEGINNINGS
-    ]
-    events = run_matrix(folder, {"models": {"folders": ["models"]}, "target": targets})
+    targets = [fake_target(fault, env={"FAKE_FAULT": fault}) for fault in BEGINNINGS]
+    events = run_matrix(folder, of_folder(*targets))
     return {event.record.target: event for event in events if isinstance(event, Finished)}
 
 

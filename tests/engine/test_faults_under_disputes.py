@@ -15,7 +15,7 @@ from harness.core.record import Record, decode_record, encode_record
 from harness.core.reference import REFERENCE
 from harness.core.verdict import Verdict
 from harness.engine.events import Event
-from tests.kit import FAKE_ENV, records_of, run_matrix, write_model
+from tests.kit import fake_target, of_folder, records_of, run_matrix, write_model
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake is for POSIX")
 
@@ -42,8 +42,8 @@ def wrong_reference(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Recor
     home = tmp_path_factory.mktemp("wrong_reference")
     for name, text in MODELS.items():
         write_model(home / "models" / name / "2_reference.onnx", text)
-    target = {"name": "faulty", "provider": "CUDAExecutionProvider", "env": FAKE_ENV}
-    return found(run_matrix(home, {"models": {"folders": ["models"]}, "target": [target]}))
+    target = fake_target("faulty")
+    return found(run_matrix(home, of_folder(target)))
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -81,8 +81,8 @@ def disputed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Record]:
         write_model(folder / f"2_{fault}.onnx")
         expected = np.maximum(X, 0), X.astype(np.int32), -X * OFF
         write_data(folder / "test_data_set_0", X, expected)
-    target = {"name": "ep", "provider": "CUDAExecutionProvider", "env": FAKE_ENV}
-    return found(run_matrix(home, {"models": {"folders": ["models"]}, "target": [target]}))
+    target = fake_target("ep")
+    return found(run_matrix(home, of_folder(target)))
 
 
 def write_data(folder: Path, value: np.ndarray, expected: tuple[np.ndarray, ...]) -> None:

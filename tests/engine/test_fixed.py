@@ -11,7 +11,7 @@ from harness.core.facts import Facts
 from harness.core.record import Record
 from harness.core.verdict import Phase, Verdict
 from harness.engine.fixed import may_be_fixed
-from tests.kit import FAKE_ENV, placement_of, records_of, run_matrix, write_model
+from tests.kit import fake_target, of_folder, placement_of, records_of, run_matrix, write_model
 
 FREE = """<ir_version: 9, opset_import: ["" : 17]>
 agraph (float[batch] x) => (float[batch] y, int32[batch] k, float[batch] z) {
@@ -23,9 +23,9 @@ agraph (float[batch] x) => (float[batch] y, int32[batch] k, float[batch] z) {
 def test_what_fixed_sizes_change_is_told_and_a_crash_of_that_session_is_no_verdict(tmp_path: Path) -> None:
     for number, fault in enumerate(("free_dimension", "free_crash", "placed_nowhere", "exact")):
         write_model(tmp_path / "models" / f"{number}_{fault}.onnx", FREE)
-    target = {"name": "fake", "provider": "CUDAExecutionProvider", "env": FAKE_ENV}
+    target = fake_target("fake")
     fixed = {"model": "*exact*", "dimensions": {"batch": 3}, "fixed": True}
-    matrix = {"models": {"folders": ["models"]}, "target": [target], "model": [fixed]}
+    matrix = of_folder(target, model=[fixed])
     events = run_matrix(tmp_path, matrix)
     found: dict[str, Record] = {
         record.model.partition("_")[2].removesuffix(".onnx"): record for record in records_of(events)

@@ -10,8 +10,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import onnx
-import onnx.parser
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,30 +17,23 @@ from hypothesis import strategies as st
 from harness.agent import wire as agent_wire
 from harness.agent.frame import FrameReader, framed
 from harness.agent.message import unpack
-from harness.core.record import Record, decode_record, encode_record
+from harness.core.record import decode_record, encode_record
 from harness.core.value import BITS, DTYPES, KEY_TYPES, STRING, Tensor, from_wire
 from harness.core.verdict import Family, Phase
 from harness.corpus.case import Case
-from harness.engine.cases import Cases
-from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.configuration import cpu_configuration
-from harness.engine.effects import Effects
 from harness.engine.events import Event, Finished
 from harness.engine.job import piece
 from harness.engine.listener import Listener
-from harness.engine.next_step import NextStep
 from harness.engine.outcome import Asked, Ending, Raised, Ran
-from harness.engine.prepare import open_suites
 from harness.engine.queues import TaskQueue
-from harness.engine.references import References, Stores
 from harness.engine.task import HOME, CellTask, Kind, Question, QuestionTask, Task
 from harness.engine.tensor_files import Tensors
 from harness.engine.worker import Worker
-from harness.golden.store import GoldenStore
 from harness.places.fleet import Fleet
-from harness.plan.expand import expand
 from harness.plan.file_format import Timeouts
-from tests.kit import make_matrix, placement_of
+from tests.engine.pipelines import WaitingPipeline
+from tests.kit import of_folder, placement_of, write_model
 from tests.mutations import each_replaced, mutated
 
 FEW = settings(max_examples=120, derandomize=True, deadline=None, database=None)
@@ -108,28 +99,12 @@ def odd_values() -> list[Any]:
 ODD_VALUES = odd_values()
 
 
-class Border:
+class Border(WaitingPipeline):
     """A listener and a pipeline with one model, whose golden is known."""
 
     def __init__(self, folder: Path) -> None:
-        (folder / "models").mkdir(parents=True)
-        onnx.save(onnx.parser.parse_model(MODEL), folder / "models" / "one.onnx")
-        target = {"name": "ep", "provider": "CUDAExecutionProvider"}
-        table = {"schema": 1, "models": {"folders": ["models"]}, "target": [target]}
-        matrix = make_matrix(table, folder / "m.toml")
-        suites = open_suites(matrix)
-        self.plan = expand(matrix, {name: suite.models() for name, suite in suites.items()})
-        self.queue: list[Task] = []
-        self.records: list[Record] = []
-        stores = (
-            GoldenStore({"by": name}, folder / "goldens")
-            for name in ("cpu", "unoptimized", "onnx", "float64")
-        )
-        references = References(Stores(*stores))
-        cases = Cases(self.plan, suites, references, lambda _: None)
-        self.pipeline = CellPipeline(
-            NextStep(self.plan, cases, references), Effects(self.plan), self.queue.append, self.announce
-        )
+        write_model(folder / "models" / "one.onnx", MODEL)
+        super().__init__(folder, of_folder({"name": "ep", "provider": "CUDAExecutionProvider"}))
         spares = SimpleNamespace(keep_for=lambda *_: None)
         fleet = Fleet(self.plan, lambda *_: None, lambda _: None, lambda *_: None)
         pool: Any = SimpleNamespace(workers={}, spares=spares, fleet=fleet, serving=lambda _: ())

@@ -10,7 +10,7 @@ from harness.core.verdict import Family, Verdict
 from harness.core.ways import WAYS
 from harness.corpus.decoders.roster import write_decoder
 from tests import small_decoders
-from tests.kit import records_of, run_matrix, write_model
+from tests.kit import of_folder, records_of, run_matrix, write_model
 
 pytest.importorskip("onnxruntime")
 
@@ -26,14 +26,13 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Record]:
     small_decoders.counting(home / "models" / "forgets", forgets=True)
     small_decoders.counting(home / "models" / "refuses", refuses=3)
     write_model(home / "models" / "plain.onnx")
-    matrix: dict[str, Any] = {
-        "models": {"folders": ["models"]},
-        "axes": {"scenario": ["generate"]},
-        "scenarios": {"generate": GENERATE},
-        "tolerance": [{"noise": {}}],
-        "latency": [{"model": "*/sums/*", "warm_up": 0, "repeats": 2}],
-        "target": [{"name": "cpu", "provider": "CPUExecutionProvider"}],
-    }
+    matrix: dict[str, Any] = of_folder(
+        {"name": "cpu", "provider": "CPUExecutionProvider"},
+        axes={"scenario": ["generate"]},
+        scenarios={"generate": GENERATE},
+        tolerance=[{"noise": {}}],
+        latency=[{"model": "*/sums/*", "warm_up": 0, "repeats": 2}],
+    )
     found = records_of(run_matrix(home, matrix))
     return {Path(record.model).parent.name or Path(record.model).stem: record for record in found}
 

@@ -12,7 +12,15 @@ import pytest
 
 from harness.core.verdict import Verdict
 from harness.engine.events import Event, Warned
-from tests.kit import FAKE_ENV, records_of, run_matrix, start_engine, write_model
+from tests.kit import (
+    FAKE_ENV,
+    by_model,
+    of_folder,
+    run_matrix,
+    start_engine,
+    wait_for,
+    write_model,
+)
 
 CUDA = "CUDAExecutionProvider"
 LINUX = pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
@@ -20,21 +28,15 @@ POSIX = pytest.mark.skipif(os.name != "posix", reason="kills by POSIX signals")
 
 
 def verdicts(events: list[Event]) -> dict[str, tuple[Verdict, int]]:
-    return {
-        record.model.removesuffix(".onnx"): (record.verdict, record.attempt) for record in records_of(events)
-    }
+    return {model: (record.verdict, record.attempt) for model, record in by_model(events).items()}
 
 
 def matrix(env: dict[str, str], **settings: Any) -> dict[str, Any]:
-    target = {"name": "t", "provider": CUDA, "env": env, **settings}
-    return {"models": {"folders": ["models"]}, "target": [target]}
+    return of_folder({"name": "t", "provider": CUDA, "env": env, **settings})
 
 
-def wait_for(path: Path) -> int:
-    deadline = time.monotonic() + 60
-    while not path.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+def written_number(path: Path) -> int:
+    wait_for(path.exists)
     return int(path.read_text(encoding="utf-8"))
 
 
@@ -57,7 +59,7 @@ def test_killing_the_agent_costs_one_more_attempt(tmp_path: Path) -> None:
         write_model(tmp_path / "models" / f"{name}.onnx")
     marker = tmp_path / "marker"
     engine = start_engine(tmp_path, matrix({**FAKE_ENV, "FAKE_MARKER": str(marker)}))
-    os.kill(wait_for(marker), signal.SIGKILL)
+    os.kill(written_number(marker), signal.SIGKILL)
     assert verdicts(list(engine.events())) == {
         "1_before": (Verdict.PASS, 1),
         "2_waitonce_in_run": (Verdict.PASS, 2),
@@ -78,7 +80,7 @@ def test_closing_in_mid_run_is_quick_and_leaves_nothing(
         write_model(tmp_path / "models" / f"{name}.onnx")
     marker = tmp_path / "marker"
     engine = start_engine(tmp_path, matrix({**FAKE_ENV, "FAKE_MARKER": str(marker)}))
-    wait_for(marker)
+    wait_for(marker.exists)
     assert list(scratch.iterdir())
     started = time.monotonic()
     engine.close()

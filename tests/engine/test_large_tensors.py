@@ -10,9 +10,8 @@ import pytest
 
 from harness.agent import tensor_files as agent_files
 from harness.core.verdict import Verdict
-from harness.engine import tensor_files
 from harness.engine.events import Event, Finished
-from tests.kit import FAKE_ENV, records_of, start_engine, write_model
+from tests.kit import by_model, fake_target, of_folder, records_of, start_engine, write_model
 
 FAULTS = {
     "": Verdict.PASS,
@@ -41,27 +40,8 @@ LARGEST_BYTES = 2 * TENSOR_BYTES
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake dies by POSIX signals")
 
 
-@pytest.fixture
-def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    memory = tmp_path / "memory"
-    memory.mkdir()
-    monkeypatch.setattr(tensor_files, "MEMORY", memory)
-    return memory
-
-
 def table(**target: Any) -> dict[str, Any]:
-    return {
-        "models": {"folders": ["models"]},
-        "target": [
-            {
-                "name": "t",
-                "provider": "CUDAExecutionProvider",
-                "env": FAKE_ENV,
-                "timeouts_s": {"create": 20.0, "run": 2.0, "teardown": 2.0},
-                **target,
-            }
-        ],
-    }
+    return of_folder(fake_target(**{"timeouts_s": {"create": 20.0, "run": 2.0, "teardown": 2.0}, **target}))
 
 
 def look(memory: Path) -> tuple[list[Path], int]:
@@ -82,8 +62,7 @@ def sizes(paths: list[Path]) -> Iterator[int]:
 
 
 def verdicts(events: list[Event]) -> dict[str, Verdict]:
-    records = records_of(events)
-    return {record.model.removesuffix(".onnx"): record.verdict for record in records}
+    return {model: record.verdict for model, record in by_model(events).items()}
 
 
 @pytest.mark.long

@@ -9,7 +9,7 @@ import pytest
 
 from harness.core.verdict import Verdict
 from harness.engine.events import Finished
-from tests.kit import FAKE_ENV, run_matrix, write_model
+from tests.kit import FAKE_ENV, of_folder, run_matrix, write_model
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Linux tells all of it")
 
@@ -45,7 +45,7 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Finished]:
             write_model(home / "models" / fault / f"{name}.onnx")
     env = {**FAKE_ENV, "FAKE_MARKER": str(home / "marker")}
     target = {"name": "ep", "provider": "CUDAExecutionProvider", "env": env}
-    matrix = {"models": {"folders": ["models"]}, "target": [target]}
+    matrix = of_folder(target)
     finished = [event for event in run_matrix(home, matrix) if isinstance(event, Finished)]
     wait_for_end(int((home / "marker.outlaw").read_text(encoding="utf-8")))
     return {event.record.model.removesuffix(".onnx"): event for event in finished}

@@ -12,7 +12,7 @@ import pytest
 
 from harness.core.verdict import Verdict
 from harness.engine.events import Event, TargetReady
-from tests.kit import records_of, run_matrix, write_model
+from tests.kit import of_folder, records_of, run_matrix, write_model
 
 pytestmark = pytest.mark.compat
 
@@ -75,7 +75,7 @@ def events(interpreter: str, tmp_path_factory: pytest.TempPathFactory) -> list[E
     (home / "plugin.so").touch()
     plugin = {**target, "name": "plugin", "provider": "QNNExecutionProvider", "plugin": "plugin.so"}
     launched = {**target, "name": "launched", "runtime": {"command": f"env {shlex.quote(interpreter)}"}}
-    return run_matrix(home, {"models": {"folders": ["models"]}, "target": [target, plugin, launched]})
+    return run_matrix(home, of_folder(target, plugin, launched))
 
 
 def verdicts(events: list[Event], target: str) -> dict[str, Verdict]:

@@ -14,7 +14,7 @@ from harness.core.policy import Policy
 from harness.core.record import OtherDraw, Record
 from harness.core.verdict import Phase, Verdict
 from harness.run.tally import TargetRow
-from tests.kit import records_of, run_matrix, write_model
+from tests.kit import of_folder, records_of, run_matrix, write_model
 
 PLANTED = Path(__file__).with_name("planted_sizes")
 ROOT = Path(__file__).parents[2]
@@ -43,7 +43,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], R
         }
         for name, refused in TARGETS.items()
     ]
-    matrix = {"schema": 1, "models": {"folders": ["models"]}, "target": targets}
+    matrix = of_folder(*targets)
     return {
         (record.model.removesuffix(".onnx"), record.target): record
         for record in records_of(run_matrix(home, matrix))

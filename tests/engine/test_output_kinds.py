@@ -9,8 +9,6 @@ from typing import Any
 import ml_dtypes
 import msgspec
 import numpy as np
-import onnx
-import onnx.parser
 import pytest
 
 from harness.core.decide import decide
@@ -33,7 +31,7 @@ from harness.engine.measure import measure
 from harness.engine.outcome import Ran
 from harness.engine.output_kinds import draws, output_kinds_of
 from harness.golden.golden import Golden
-from tests.kit import FAKE_ENV, placement_of, records_of, run_matrix, write_model
+from tests.kit import fake_target, of_folder, placement_of, records_of, run_matrix, write_model
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17]>\n'
 CHOSEN = (
@@ -54,7 +52,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="the fake is for POSIX sys
 def write(path: Path, text: str, *inputs: Array) -> None:
     data_set = path.parent / "test_data_set_0"
     data_set.mkdir(parents=True)
-    onnx.save(onnx.parser.parse_model(text), path)
+    write_model(path, text)
     for index, array in enumerate(inputs):
         (data_set / f"input_{index}.pb").write_bytes(tensor_proto(tensor(array)).SerializeToString())
 
@@ -76,8 +74,8 @@ def records(events: list[Event]) -> Mapping[str, Record]:
 def test_positions_of_hidden_values_that_tie(tmp_path: Path) -> None:
     write(tmp_path / "models/tie/model.onnx", CHOSEN % "1.0000002", COUNTING)
     write(tmp_path / "models/lesser/model.onnx", CHOSEN % "1.5", COUNTING)
-    target = {"name": "t", "provider": "CUDAExecutionProvider", "env": FAKE_ENV}
-    found = records(run_matrix(tmp_path, {"models": {"folders": ["models"]}, "target": [target]}))
+    target = fake_target()
+    found = records(run_matrix(tmp_path, of_folder(target)))
     tie, lesser = found["tie"], found["lesser"]
     assert (tie.verdict, tie.reason) == (
         Verdict.PASS,
@@ -112,7 +110,7 @@ def test_draws_are_judged_by_their_distribution(tmp_path: Path) -> None:
     write(tmp_path / "models/drawn/model.onnx", DRAWN, np.zeros(400, np.float32))
     target = {"name": "t", "provider": "CPUExecutionProvider"}
     repeat = [{"model": "*", "runs": 2, "bit_equal": True}]
-    matrix = {"models": {"folders": ["models"]}, "target": [target], "repeat": repeat}
+    matrix = of_folder(target, repeat=repeat)
     record = records(run_matrix(tmp_path, matrix))["drawn"]
     assert record.verdict is Verdict.PASS
     assert record.reason.startswith("output 'y' is judged by its distribution (normal), of which 400 numbers")
@@ -171,8 +169,8 @@ def test_repeated_runs(tmp_path: Path) -> None:
     for name, (settings, _, _) in REPEATED.items():
         write_model(tmp_path / "models" / f"{name}.onnx", "rounded")
         repeat.append({"model": f"{name}.onnx", "runs": 5, "sessions": 2, **settings})
-    target = {"name": "t", "provider": "CUDAExecutionProvider", "env": FAKE_ENV}
-    matrix = {"models": {"folders": ["models"]}, "target": [target], "repeat": repeat}
+    target = fake_target()
+    matrix = of_folder(target, repeat=repeat)
     found = records(run_matrix(tmp_path, matrix))
     for name, (settings, verdict, reason) in REPEATED.items():
         record = found[f"{name}.onnx"]

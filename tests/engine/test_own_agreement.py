@@ -16,7 +16,7 @@ from harness.corpus.errors import SettingsError
 from harness.corpus.suites import open_folder
 from harness.engine.events import Warned
 from harness.engine.own_agreement import PATIENCE, Call, OwnFunctions, figure_of
-from tests.kit import FAKE_ENV, records_of, run_matrix, write_model
+from tests.kit import fake_target, of_folder, records_of, run_matrix, write_model
 
 TASK = """
 import os, sys, time
@@ -163,8 +163,8 @@ def test_a_run_takes_the_figure_into_the_record_and_goes_on_without_it(tmp_path:
         write_model(tmp_path / "models" / f"{name}.onnx")
     (tmp_path / "models" / "c.onnx.toml").write_text('agree = "top1"')
     entries = [{"model": "a.onnx", "agree": "task:same"}, {"model": "b.onnx", "agree": "task:dies"}]
-    target = {"name": "fake", "provider": "CUDAExecutionProvider", "env": FAKE_ENV}
-    events = run_matrix(tmp_path, {"models": {"folders": ["models"]}, "model": entries, "target": [target]})
+    target = fake_target("fake")
+    events = run_matrix(tmp_path, of_folder(target, model=entries))
     records = {record.model: record for record in records_of(events)}
     assert {record.verdict for record in records.values()} == {Verdict.PASS}
     assert [records["a.onnx"].agreement, records["c.onnx"].agreement] == [

@@ -12,7 +12,16 @@ from harness.engine.configuration import Configuration, configuration
 from harness.engine.events import Event, TargetReady
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import TaskQueue
-from tests.kit import FAKE_ENV, plan_of, records_of, run_matrix, start_engine, write_model
+from tests.kit import (
+    FAKE_ENV,
+    fake_target,
+    of_folder,
+    plan_of,
+    records_of,
+    run_matrix,
+    start_engine,
+    write_model,
+)
 
 CPU, CUDA, DNNL = "CPUExecutionProvider", "CUDAExecutionProvider", "DnnlExecutionProvider"
 posix = pytest.mark.skipif(os.name != "posix", reason="the fake is for POSIX systems")
@@ -55,12 +64,12 @@ def test_the_axis_in_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     write_model(tmp_path / "models" / "1_rounds.onnx")
     targets = [
         {"name": "cpu", "provider": CPU, "env": FAKE_ENV},
-        {"name": "cuda", "provider": CUDA, "env": FAKE_ENV},
-        {"name": "nothing", "provider": CUDA, "env": FAKE_ENV, "axes": {"precision": ["ep:int8"]}},
+        fake_target("cuda"),
+        fake_target("nothing", axes={"precision": ["ep:int8"]}),
     ]
     axes = {"precision": ["fp32", "ep:bf16-fastmath"]}
     by_table = [{"table_only": True}]
-    matrix = {"models": {"folders": ["models"]}, "axes": axes, "target": targets, "tolerance": by_table}
+    matrix = of_folder(*targets, axes=axes, tolerance=by_table)
     engine = start_engine(tmp_path, matrix)
     events: list[Event] = list(engine.events())
     found = {(record.target, record.axes["precision"]): record for record in records_of(events)}
@@ -87,8 +96,8 @@ def test_a_target_is_described_by_its_own_options(tmp_path: Path) -> None:
     """A run that is continued may begin with another precision, in the same environment."""
     write_model(tmp_path / "models" / "1_exact.onnx")
     axes = {"precision": ["ep:fp32-strict"], "option.cudnn_conv_algo_search": ["DEFAULT"]}
-    only = {"name": "t", "provider": CUDA, "options": {"device_id": 0}, "env": FAKE_ENV, "axes": axes}
-    events = run_matrix(tmp_path, {"models": {"folders": ["models"]}, "target": [only]})
+    only = fake_target(options={"device_id": 0}, axes=axes)
+    events = run_matrix(tmp_path, of_folder(only))
     (ready,) = [event for event in events if isinstance(event, TargetReady)]
     assert ready.fingerprint["options"] == {"device_id": "0"}
 

@@ -15,7 +15,7 @@ from harness.engine.task import Kind
 from harness.golden.golden import Golden
 from harness.golden.provenance import provenance
 from harness.golden.store import GoldenStore
-from tests.kit import FAKE_ENV, records_of, run_matrix, write_model
+from tests.kit import by_model, fake_target, run_matrix, write_model
 
 pytestmark = [
     pytest.mark.real_ep,
@@ -64,15 +64,10 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Record]:
         store.save(case, Golden(status="ok", outputs=((("y", Tensor(dtype="float32", array=wrong)),),)))
     matrix = {
         "models": {"folders": ["faulty", "sound"]},
-        "target": [
-            {"name": "faulty", "provider": "CUDAExecutionProvider", "env": FAKE_ENV},
-            {"name": "sound", "provider": "CPUExecutionProvider"},
-        ],
+        "target": [fake_target("faulty"), {"name": "sound", "provider": "CPUExecutionProvider"}],
         "exclude": [{"target": "faulty", "suite": "sound"}, {"target": "sound", "suite": "faulty"}],
     }
-    events = run_matrix(home, matrix)
-    found = records_of(events)
-    return {record.model.removesuffix(".onnx"): record for record in found}
+    return by_model(run_matrix(home, matrix))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from harness.core.verdict import Cause, Verdict
 from harness.engine.events import Finished
 from harness.run.artifacts import keep_artifacts
-from tests.kit import run_matrix, write_model
+from tests.kit import of_folder, run_matrix, write_model
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the crooked EP is compiled on POSIX systems")
 
@@ -22,7 +22,7 @@ def cells(tmp_path_factory: pytest.TempPathFactory, crooked_ep: Path) -> dict[st
     write_model(home / "models" / "one.onnx")
     usual = {"provider": "CrookedExecutionProvider", "plugin": str(crooked_ep)}
     targets = [{"name": fault, **usual, "env": {"CROOKED_EP_FAULT": fault}} for fault in FAULTS]
-    events = run_matrix(home, {"models": {"folders": ["models"]}, "target": targets}, processes=2)
+    events = run_matrix(home, of_folder(*targets), processes=2)
     found = {event.record.target: event for event in events if isinstance(event, Finished)}
     assert found.keys() == set(FAULTS)
     assert {event.record.verdict for event in found.values()} == {Verdict.UNAVAILABLE}

@@ -22,7 +22,7 @@ from harness.engine.events import Event, Finished, TargetReady
 from harness.engine.launch import SSH, launch
 from harness.engine.process import AgentProcess
 from harness.plan.target import Runtime
-from tests.kit import FAKE_ENV, records_of, run_matrix, write_model
+from tests.kit import FAKE_ENV, fake_target, of_folder, records_of, run_matrix, write_model
 from tests.programs import write_program
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the fake looks at /proc")
@@ -99,7 +99,7 @@ def kept(tmp_path: Path) -> list[Path]:
 
 def far(env: dict[str, str], **more: Any) -> dict[str, Any]:
     target = {"name": "far", "provider": CUDA, "runtime": {"command": PYTHON}, "env": env, **more}
-    return {"models": {"folders": ["models"]}, "target": [target]}
+    return of_folder(target)
 
 
 @pytest.fixture(scope="module")
@@ -108,22 +108,17 @@ def faults(tmp_path_factory: pytest.TempPathFactory) -> list[Event]:
     for number, fault in enumerate(FAULTS):
         write_model(home / "models" / f"{number:02}_{fault}.onnx")
     targets = [
-        {
-            "name": name,
-            "provider": CUDA,
-            "timeouts_s": {"create": 2.0, "run": 2.0, "teardown": 2.0},
+        fake_target(
+            name,
+            timeouts_s={"create": 2.0, "run": 2.0, "teardown": 2.0},
             **table,
-            "env": {
-                **FAKE_ENV,
-                "FAKE_MARKER": str(home / name),
-                ENVIRONMENT: str(home / f"{name}-cache"),
-            },
-        }
+            env={"FAKE_MARKER": str(home / name), ENVIRONMENT: str(home / f"{name}-cache")},
+        )
         for name, table in TARGETS.items()
     ]
     others = [f"*_{fault}.onnx" for fault in FAULTS if fault not in OVER_SSH]
     exclude = [{"target": "ssh", "model": others}]
-    matrix = {"models": {"folders": ["models"]}, "target": targets, "exclude": exclude}
+    matrix = of_folder(*targets, exclude=exclude)
     return run_matrix(home, matrix, processes=2)
 
 
@@ -249,7 +244,7 @@ def test_external_data_travels_too(tmp_path: Path) -> None:
     save_with_external_data(tmp_path / "models" / "m.onnx")
     base = {"provider": "CPUExecutionProvider", "env": {ENVIRONMENT: str(tmp_path / "far")}}
     targets = [{**base, **table, "name": name} for name, table in TARGETS.items()]
-    events = run_matrix(tmp_path, {"models": {"folders": ["models"]}, "target": targets})
+    events = run_matrix(tmp_path, of_folder(*targets))
     here, *others = (records(events, name)["m.onnx"] for name in TARGETS)
     assert here.verdict is Verdict.PASS
     for other in others:

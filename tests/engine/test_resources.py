@@ -13,7 +13,7 @@ import pytest
 from harness.core.record import Record
 from harness.core.verdict import Phase, Verdict
 from harness.engine.connection import Connection
-from tests.kit import FAKE_ENV, records_of, run_matrix, write_model
+from tests.kit import FAKE_ENV, of_folder, records_of, run_matrix, write_model
 
 CUDA = "CUDAExecutionProvider"
 
@@ -32,7 +32,7 @@ def run_models(tmp_path: Path) -> Callable[..., list[Record]]:
             write_model(home / "models" / f"{name}.onnx")
         table = {**FAKE_ENV, "FAKE_MARKER": str(home / "marker"), **(env or {})}
         target = {"name": "t", "provider": CUDA, "env": table, **settings}
-        events = run_matrix(home, {"models": {"folders": ["models"]}, "target": [target]})
+        events = run_matrix(home, of_folder(target))
         records = {record.model: record for record in records_of(events)}
         return [records[f"{name}.onnx"] for name in names]
 

@@ -11,7 +11,7 @@ from harness.core.errors import Problem, UsageError
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.engine import cases
-from tests.kit import records_of, run_matrix
+from tests.kit import of_folder, records_of, run_matrix, write_model
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17]> agraph '
 MODELS = {
@@ -91,11 +91,9 @@ def test_a_full_cache_ends_the_run_and_skips_no_cell(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(cases, "scenario_case", full)
     (tmp_path / "models").mkdir()
-    onnx.save(onnx.parser.parse_model(HEAD + MODELS["fixed"]), tmp_path / "models" / "m.onnx")
-    matrix = {
-        "models": {"folders": ["models"]},
-        "axes": {"scenario": ["external_data"]},
-        "target": [{"name": "cpu", "provider": "CPUExecutionProvider"}],
-    }
+    write_model(tmp_path / "models" / "m.onnx", HEAD + MODELS["fixed"])
+    matrix = of_folder(
+        {"name": "cpu", "provider": "CPUExecutionProvider"}, axes={"scenario": ["external_data"]}
+    )
     with pytest.raises(UsageError, match="No space left"):
         run_matrix(tmp_path, matrix)

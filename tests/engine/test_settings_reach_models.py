@@ -4,7 +4,7 @@ from pathlib import Path
 
 from harness.core.verdict import Verdict
 from harness.engine.events import Event, Warned
-from tests.kit import FAKE_ENV, records_of, run_matrix, write_model
+from tests.kit import fake_target, records_of, run_matrix, write_model
 
 SHAPE = """<ir_version: 9, opset_import: ["" : 17]>
 agraph (float[batch] x) => (float[batch] y, int32[batch] k, float[batch] z) {
@@ -14,7 +14,7 @@ agraph (float[batch] x) => (float[batch] y, int32[batch] k, float[batch] z) {
 def run(tmp_path: Path, said: dict[str, object]) -> list[Event]:
     write_model(tmp_path / "models" / "a.onnx", SHAPE)
     write_model(tmp_path / "models" / "b.onnx", SHAPE)
-    target = {"name": "fake", "provider": "CUDAExecutionProvider", "env": FAKE_ENV}
+    target = fake_target("fake")
     models = {"folders": ["models"]}
     return run_matrix(
         tmp_path, {"models": models, "model": [{"model": "a.onnx", **said}], "target": [target]}

@@ -21,7 +21,7 @@ from harness.engine.slurm import (
     waiting_jobs,
 )
 from harness.plan.target import Runtime
-from tests.kit import FAKE_ENV, records_of, run_matrix, write_model
+from tests.kit import fake_target, of_folder, records_of, run_matrix, write_model
 from tests.programs import write_program
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Slurm is for POSIX")
@@ -157,14 +157,12 @@ def test_a_run_tells_that_it_waits_and_gives_up_after_the_queues_limit(squeue: P
         f"pathlib.Path({str(squeue)!r}).write_text(row)\ntime.sleep(1000)\n",
         encoding="utf-8",
     )
-    target = {
-        "name": "npu",
-        "provider": "CUDAExecutionProvider",
-        "runtime": {"command": f"{shlex.quote(sys.executable)} {shlex.quote(str(script))}"},
-        "env": FAKE_ENV,
-        "timeouts_s": {"start": 30.0, "queue": 0.5},
-    }
-    events = run_matrix(tmp_path, {"models": {"folders": ["models"]}, "target": [target]})
+    target = fake_target(
+        "npu",
+        runtime={"command": f"{shlex.quote(sys.executable)} {shlex.quote(str(script))}"},
+        timeouts_s={"start": 30.0, "queue": 0.5},
+    )
+    events = run_matrix(tmp_path, of_folder(target))
     assert [event.message for event in events if isinstance(event, Noted)] == [
         "target npu: job 17 waits in Slurm's queue: Priority"
     ]

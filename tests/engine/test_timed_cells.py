@@ -12,7 +12,7 @@ from harness.core.verdict import Verdict
 from harness.engine.engine import Engine
 from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
-from tests.kit import FAKE_ENV, make_matrix, records_of, run_matrix, write_model
+from tests.kit import FAKE_ENV, make_matrix, of_folder, records_of, run_matrix, write_model
 
 CUDA = "CUDAExecutionProvider"
 LATENCY = [{"warm_up": 2, "repeats": 10, "budget_s": 60.0}]
@@ -27,7 +27,7 @@ def matrix(tmp_path: Path) -> Callable[..., Any]:
             write_model(tmp_path / "models" / f"{name}.onnx")
         env = {**FAKE_ENV, "FAKE_MARKER": str(tmp_path / "marker")}
         target = {"name": "t", "provider": CUDA, "env": env, **settings}
-        return {"schema": 1, "models": {"folders": ["models"]}, "target": [target], "latency": latency}
+        return of_folder(target, latency=latency)
 
     return tables
 

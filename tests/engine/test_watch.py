@@ -19,7 +19,7 @@ from harness.engine.early_end import ended
 from harness.engine.events import Event, Finished
 from harness.engine.outcome import Hung
 from harness.engine.watch import MOST_LIMITS, Watch, hung, lost_s
-from tests.kit import FAKE_ENV, records_of, run_matrix, write_model
+from tests.kit import FAKE_ENV, fake_target, records_of, run_matrix, write_model
 
 LIMIT_S = 1.0
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the fake looks at /proc")
@@ -222,13 +222,9 @@ def test_an_agent_elsewhere_is_watched_by_its_launcher(
     monkeypatch.setattr(launch, "BEAT_S", 0.1)
     for name in ("1_hang_in_run", "2_spin_in_run"):
         write_model(tmp_path / "all" / f"{name}.onnx")
-    target = {
-        "name": "far",
-        "provider": "CUDAExecutionProvider",
-        "env": FAKE_ENV,
-        "runtime": {"command": shlex.quote(sys.executable)},
-        "timeouts_s": {"run": 2 * LIMIT_S},
-    }
+    target = fake_target(
+        "far", runtime={"command": shlex.quote(sys.executable)}, timeouts_s={"run": 2 * LIMIT_S}
+    )
     events = run_matrix(tmp_path, {"models": {"folders": ["all"]}, "target": [target]})
     found = {name.partition("[")[0]: record for name, record in found_in(events).items()}
     assert found["all/1_hang_in_run.onnx"].verdict is Verdict.HANG

@@ -10,7 +10,7 @@ import pytest
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.core.work import Unchecked, unchecked_words
-from tests.kit import FAKE_ENV, records_of, run_matrix, write_model
+from tests.kit import fake_target, of_folder, records_of, run_matrix, write_model
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake onnxruntime needs POSIX")
 
@@ -25,16 +25,10 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def records(
-        self, *faults: str, matrix: Mapping[str, Any] | None = None, **target: object
-    ) -> list[Record]:
+    def records(self, *faults: str, matrix: Mapping[str, Any] | None = None, **target: Any) -> list[Record]:
         for number, fault in enumerate(faults):
             write_model(self.folder / "models" / f"{number:02}_{fault}.onnx")
-        table = {
-            "models": {"folders": ["models"]},
-            "target": [{"name": "t", "provider": EP, "env": FAKE_ENV, "workers": 2, **target}],
-            **(matrix or {}),
-        }
+        table = of_folder(fake_target(**{"workers": 2, **target}), **matrix or {})
         events = run_matrix(self.folder, table)
         found = {record.model: record for record in records_of(events)}
         return [found[f"{number:02}_{fault}.onnx"] for number, fault in enumerate(faults)]
@@ -133,14 +127,11 @@ def test_a_budget_that_is_used_up_is_told(bench: Bench) -> None:
 @pytest.mark.parametrize("scenario", ["io_binding", "dynamic_shapes"])
 def test_other_scenarios_repeat_as_they_are_told(tmp_path: Path, scenario: str) -> None:
     write_model(tmp_path / "models" / "m.onnx", SYMBOLIC)
-    matrix = {
-        "models": {"folders": ["models"]},
-        "axes": {"scenario": [scenario]},
-        "target": [
-            {"name": "much", "provider": "CPUExecutionProvider"},
-            {"name": "little", "provider": "CPUExecutionProvider", "work_limit": 10},
-        ],
-    }
+    matrix = of_folder(
+        {"name": "much", "provider": "CPUExecutionProvider"},
+        {"name": "little", "provider": "CPUExecutionProvider", "work_limit": 10},
+        axes={"scenario": [scenario]},
+    )
     events = run_matrix(tmp_path, matrix)
     found = {record.target: record for record in records_of(events)}
     much, little = found["much"], found["little"]

@@ -3,7 +3,6 @@
 import datetime as dt
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,15 @@ from harness.golden.kept import kept_by_case
 from harness.plan.target import Runtime
 from harness.runtimes.builds import Builds
 from harness.runtimes.installer import InstallError
-from tests.kit import FAKE_ENV, records_of, run_matrix, start_engine, write_model
+from tests.kit import (
+    fake_target,
+    of_folder,
+    records_of,
+    run_matrix,
+    start_engine,
+    wait_for,
+    write_model,
+)
 
 
 @pytest.fixture
@@ -32,18 +39,10 @@ def home(tmp_path: Path, fake_uv: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def matrix() -> Callable[..., dict[str, Any]]:
+def matrix(**targets: dict[str, Any]) -> dict[str, Any]:
     """A matrix over targets, each given by what is special about it."""
-
-    def make(**targets: dict[str, Any]) -> dict[str, Any]:
-        tables = [
-            {"name": name, "provider": "CUDAExecutionProvider", "env": FAKE_ENV, **table}
-            for name, table in targets.items()
-        ]
-        return {"models": {"folders": ["models"]}, "target": tables}
-
-    return make
+    tables = [fake_target(name, **table) for name, table in targets.items()]
+    return of_folder(*tables)
 
 
 def packages(*names: str, **more: Any) -> dict[str, Any]:
@@ -58,7 +57,7 @@ def notes(events: list[Event]) -> list[str]:
     return [event.message for event in events if isinstance(event, Noted)]
 
 
-def test_it_is_built_once_for_all_that_wait_for_it(home: Path, matrix: Callable[..., dict[str, Any]]) -> None:
+def test_it_is_built_once_for_all_that_wait_for_it(home: Path) -> None:
     events = run_matrix(home, matrix(one=packages("ep", "b"), two=packages("ep", "b"), own={}))
     for target in ("one", "two", "own"):
         assert [record.verdict for record in records(events, target)] == [Verdict.PASS] * 2
@@ -67,13 +66,13 @@ def test_it_is_built_once_for_all_that_wait_for_it(home: Path, matrix: Callable[
     assert notes(run_matrix(home, matrix(one=packages("b", "ep")))) == []
 
 
-def test_others_work_meanwhile(home: Path, matrix: Callable[..., dict[str, Any]]) -> None:
+def test_others_work_meanwhile(home: Path) -> None:
     events = run_matrix(home, matrix(late=packages("slow"), own={}), 1)
     done = [record.target for record in records_of(events)]
     assert done == ["own", "own", "late", "late"]
 
 
-def test_a_failure_is_the_outcome_of_every_cell(home: Path, matrix: Callable[..., dict[str, Any]]) -> None:
+def test_a_failure_is_the_outcome_of_every_cell(home: Path) -> None:
     events = run_matrix(
         home, matrix(bad=packages("nosuch"), own={}, gone=packages("gone-1-py3-none-any.whl"))
     )
@@ -89,9 +88,7 @@ def test_a_failure_is_the_outcome_of_every_cell(home: Path, matrix: Callable[...
     assert announced == ["bad", "gone", "own"]
 
 
-def test_a_cell_that_runs_alone_waits_for_builds_of_others(
-    home: Path, matrix: Callable[..., dict[str, Any]]
-) -> None:
+def test_a_cell_that_runs_alone_waits_for_builds_of_others(home: Path) -> None:
     events = run_matrix(home, matrix(alone={"alone": True}, late=packages("slow")))
     built = (home / "uv.log").stat().st_mtime  # as its last command began
     for record in records(events, "alone"):
@@ -100,13 +97,10 @@ def test_a_cell_that_runs_alone_waits_for_builds_of_others(
     assert [record.verdict for record in records(events, "late")] == [Verdict.PASS] * 2
 
 
-def test_an_engine_that_is_closed_builds_no_more(home: Path, matrix: Callable[..., dict[str, Any]]) -> None:
+def test_an_engine_that_is_closed_builds_no_more(home: Path) -> None:
     engine = start_engine(home, matrix(never=packages("hang")))
     running = home / "uv.log.pid"
-    deadline = time.monotonic() + 60
-    while not running.is_file():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for(running.is_file)
     started = time.monotonic()
     engine.close()
     assert time.monotonic() - started < 30  # a build hangs for a minute
@@ -130,10 +124,7 @@ def test_any_fault_of_a_build_is_reported(monkeypatch: pytest.MonkeyPatch, fake_
     assert not builds.is_built(runtime)
     assert not builds.is_built(runtime)
     assert builds.busy
-    deadline = time.monotonic() + 60
-    while not ends:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for(lambda: ends)
     builds.finish(*ends[0])
     assert not builds.busy
     with pytest.raises(InstallError, match="RuntimeError: a fault"):
@@ -142,9 +133,7 @@ def test_any_fault_of_a_build_is_reported(monkeypatch: pytest.MonkeyPatch, fake_
     assert fake_uv.read_text() == ""
 
 
-def test_the_opinion_of_a_built_runtime_outlives_the_run(
-    home: Path, matrix: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_opinion_of_a_built_runtime_outlives_the_run(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether its CPU provider takes what the target refuses is asked once, until it is another runtime."""
     asked: list[tuple[str, ...]] = []
     keep = References.keep

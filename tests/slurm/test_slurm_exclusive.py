@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.core.verdict import Verdict
-from tests.kit import FAKE_ENV, records_of, start_engine, write_model
+from tests.kit import fake_target, of_folder, records_of, start_engine, write_model
 
 if TYPE_CHECKING:
     from tests.slurm.slurm_cluster import Slurm
@@ -27,8 +27,8 @@ def test_an_error_is_explained_although_one_process_at_a_time_gets_the_device(
     for name in ("1_error_in_run", "2_fine"):
         write_model(tmp_path / "models" / f"{name}.onnx")
     slurm.occupy(free=1)
-    target = {"name": "npu", "provider": "CUDAExecutionProvider", "env": FAKE_ENV, **where}
-    engine = start_engine(tmp_path, {"models": {"folders": ["models"]}, "target": [target]})
+    target = fake_target("npu", **where)
+    engine = start_engine(tmp_path, of_folder(target))
     # An error is the EP's if the CPU EP of the same runtime works, and that needs the device as well.
     records = records_of(engine.events())
     assert {(record.model, record.verdict) for record in records} == {

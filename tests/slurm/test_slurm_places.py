@@ -18,7 +18,7 @@ from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine.events import Noted
-from tests.kit import FAKE_ENV, read_rows, start_engine, write_model
+from tests.kit import fake_target, of_folder, read_rows, start_engine, write_model
 from tests.slurm.running import Running
 
 if TYPE_CHECKING:
@@ -38,13 +38,12 @@ def matrix(tmp_path: Path) -> Callable[..., dict[str, Any]]:
     def make(models: int, count: int, command: str = SRUN) -> dict[str, Any]:
         for number in range(models):
             write_model(tmp_path / "models" / f"{number:02}_nap_in_run.onnx")
-        target = {
-            "name": "npu",
-            "provider": CUDA,
-            "places": {"count": count, "name": "npu-{n}", "command": command},
-            "env": {**FAKE_ENV, "FAKE_NAP": "0.1", ENVIRONMENT: str(tmp_path / "far")},
-        }
-        return {"models": {"folders": ["models"]}, "target": [target]}
+        target = fake_target(
+            "npu",
+            places={"count": count, "name": "npu-{n}", "command": command},
+            env={"FAKE_NAP": "0.1", ENVIRONMENT: str(tmp_path / "far")},
+        )
+        return of_folder(target)
 
     return make
 

@@ -14,7 +14,7 @@ from harness.core.record import Record
 from harness.core.verdict import Cause, Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine.events import Event, Noted
-from tests.kit import FAKE_ENV, records_of, run_matrix, start_engine, write_model
+from tests.kit import FAKE_ENV, of_folder, records_of, run_matrix, start_engine, write_model
 from tests.slurm.running import Running, until
 
 if TYPE_CHECKING:
@@ -42,8 +42,7 @@ def env(tmp_path: Path) -> dict[str, str]:
 
 
 def matrix(env: dict[str, str], **more: Any) -> dict[str, Any]:
-    target = {"name": "npu", "provider": CUDA, "runtime": {"command": SRUN}, "env": env, **more}
-    return {"models": {"folders": ["models"]}, "target": [target]}
+    return of_folder({"name": "npu", "provider": CUDA, "runtime": {"command": SRUN}, "env": env, **more})
 
 
 def by_model(records: list[Record]) -> dict[str, Record]:

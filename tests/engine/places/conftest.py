@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit import FAKE_ENV, write_model
+from tests.kit import FAKE_ENV, of_folder, write_model
 
 Matrix = Callable[..., dict[str, Any]]
 CUDA = "CUDAExecutionProvider"
@@ -27,7 +27,7 @@ def matrix(tmp_path: Path) -> Callable[..., dict[str, Any]]:
         if isinstance(places, int):
             places = {"count": places, "command": sys.executable}
         table = {"name": "far", "provider": CUDA, "env": env, "places": places, **target}
-        return {"models": {"folders": ["models"]}, "target": [table]}
+        return of_folder(table)
 
     return make
 

@@ -24,7 +24,7 @@ from harness.engine.prepare import prepare
 from harness.engine.process_pool import ProcessPool
 from harness.engine.task import Task
 from harness.engine.worker import Worker
-from tests.kit import FAKE_ENV, records_of, write_model
+from tests.kit import FAKE_ENV, records_of, wait_for, write_model
 
 CUDA = "CUDAExecutionProvider"
 
@@ -141,15 +141,8 @@ class Bench:
     def verdicts(self, events: list[Event]) -> Counter[Verdict]:
         return Counter(record.verdict for record in self.records(events).values())
 
-    @staticmethod
-    def wait_until(condition: Callable[[], bool], limit_s: float = 60.0) -> None:
-        deadline = time.monotonic() + limit_s
-        while not condition():
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-
     def wait_at_gate(self, target: str) -> None:
-        self.wait_until((self.home / f"{target}.waits").exists)
+        wait_for((self.home / f"{target}.waits").exists)
 
     def wait_until_still(self) -> None:
         """Wait until the target's process has nothing to do, and gets nothing for half a second."""
@@ -161,7 +154,7 @@ class Bench:
     @classmethod
     def wait_for_the_end(cls) -> None:
         """Wait until no engine is at work; its events may still wait."""
-        cls.wait_until(lambda: all(one.name != "ep-harness-engine" for one in threading.enumerate()))
+        wait_for(lambda: all(one.name != "ep-harness-engine" for one in threading.enumerate()))
 
     @staticmethod
     def is_gone(worker: Worker) -> bool:
