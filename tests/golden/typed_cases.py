@@ -1,6 +1,4 @@
-from collections.abc import Callable
-
-import pytest
+"""Cases of outputs of some types."""
 
 from harness.core.value import Value
 from harness.corpus.case import Case, DataSet
@@ -8,7 +6,7 @@ from harness.corpus.port import Port, ValueType
 from tests.kit import bare_case, model_facts
 
 
-def a_case(
+def case_of_types(
     types: tuple[ValueType, ...],
     inputs: tuple[tuple[Value, ...], ...] = ((),),
     input_types: tuple[ValueType, ...] = (),
@@ -30,13 +28,5 @@ def a_case(
     )
 
 
-@pytest.fixture
-def make_case() -> Callable[..., Case]:
-    """Make a case."""
-    return a_case
-
-
-@pytest.fixture
-def one_case() -> Case:
-    """A case of one tensor output."""
-    return a_case((ValueType(kind="tensor"),))
+ONE_CASE = case_of_types((ValueType(kind="tensor"),))
+"""A case of one tensor output."""
