@@ -9,7 +9,7 @@ import pytest
 from harness.cli import main
 from harness.core.output_metrics import OutputMetrics
 from harness.core.verdict import Family, Verdict
-from tests.kit import bare_record, matrix_of, placement_of, with_facts, write_run
+from tests.kit import Capture, bare_record, matrix_of, placement_of, with_facts, write_run
 
 SaveRun = Callable[..., Path]
 OUTPUT = OutputMetrics(
@@ -54,7 +54,7 @@ def nights(save_run: SaveRun) -> tuple[str, str]:
     return "old", "new"
 
 
-def test_diff_shows_both_and_gate_fails(nights: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_diff_shows_both_and_gate_fails(nights: tuple[str, str], capsys: Capture) -> None:
     assert main(["diff", *nights]) == 0
     shown = capsys.readouterr().out
     assert "regressed: 1 cell" in shown
@@ -68,7 +68,7 @@ def test_diff_shows_both_and_gate_fails(nights: tuple[str, str], capsys: pytest.
 
 @pytest.mark.parametrize("arguments", [(), ("--format", "markdown"), ("--format", "github"), ("--json",)])
 def test_no_output_of_diff_holds_a_command(
-    arguments: tuple[str, ...], nights: tuple[str, str], capsys: pytest.CaptureFixture[str]
+    arguments: tuple[str, ...], nights: tuple[str, str], capsys: Capture
 ) -> None:
     assert main(["diff", *nights, *arguments]) == 0
     shown = capsys.readouterr().out
@@ -79,7 +79,7 @@ def test_no_output_of_diff_holds_a_command(
         assert not any(line.lstrip().startswith("::error::x") for line in shown.splitlines())
 
 
-def test_diff_as_json(nights: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_diff_as_json(nights: tuple[str, str], capsys: Capture) -> None:
     main(["diff", *nights, "--json"])
     found = json.loads(capsys.readouterr().out)
     assert found["kinds"] == {
@@ -95,7 +95,7 @@ def test_diff_as_json(nights: tuple[str, str], capsys: pytest.CaptureFixture[str
 
 
 def test_annotations_where_github_wants_them(
-    nights: tuple[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    nights: tuple[str, str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     main(["gate", *nights])
     assert "::error" not in capsys.readouterr().out
@@ -124,7 +124,7 @@ def policy(text: str) -> str:
         ('[[flaky]]\ntarget = "n*"\nprecision = "fp32"\nverdict = ["crash", "hang"]\nreason = "timer"', 1),
     ],
 )
-def test_policies(text: str, code: int, nights: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_policies(text: str, code: int, nights: tuple[str, str], capsys: Capture) -> None:
     assert main(["gate", *nights, "--policy", policy(text)]) == code
     assert capsys.readouterr().err == ""
 
@@ -147,9 +147,7 @@ def test_policies(text: str, code: int, nights: tuple[str, str], capsys: pytest.
         ("[limits", "not TOML"),
     ],
 )
-def test_wrong_policies(
-    text: str, message: str, nights: tuple[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_policies(text: str, message: str, nights: tuple[str, str], capsys: Capture) -> None:
     assert main(["gate", *nights, "--policy", policy(text)]) == 2
     shown = capsys.readouterr()
     assert message in shown.err
@@ -178,7 +176,7 @@ def test_mistakes(
     arguments: tuple[str, ...],
     message: str,
     nights: tuple[str, str],
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
 ) -> None:
     assert nights
     Path("empty").mkdir()
@@ -189,7 +187,7 @@ def test_mistakes(
     assert len(shown.err.splitlines()) <= 2
 
 
-def test_report_names_what_it_wrote(nights: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_names_what_it_wrote(nights: tuple[str, str], capsys: Capture) -> None:
     arguments = ["report", "new", "--out", "r", "--format", "html, markdown,badge", "--baseline", nights[0]]
     assert main(arguments) == 0
     written = [Path(line) for line in capsys.readouterr().out.splitlines()]
@@ -197,7 +195,7 @@ def test_report_names_what_it_wrote(nights: tuple[str, str], capsys: pytest.Capt
     assert all(path.is_file() for path in written)
 
 
-def test_history_from_the_first_night_on(nights: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_history_from_the_first_night_on(nights: tuple[str, str], capsys: Capture) -> None:
     assert main(["history", "add", *nights]) == 0
     assert main(["history", "add", nights[1]]) == 0
     assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
@@ -220,9 +218,7 @@ def test_history_from_the_first_night_on(nights: tuple[str, str], capsys: pytest
     assert Path(capsys.readouterr().out.strip()).is_file()
 
 
-def test_a_cell_in_conflict_costs_itself_and_the_exit_codes_tell(
-    save_run: SaveRun, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_cell_in_conflict_costs_itself_and_the_exit_codes_tell(save_run: SaveRun, capsys: Capture) -> None:
     save_run("before", {"a": Verdict.PASS, "b": Verdict.PASS})
     save_run("night/one", {"a": Verdict.PASS, "b": Verdict.PASS})
     save_run("night/again", {"a": Verdict.CRASH})
@@ -241,7 +237,7 @@ def test_a_cell_in_conflict_costs_itself_and_the_exit_codes_tell(
 
 
 def test_a_policy_names_the_owner_of_a_target(
-    nights: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    nights: tuple[str, str], tmp_path: Path, capsys: Capture
 ) -> None:
     policy = tmp_path / "gate.toml"
     own = (
@@ -261,7 +257,7 @@ def test_a_policy_names_the_owner_of_a_target(
 
 
 def test_earlier_nights_are_read_and_their_problems_told(
-    nights: tuple[str, str], save_run: SaveRun, capsys: pytest.CaptureFixture[str]
+    nights: tuple[str, str], save_run: SaveRun, capsys: Capture
 ) -> None:
     save_run("night/one", {"a": Verdict.PASS})
     save_run("night/again", {"a": Verdict.CRASH})

@@ -22,9 +22,8 @@ from harness.fuzz.state import planned_cells
 from harness.plan.matrix import Matrix
 from harness.run.own_runs import KEY, own_info, write_info
 from harness.run.run_folder import RunFolder
-from tests.kit import cpu_record, with_facts
+from tests.kit import Capture, cpu_record, with_facts
 
-Capture = pytest.CaptureFixture[str]
 Asked = list[tuple[Matrix, tuple[str, ...]]]
 
 PLAIN = 'name = "cpu"\nprovider = "CPUExecutionProvider"'

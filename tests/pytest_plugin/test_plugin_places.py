@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from harness.pytest_plugin.scheduler import share
-from tests.kit import FAKE_ENV, read_records
+from tests.kit import FAKE_ENV, read_records, write_model
 from tests.programs import write_program
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="places here are POSIX commands")
 
 
 @pytest.fixture
-def rack(tmp_path: Path, write_model: Callable[..., None]) -> Path:
+def rack(tmp_path: Path) -> Path:
     """A matrix with two places, which leave a line in a file for each process that they start."""
     for number in range(12):
         write_model(tmp_path / "models" / f"{number:02}_nap_in_run.onnx")

@@ -5,14 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import onnx
-import onnx.parser
 import pytest
 
 from harness.cli import main
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from tests.kit import records_of, run_matrix
+from tests.kit import records_of, run_matrix, write_model
 
 pytestmark = [pytest.mark.real_ep, pytest.mark.browser]
 
@@ -42,7 +40,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One model for the EP alone, and one with a node for the CPU."""
     folder = tmp_path_factory.mktemp("models")
     for name, text in MODELS.items():
-        onnx.save(onnx.parser.parse_model(text), folder / f"{name}.onnx")
+        write_model(folder / f"{name}.onnx", text)
     return folder
 
 

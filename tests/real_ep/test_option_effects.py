@@ -11,7 +11,7 @@ from onnx import helper, numpy_helper
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.corpus.cache import ENVIRONMENT
-from tests.kit import records_of, run_matrix
+from tests.kit import of_folder, records_of, run_matrix
 
 pytestmark = pytest.mark.real_ep
 
@@ -24,7 +24,7 @@ QNN = {"provider": "QNNExecutionProvider", "plugin": "onnxruntime_qnn", "options
 CPUINFO = Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").is_file() else ""
 HAS_BFLOAT16 = "amx_bf16" in CPUINFO or "avx512_bf16" in CPUINFO
 FLOAT32 = {"load_config": '{"CPU": {"INFERENCE_PRECISION_HINT": "f32"}}'}
-TARGETS = [
+TARGETS: list[dict[str, Any]] = [
     {
         "name": "modes",
         **OPENVINO,
@@ -55,7 +55,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], l
     home = tmp_path_factory.mktemp("effects")
     for seed in range(3):
         write_matmul(home / "models" / f"{seed}.onnx", seed)
-    table: dict[str, Any] = {"schema": 1, "models": {"folders": ["models"]}, "target": TARGETS}
+    table: dict[str, Any] = of_folder(*TARGETS)
     found: dict[tuple[str, str], list[Record]] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(ENVIRONMENT, str(tmp_path_factory.mktemp("cache")))

@@ -6,7 +6,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from harness.core.verdict import Family, Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine.events import Event, Finished, TargetReady
 from harness.engine.prepare import open_suites
-from tests.kit import make_matrix, records_of, run_matrix
+from tests.kit import make_matrix, records_of, run_matrix, wait_for
 from tests.programs import write_program
 
 pytestmark = pytest.mark.real_ep
@@ -101,13 +100,6 @@ def box(tmp_path_factory: pytest.TempPathFactory, with_suites: Callable[[Path], 
         finally:
             server.terminate()
             server.wait(10)
-
-
-def wait_for(come_true: Callable[[], bool], limit_s: float = 60) -> None:
-    deadline = time.monotonic() + limit_s
-    while not come_true():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def run(home: Path, models: dict[str, Any], targets: list[dict[str, Any]], names: list[str]) -> list[Event]:

@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +20,13 @@ from harness.report.read import RunData, read_run
 from tests.kit import bare_record, latency, record, run_of, write_run
 
 
-@pytest.fixture
-def between() -> Callable[..., Diff]:
-    def build(old: list[Record], new: list[Record], **fields: Any) -> Diff:
-        return compare(
-            merge([run_of(old, **fields)]), merge([run_of(new, **fields)]), names=("last night", "tonight")
-        )
-
-    return build
+def between(old: list[Record], new: list[Record], **fields: Any) -> Diff:
+    return compare(
+        merge([run_of(old, **fields)]), merge([run_of(new, **fields)]), names=("last night", "tonight")
+    )
 
 
-def test_one_regressed_and_one_fixed_shows_both(between: Callable[..., Diff]) -> None:
+def test_one_regressed_and_one_fixed_shows_both() -> None:
     diff = between(
         [record("a"), record("b", verdict=Verdict.CRASH), record("c")],
         [record("a", verdict=Verdict.MISMATCH, reason="3 of 12 differ"), record("b"), record("c")],
@@ -70,12 +65,12 @@ def test_one_regressed_and_one_fixed_shows_both(between: Callable[..., Diff]) ->
         (Verdict.UNAVAILABLE, Verdict.UNAVAILABLE, None),
     ],
 )
-def test_kinds(before: Verdict, after: Verdict, kind: Kind | None, between: Callable[..., Diff]) -> None:
+def test_kinds(before: Verdict, after: Verdict, kind: Kind | None) -> None:
     diff = between([record("a", verdict=before)], [record("a", verdict=after)])
     assert [change.kind for change in diff.changes] == ([kind] if kind else [])
 
 
-def test_cells_that_stand_on_one_side(between: Callable[..., Diff]) -> None:
+def test_cells_that_stand_on_one_side() -> None:
     diff = between(
         [record("gone"), record("skipped", verdict=Verdict.UNAVAILABLE)],
         [record("new"), record("new_but_skipped", verdict=Verdict.UNAVAILABLE)],
@@ -86,7 +81,7 @@ def test_cells_that_stand_on_one_side(between: Callable[..., Diff]) -> None:
     ]
 
 
-def test_another_tolerance_is_not_like_with_like(between: Callable[..., Diff]) -> None:
+def test_another_tolerance_is_not_like_with_like() -> None:
     new = record("a", verdict=Verdict.MISMATCH)
     stricter = tuple(msgspec.structs.replace(output, rtol=1e-9) for output in new.outputs)
     diff = between([record("a")], [msgspec.structs.replace(new, outputs=stricter)])
@@ -113,7 +108,7 @@ def by_noise(record: Record, **limits: float) -> Record:
     )
 
 
-def test_limits_of_noise_are_a_measure(between: Callable[..., Diff]) -> None:
+def test_limits_of_noise_are_a_measure() -> None:
     passed, failed = record("a", bits=20.0), record("a", verdict=Verdict.MISMATCH, bits=8.0)
     (change,) = between([by_noise(passed, rms=8.0)], [by_noise(failed, rms=4.0)]).changes
     limits = "rms 8, max 32 of float32 noise -> rms 4, max 32 of float32 noise"
@@ -124,7 +119,7 @@ def test_limits_of_noise_are_a_measure(between: Callable[..., Diff]) -> None:
     assert change.kind is Kind.REGRESSED
 
 
-def test_another_rule_that_decided_is_no_other_measure(between: Callable[..., Diff]) -> None:
+def test_another_rule_that_decided_is_no_other_measure() -> None:
     passed, failed = record("a", bits=20.0), record("a", verdict=Verdict.MISMATCH, bits=8.0)
     (change,) = between([passed], [by_noise(failed, rms=4.0)]).changes
     assert change.kind is Kind.REGRESSED
@@ -142,7 +137,7 @@ def test_another_rule_that_decided_is_no_other_measure(between: Callable[..., Di
     assert (change.kind, change.facts) == (Kind.FIXED, ())
 
 
-def test_what_a_pass_hides_is_reported(between: Callable[..., Diff]) -> None:
+def test_what_a_pass_hides_is_reported() -> None:
     diff = between(
         [record("bits", bits=20.0), record("exact"), record("same", bits=20.0), record("limit", bits=20.0)],
         [
@@ -301,7 +296,7 @@ def _run(records: list[Record], name: str) -> RunData:
     )
 
 
-def test_generated_text_that_is_wrong_from_another_position_is_a_change(between: Callable[..., Diff]) -> None:
+def test_generated_text_that_is_wrong_from_another_position_is_a_change() -> None:
     def wrong(position: int) -> Record:
         way = Generated(way="step", positions=9, first_bad=position)
         return record("a", verdict=Verdict.MISMATCH, generation=Generation(ways=(way,)))

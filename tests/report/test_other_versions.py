@@ -23,7 +23,7 @@ from harness.report.measure import measure_change
 from harness.report.merge import merge
 from harness.report.read import read_run
 from harness.report.trend import cell_points
-from tests.kit import read_rows, record, write_run
+from tests.kit import Capture, read_rows, record, write_run
 
 STORED = Path(__file__).parent / "stored" / "before_policies"
 """A run of version 0.1.0 as of November 2026: its records have neither policy nor digest of their golden."""
@@ -54,9 +54,7 @@ def test_a_stored_run_reads_back_without_loss() -> None:
         assert json.loads(encode_record(one)).items() >= row.items()
 
 
-def test_a_stored_run_is_judged_again_and_the_rule_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_stored_run_is_judged_again_and_the_rule_is_told(tmp_path: Path, capsys: Capture) -> None:
     policy, out = tmp_path / "p.toml", tmp_path / "out"
     policy.write_text(
         'schema = 1\n[[tolerance]]\ntarget = "*"\nrtol = 1e-3\natol = 1e-5\ntable_only = true\n', "utf-8"
@@ -110,9 +108,7 @@ def later(row: dict[str, Any]) -> None:
         row["verdict"] = "melted"
 
 
-def test_a_verdict_of_a_later_version_is_one_clear_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_verdict_of_a_later_version_is_one_clear_line(tmp_path: Path, capsys: Capture) -> None:
     new = copied(tmp_path / "new", later)
     line = "`verdict` is 'melted', a word that this version does not know: update ort-ep-harness to read it"
     assert line in str(read_run(new).damaged[0])

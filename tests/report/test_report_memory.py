@@ -1,9 +1,7 @@
 """The memory of each target's processes in the report."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-
-import pytest
 
 from harness.core.record import ProcessState, Record
 from harness.core.verdict import Verdict
@@ -13,29 +11,22 @@ from harness.report.overview import overview_view
 from harness.report.view import Report, build_report
 from tests.kit import merged, record, run_of, site
 
-Life = Callable[..., list[Record]]
 
-
-@pytest.fixture
-def life() -> Life:
+def life(
+    target: str, sessions: int, kib: float | None, *, start: float = 80, suite: str = "s"
+) -> list[Record]:
     """The records of one process that gains so many KiB in each session."""
-
-    def make(
-        target: str, sessions: int, kib: float | None, *, start: float = 80, suite: str = "s"
-    ) -> list[Record]:
-        return [
-            record(
-                f"m{session}",
-                target=target,
-                suite=suite,
-                process=ProcessState(
-                    pid=7, session=session, rss_mib=None if kib is None else start + session * kib / 1024
-                ),
-            )
-            for session in range(1, sessions + 1)
-        ]
-
-    return make
+    return [
+        record(
+            f"m{session}",
+            target=target,
+            suite=suite,
+            process=ProcessState(
+                pid=7, session=session, rss_mib=None if kib is None else start + session * kib / 1024
+            ),
+        )
+        for session in range(1, sessions + 1)
+    ]
 
 
 def report_of(run: MergedRun) -> Report:
@@ -46,7 +37,7 @@ def told(report: Report) -> dict[str, tuple[str, str, str, bool]]:
     return {row.target: (row.peak, row.growth, row.reading, row.leaks) for row in target_memory(report)}
 
 
-def test_every_kind_of_reading(life: Life) -> None:
+def test_every_kind_of_reading() -> None:
     records: Sequence[Record] = [
         *life("steady", 300, 0),
         *life("slow", 300, 16),
@@ -73,7 +64,7 @@ def test_every_kind_of_reading(life: Life) -> None:
     assert overview.leaking == ("leaky", "hasty")
 
 
-def test_a_process_serves_all_columns_of_its_target(life: Life) -> None:
+def test_a_process_serves_all_columns_of_its_target() -> None:
     records = life("npu", 300, 100)
     other = [
         record(f"m{session}", target="npu", axes={"precision": "fp16"}, process=found.process)
@@ -87,7 +78,7 @@ def test_a_process_serves_all_columns_of_its_target(life: Life) -> None:
     assert (row.memory.processes, row.memory.sessions, row.growth) == (1, 300, "+100 KiB")
 
 
-def test_the_page_names_the_targets_that_leak(life: Life, tmp_path: Path) -> None:
+def test_the_page_names_the_targets_that_leak(tmp_path: Path) -> None:
     report = report_of(merged([*life("ok", 300, 0), *life("bad", 400, 300)]))
     page = " ".join(site(tmp_path, report)["index.html"].split())
     assert '<a href="#memory"><strong>1 target leaks</strong></a>: bad.' in page
@@ -102,7 +93,7 @@ def test_a_run_that_tells_of_no_process_has_no_such_part(tmp_path: Path) -> None
     assert 'id="memory"' not in page
 
 
-def test_shards_of_two_machines_may_have_the_same_process_ids(life: Life) -> None:
+def test_shards_of_two_machines_may_have_the_same_process_ids() -> None:
     shards = [run_of(life("npu", 300, 100, suite=name), folder=name, plan=name) for name in ("one", "two")]
     (row,) = target_memory(report_of(merge(shards)))
     assert (row.memory.processes, row.memory.sessions, row.growth) == (2, 600, "+100 KiB")

@@ -1,6 +1,6 @@
 """Errors in multiples of rounding noise, and errors of converted models, in the report."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,15 +42,11 @@ def built(run: MergedRun) -> Report:
     return build_report(run, lambda _folder, _record: "", {})
 
 
-@pytest.fixture
-def noisy() -> Callable[..., Record]:
-    def make(model: str, rms: float, verdict: Verdict = Verdict.PASS, **fields: object) -> Record:
-        return with_output(record(model, verdict=verdict, bits=20.0), noise=noise(rms, **fields))
-
-    return make
+def noisy(model: str, rms: float, verdict: Verdict = Verdict.PASS, **fields: object) -> Record:
+    return with_output(record(model, verdict=verdict, bits=20.0), noise=noise(rms, **fields))
 
 
-def test_a_column_by_its_multiples(noisy: Callable[..., Record]) -> None:
+def test_a_column_by_its_multiples() -> None:
     ratios = [0.1, 0.9, 1.0, 1.1, 1.2]
     found = [noisy(f"m{index}", ratio) for index, ratio in enumerate(ratios)]
     found += [noisy("wrong", 5000.0, Verdict.MISMATCH, like="float16")]
@@ -77,7 +73,7 @@ def test_a_cell_counts_with_its_worst_output() -> None:
     assert worst_noise(one) is None
 
 
-def test_one_column_does_not_fill_the_list_of_the_farthest(noisy: Callable[..., Record]) -> None:
+def test_one_column_does_not_fill_the_list_of_the_farthest() -> None:
     found = [noisy(f"m{index}", 100.0 + index, Verdict.MISMATCH) for index in range(20)]
     other = with_output(record("m", target="gpu", verdict=Verdict.MISMATCH, bits=9.0), noise=noise(9.0))
     (page,) = precision_view(built(merged([*found, other, noisy("near", 2.0)])))
@@ -127,7 +123,7 @@ def test_converted_models_by_their_three_numbers() -> None:
     assert column_conversion(COLUMN, [record("exact")]) is None
 
 
-def test_rows_for_programs(noisy: Callable[..., Record]) -> None:
+def test_rows_for_programs() -> None:
     judged = Adjudication(output="y", by="float64 on the CPU EP", golden=1e-8, ep=1e-3, nearer="golden")
     found = [
         noisy("a", 1.0),
@@ -241,7 +237,7 @@ def test_noise_in_words() -> None:
     assert noise_words(noise(6e9, like="none")).endswith("; like no precision")
 
 
-def test_pages_say_it_and_older_records_leave_it_out(noisy: Callable[..., Record], tmp_path: Path) -> None:
+def test_pages_say_it_and_older_records_leave_it_out(tmp_path: Path) -> None:
     wrong = with_output(noisy("b", 90.0, Verdict.MISMATCH), noise=noise(90.0, like="<b>", **LIMITS))
     lost = with_output(
         record("a", axes={"precision": "fp16"}, bits=9.0), precision_error=PrecisionError(error=1e-3)

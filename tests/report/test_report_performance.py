@@ -2,7 +2,6 @@
 
 import functools
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -24,19 +23,12 @@ latency = functools.partial(
 )
 
 
-@pytest.fixture
-def page_of() -> Callable[[list[Record]], Performance]:
-    def build(records: list[Record]) -> Performance:
-        (view,) = performance_view(build_report(merged(records), lambda *_: "", {}))
-        return view
-
-    return build
+def page_of(records: list[Record]) -> Performance:
+    (view,) = performance_view(build_report(merged(records), lambda *_: "", {}))
+    return view
 
 
-PageOf = Callable[[list[Record]], Performance]
-
-
-def test_the_fastest_is_first_and_the_others_are_compared_with_it(page_of: PageOf) -> None:
+def test_the_fastest_is_first_and_the_others_are_compared_with_it() -> None:
     page = page_of(
         [
             record("a", target="slow", latency=latency(*range(20, 30))),
@@ -65,7 +57,7 @@ def test_the_fastest_is_first_and_the_others_are_compared_with_it(page_of: PageO
     ]
 
 
-def test_what_makes_times_hard_to_compare_is_reported(page_of: PageOf) -> None:
+def test_what_makes_times_hard_to_compare_is_reported() -> None:
     page = page_of(
         [
             record("a", target="npu", latency=latency(1.0, waiting_threads=0.2, device_mib=12.0)),
@@ -89,9 +81,7 @@ def test_what_makes_times_hard_to_compare_is_reported(page_of: PageOf) -> None:
     assert gpu.notes[0] == "inputs and outputs bound"
 
 
-def test_a_page_shows_as_much_as_a_browser_opens_at_once(
-    page_of: PageOf, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_shows_as_much_as_a_browser_opens_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_CELLS", 3)
     records = [
         record(f"m{number}", target=target, latency=latency(1.0)) for number in range(4) for target in "xy"
@@ -124,7 +114,7 @@ def test_a_run_without_latency_has_no_such_page(tmp_path: Path) -> None:
     assert "performance.html" not in index.read_text(encoding="utf-8")
 
 
-def test_the_speed_of_generated_text_is_what_users_quote(page_of: PageOf, tmp_path: Path) -> None:
+def test_the_speed_of_generated_text_is_what_users_quote(tmp_path: Path) -> None:
     fast = GenerationSpeed(first_token_ms={16: 4.0, 128: 31.0}, tokens_per_s={1: 50.0, 4: 160.0})
     slow = GenerationSpeed(first_token_ms={16: 8.0}, tokens_per_s={1: 12345.0}, cache_mib=1.5)
     records = [
@@ -160,7 +150,7 @@ def test_the_speed_of_generated_text_is_what_users_quote(page_of: PageOf, tmp_pa
     assert "gpu 8 – 12,345 ★ – 1.5 MiB" in text  # noqa: RUF001 - as the page has it
 
 
-def test_the_run_of_a_cell_that_generates_text_is_one_token(page_of: PageOf) -> None:
+def test_the_run_of_a_cell_that_generates_text_is_one_token() -> None:
     cells = [
         record("llm", axes={"scenario": scenario}, latency=latency(1.0)) for scenario in ("plain", "generate")
     ]
@@ -168,9 +158,7 @@ def test_the_run_of_a_cell_that_generates_text_is_one_token(page_of: PageOf) -> 
     assert sorted(notes) == ["1 run", "a run is one token, with the text before it in the cache"]
 
 
-def test_many_lengths_are_chosen_evenly_and_many_cells_end_the_list(
-    page_of: PageOf, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_lengths_are_chosen_evenly_and_many_cells_end_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_speed, "MOST_TEXT_CELLS", 3)
     speed = GenerationSpeed(first_token_ms=dict.fromkeys(range(1, 14), 1.0))
     records = [

@@ -1,6 +1,5 @@
 """What to ship leads the overview of user models; squares tell precision, nodes and what is near a limit."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +28,12 @@ def output(bits: float | None, delivers: str = "", precision: str = "float32") -
     return OutputMetrics(name="y", dtype="float32", shape=(4,), delivered_bits=bits, elements=4, noise=noise)
 
 
-@pytest.fixture
-def report() -> Callable[..., Report]:
-    def build(*records: Record, matrix: dict[str, Any] = FOLDER, **fields: Any) -> Report:
-        run = msgspec.structs.replace(merged(list(records)), matrix=matrix, **fields)
-        return build_report(run, lambda *_: "", {})
-
-    return build
+def report(*records: Record, matrix: dict[str, Any] = FOLDER, **fields: Any) -> Report:
+    run = msgspec.structs.replace(merged(list(records)), matrix=matrix, **fields)
+    return build_report(run, lambda *_: "", {})
 
 
-def test_what_to_ship_leads_the_overview_of_own_models(report: Callable[..., Report], tmp_path: Path) -> None:
+def test_what_to_ship_leads_the_overview_of_own_models(tmp_path: Path) -> None:
     made = report(
         record("test_abs", target="cpu", **CPU),
         record("a.onnx", target="cpu", suite="nets", latency=latency(9.0, host_peak_mib=64.0), **CPU),
@@ -70,9 +65,7 @@ def test_what_to_ship_leads_the_overview_of_own_models(report: Callable[..., Rep
 @pytest.mark.parametrize(
     "models", [{"suites": ["onnx-node"], "folders": []}, {"suites": ["profile:cnn@1"], "folders": ["nets"]}]
 )
-def test_operator_suites_have_no_such_table(
-    report: Callable[..., Report], models: dict[str, Any], tmp_path: Path
-) -> None:
+def test_operator_suites_have_no_such_table(models: dict[str, Any], tmp_path: Path) -> None:
     made = report(record("test_abs", target="npu"), matrix={"path": "m.toml", "models": models})
     assert shipping_table(made) is None
     assert 'id="ship"' not in site(tmp_path, made)["index.html"]
@@ -112,7 +105,7 @@ def test_a_precision_that_was_asked_for_is_not_lower_but_has_the_limit() -> None
     assert is_near_limit(one)
 
 
-def test_a_square_has_nodes_precision_and_a_warning(report: Callable[..., Report], tmp_path: Path) -> None:
+def test_a_square_has_nodes_precision_and_a_warning(tmp_path: Path) -> None:
     placement = placement_of({}, ep_nodes=400, cpu_nodes=8, partitions=2)
     made = report(
         record(
@@ -133,9 +126,7 @@ def test_a_square_has_nodes_precision_and_a_warning(report: Callable[..., Report
     assert '<span class="nodes">400/408</span> 5.0 <span class="lower">bf16</span>' in html
 
 
-def test_failures_are_not_mixed_across_providers_and_name_their_models_while_closed(
-    report: Callable[..., Report], tmp_path: Path
-) -> None:
+def test_failures_are_not_mixed_across_providers_and_name_their_models_while_closed(tmp_path: Path) -> None:
     made = report(
         *(
             record(

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from harness.core.output_metrics import OutputMetrics
 from harness.core.record import Record
@@ -12,9 +13,9 @@ from tests import kit
 OUTPUT = OutputMetrics(name="y", dtype="float32", shape=(4,), delivered_bits=20.5, headroom=0.25, elements=4)
 
 
-def record(model: str = "abs", verdict: Verdict = Verdict.PASS, **fields: object) -> Record:
+def record(model: str = "abs", verdict: Verdict = Verdict.PASS, **fields: Any) -> Record:
     """Return a record with one output where it passed, without placement and times."""
-    usual = {
+    usual: dict[str, Any] = {
         "placement": None,
         "timings_ms": {},
         "outputs": (OUTPUT,) if verdict.family is Family.PASSED else (),

@@ -9,10 +9,10 @@ import pytest
 from harness.cli.main import main
 from harness.cli.over_time import SIDE_BY_SIDE
 from harness.core.verdict import Verdict
+from tests.kit import Capture
 from tests.store.store_nights import record
 
 WriteRun = Callable[..., Path]
-Printed = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def months(night: WriteRun, runs: Path) -> Path:
 
 
 def test_the_newest_run_in_full_and_the_trends_of_all(
-    months: Path, place: Path, tmp_path: Path, capsys: Printed
+    months: Path, place: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     out = tmp_path / "site"
     arguments = ["report", str(months), "--out", str(out), "--format", "html,json", "--store", str(place)]
@@ -51,7 +51,7 @@ def test_the_newest_run_in_full_and_the_trends_of_all(
 
 
 def test_few_runs_are_side_by_side_unless_told_otherwise(
-    night: WriteRun, runs: Path, place: Path, tmp_path: Path, capsys: Printed
+    night: WriteRun, runs: Path, place: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     night(1, record("abs"))
     night(2, record("abs", Verdict.CRASH))
@@ -66,7 +66,7 @@ def test_few_runs_are_side_by_side_unless_told_otherwise(
     assert "2 runs over time" in capsys.readouterr().err
 
 
-def test_history_of_a_folder(months: Path, place: Path, capsys: Printed) -> None:
+def test_history_of_a_folder(months: Path, place: Path, capsys: Capture) -> None:
     options = ["--store", str(place)]
     assert main(["history", "show", str(months), *options]) == 0
     shown = capsys.readouterr().out
@@ -87,7 +87,7 @@ def test_history_of_a_folder(months: Path, place: Path, capsys: Printed) -> None
     ],
 )
 def test_wrong_arguments(
-    months: Path, tmp_path: Path, place: Path, capsys: Printed, arguments: tuple[str, ...], message: str
+    months: Path, tmp_path: Path, place: Path, capsys: Capture, arguments: tuple[str, ...], message: str
 ) -> None:
     out = str(tmp_path / "out")
     assert main(["report", str(months), "--out", out, "--store", str(place), *arguments]) == 2
@@ -95,7 +95,7 @@ def test_wrong_arguments(
 
 
 def test_no_run_can_be_read(
-    night: WriteRun, runs: Path, place: Path, tmp_path: Path, capsys: Printed
+    night: WriteRun, runs: Path, place: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     (night(1, record("abs")) / "run.json").write_bytes(b"{")
     arguments = ["report", str(runs), "--out", str(tmp_path / "out"), "--over-time", "--store", str(place)]

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from harness.core.errors import UsageError
 from harness.core.verdict import Verdict
 from harness.store.database import FILE
 from harness.store.store import open_store
+from tests.kit import wait_for
 from tests.store.store_nights import record
 
 WriteRun = Callable[..., Path]
@@ -69,13 +69,6 @@ def started() -> Iterator[Started]:
 @pytest.fixture
 def asking(started: Started, runs: Path, place: Path) -> Callable[[], "subprocess.Popen[str]"]:
     return lambda: started("query", str(runs), COUNT, "--format", "csv", "--store", str(place))
-
-
-def wait_for(met: Callable[[], object]) -> None:
-    until = time.monotonic() + LIMIT_S
-    while not met():
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("number", ["SIGINT", "SIGKILL"])

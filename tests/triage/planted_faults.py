@@ -11,7 +11,7 @@ from onnx import helper, numpy_helper
 from harness.core.fault import Fault
 from harness.core.record import Record
 from harness.plan.matrix import Matrix
-from tests.kit import make_matrix, records_of, run_matrix
+from tests.kit import make_matrix, of_folder, records_of, run_matrix
 
 PLANTED = Path(__file__).parent / "planted_onnxruntime"
 
@@ -72,7 +72,7 @@ def run_planted(
     env = {"PYTHONPATH": str(PLANTED), "PLANTED_FAULT": json.dumps(fault)}
     planted = {"name": "planted", "provider": "CPUExecutionProvider", "env": env, **target}
     planted["timeouts_s"] = target.get("timeouts_s", {"create": 3, "run": 2})
-    table = {"models": {"folders": ["models"]}, "target": [planted], **(tables or {})}
+    table = of_folder(planted, **tables or {})
     return make_matrix(table, folder / "m.toml"), records_of(run_matrix(folder, table))
 
 

@@ -14,6 +14,7 @@ from harness.cli import triage as command
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE
 from harness.core.fault import FAULTS_FILE, Fault
 from harness.triage.triage import Note, read_faults
+from tests.kit import Capture
 from tests.triage.planted_faults import chain
 
 PLANTED = Path(__file__).parent / "planted_onnxruntime"
@@ -22,7 +23,6 @@ WIDTH = 80
 FIRST, SECOND, RIGHT = (f"models/{name}.onnx[planted]" for name in ("a", "b", "right"))
 
 Models = dict[str, list[tuple[str, list[str], list[str], dict[str, Any]]]]
-Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="module")

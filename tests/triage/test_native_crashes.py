@@ -20,7 +20,7 @@ from harness.core.fault import NativeCrash
 from harness.core.verdict import Verdict
 from harness.engine.events import Event, Finished, TargetReady
 from harness.engine.native_crash import SWITCHED_ON, native_crash
-from tests.kit import FAKE_ENV, run_matrix, write_model
+from tests.kit import FAKE_ENV, of_folder, run_matrix, write_model
 
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 pytestmark = [
@@ -341,14 +341,11 @@ def events(tmp_path_factory: pytest.TempPathFactory, libraries: dict[str, Path])
     target = {"provider": "CUDAExecutionProvider"}
     runtime = {"command": sys.executable}
     watched = {**env, **SWITCHED_ON}
-    matrix = {
-        "models": {"folders": ["models"]},
-        "target": [
-            {"name": WATCHED, "env": watched, **target},
-            {"name": ALONE, "env": env, **target},
-            {"name": ELSEWHERE, "env": watched, "runtime": runtime, **target},
-        ],
-    }
+    matrix = of_folder(
+        {"name": WATCHED, "env": watched, **target},
+        {"name": ALONE, "env": env, **target},
+        {"name": ELSEWHERE, "env": watched, "runtime": runtime, **target},
+    )
     return run_matrix(folder, matrix)
 
 
@@ -405,11 +402,9 @@ def dying(events: list[Event], target: str) -> dict[str, Finished]:
 def test_a_second_process_of_a_scenario_is_explained_too(tmp_path: Path, libraries: dict[str, Path]) -> None:
     write_model(tmp_path / "models" / f"1_native{NUMBERS['fpe']}_in_reload.onnx")
     env = {**FAKE_ENV, "FAKE_LIBRARY": str(libraries["hidden"]), **SWITCHED_ON}
-    matrix = {
-        "models": {"folders": ["models"]},
-        "axes": {"scenario": ["ep_context"]},
-        "target": [{"name": WATCHED, "provider": "CUDAExecutionProvider", "env": env}],
-    }
+    matrix = of_folder(
+        {"name": WATCHED, "provider": "CUDAExecutionProvider", "env": env}, axes={"scenario": ["ep_context"]}
+    )
     (finished,) = (event for event in run_matrix(tmp_path, matrix) if isinstance(event, Finished))
     assert (finished.record.verdict, finished.record.cause) == (Verdict.CRASH, "SIGFPE")
     crash = native_crash(finished.printed) or pytest.fail(finished.printed)

@@ -1,6 +1,5 @@
 """The signature of a failure: what stays equal when a model gets smaller, and what tells failures apart."""
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -28,7 +27,6 @@ from harness.triage.signature import (
 from harness.triage.subject import Subject
 from tests.kit import cpu_record, placement_of
 
-MakeRecord = Callable[..., Record]
 ON_EP = placement_of({"Relu": 1})
 GOOD = OutputMetrics(name="y", dtype="float32", shape=(2,), elements=2, max_abs=0.0, frontier=((0.0, 0.0),))
 BAD = OutputMetrics(
@@ -48,13 +46,9 @@ def signature(record: Record, *names: str) -> Any:
     return signature_of(record, Policy(), names)
 
 
-@pytest.fixture
-def ran() -> MakeRecord:
-    def make(**fields: Any) -> Record:
-        usual: dict[str, Any] = {"provider": "AnyExecutionProvider", "phase": Phase.COMPARE, "golden": "cpu"}
-        return cpu_record("m", **(usual | {"placement": ON_EP, "outputs": (GOOD,)} | fields))
-
-    return make
+def ran(**fields: Any) -> Record:
+    usual: dict[str, Any] = {"provider": "AnyExecutionProvider", "phase": Phase.COMPARE, "golden": "cpu"}
+    return cpu_record("m", **(usual | {"placement": ON_EP, "outputs": (GOOD,)} | fields))
 
 
 def test_an_error_keeps_its_phase_and_words() -> None:
@@ -94,7 +88,7 @@ def test_a_hang_is_no_crash() -> None:
     assert (hang.verdict, hang.message) == (Verdict.HANG, "")
 
 
-def test_wrong_values_keep_the_run_that_shows_them(ran: MakeRecord) -> None:
+def test_wrong_values_keep_the_run_that_shows_them() -> None:
     assert signature(ran(outputs=(BAD,))).message == FIRST_RUN
     assert signature(ran(again=(BAD,))).message == SECOND_RUN
     other = signature(ran(other=(BAD,)))
@@ -111,7 +105,7 @@ def test_wrong_values_keep_the_run_that_shows_them(ran: MakeRecord) -> None:
     ],
 )
 def test_of_any_verdict_about_outputs_it_counts_whether_only_other_inputs_show_it(
-    ran: MakeRecord, details: dict[str, Any], verdict: Verdict
+    details: dict[str, Any], verdict: Verdict
 ) -> None:
     bad = msgspec.structs.replace(BAD, details=OutputDetails(message="differs", **details))
     other = signature(ran(other=(bad,), other_check=OtherCheck()))
