@@ -386,14 +386,8 @@ def bare_case(**fields: Any) -> Case:
     return Case(**(usual | rest | fields))
 
 
-def run_on_cpu(
-    model: onnx.ModelProto | bytes | Path,
-    feeds: Mapping[str, Any],
-    names: Sequence[str] | None = None,
-    *,
-    optimized: bool = True,
-) -> list[np.ndarray[Any, Any]]:
-    """Return outputs of a model on the CPU EP of this environment, all of them or those of ``names``."""
+def cpu_session(model: onnx.ModelProto | bytes | Path, *, optimized: bool = True) -> Any:
+    """Return a session of a model on the CPU EP of this environment, with one thread."""
     onnxruntime: Any = importlib.import_module("onnxruntime")  # its types leave out what is used here
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
@@ -402,18 +396,32 @@ def run_on_cpu(
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     source = model.SerializeToString() if isinstance(model, onnx.ModelProto) else model
     source = source if isinstance(source, bytes) else str(source)
-    session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+
+
+def run_on_cpu(
+    model: onnx.ModelProto | bytes | Path,
+    feeds: Mapping[str, Any],
+    names: Sequence[str] | None = None,
+    *,
+    optimized: bool = True,
+) -> list[np.ndarray[Any, Any]]:
+    """Return outputs of a model on the CPU EP of this environment, all of them or those of ``names``."""
+    session = cpu_session(model, optimized=optimized)
     outputs: list[np.ndarray[Any, Any]] = session.run(None if names is None else list(names), dict(feeds))
     return outputs
 
 
 def answers_on_cpu(case: Case, model: onnx.ModelProto | None = None) -> list[NamedValues]:
-    """Return what the CPU EP computes for each data set of a case, from its model or another one."""
+    """Return what the CPU EP computes for each data set of a case, from its model or another one.
+
+    One session runs them all: a model that draws noise draws another one for each.
+    """
+    session = cpu_session(model or case.model_path)
     answers: list[NamedValues] = []
     for data_set in case.data_sets:
         feeds = {name: value.array for name, value in data_set.inputs if isinstance(value, Tensor)}
-        outputs = run_on_cpu(model or case.model_path, feeds, case.outputs)
-        answers.append(tuple(zip(case.outputs, map(tensor, outputs), strict=True)))
+        answers.append(tuple(zip(case.outputs, map(tensor, session.run(None, feeds)), strict=True)))
     return answers
 
 
