@@ -1,34 +1,23 @@
 """What tests of several floors share."""
 
 import gc
-import importlib
 import itertools
 import os
 import shlex
 import signal
 import sys
-import tomllib
 import types
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
 import onnx.parser
 import pytest
 from hypothesis import settings
-from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-from harness.core.facts import Facts
-from harness.core.record import Decision, Record, decode_record, encode_record
 from harness.corpus.cache import ENVIRONMENT
-from harness.engine.engine import Engine
-from harness.engine.events import Event
-from harness.engine.prepare import open_suites
-from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
 from harness.runtimes import uv
 
 # Tests import what they share as ``tests.…``. The checkout itself is not on the path: the harness under test
@@ -36,15 +25,6 @@ from harness.runtimes import uv
 _package = sys.modules.setdefault("tests", types.ModuleType("tests"))
 _package.__path__ = [str(Path(__file__).parent)]
 
-FAKE = Path(__file__).parent / "engine" / "fake_onnxruntime"
-MODEL = """<ir_version: 9, opset_import: ["" : 17]>
-agraph (float[4] x) => (float[4] y, int32[4] k, float[4] z) { y = Relu(x) k = Cast<to=6>(x) z = Neg(x) }"""
-SHAPED = """<ir_version: 9, opset_import: ["" : 17]>
-agraph (float[4] x) => (float[4] y, int32[4] k, float[4] z) {
-    y = Relu(x) k = Cast<to=6>(x) s = Shape(x) r = Reshape(x, s) z = Neg(r) }"""
-ROUNDED = """<ir_version: 9, opset_import: ["" : 17]>
-agraph (float[4] x) => (float[4] y, int32[4] k, float[4] z) <float minus = {-1}> {
-    y = Relu(x) k = Cast<to=6>(x) z = Mul(x, minus) }"""
 
 # How long an example takes is no matter: machines that run tests are slow, and busy. Each run draws others.
 settings.register_profile("harness", deadline=None, max_examples=50)
@@ -53,33 +33,6 @@ settings.load_profile("harness")
 # A shell lets what it starts with "&" ignore Ctrl-C, and so would every run a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-@pytest.fixture(scope="session")
-def mutated() -> Callable[..., st.SearchStrategy[Any]]:
-    """Makes a strategy of variants of something valid; see ``tests/mutations.py``."""
-    made: Callable[..., st.SearchStrategy[Any]] = importlib.import_module("mutations").mutated
-    return made
-
-
-@pytest.fixture(scope="session")
-def each_replaced() -> Callable[..., Iterator[Any]]:
-    """Every 29th variant of something valid in which one part is another thing; see ``tests/mutations.py``.
-
-    All of them were tried when the border was drawn; these are different parts and things, and take a second.
-    """
-    every: Callable[..., Iterator[Any]] = importlib.import_module("mutations").each_replaced
-    return lambda valid: itertools.islice(every(valid), 0, None, 29)
-
-
-@pytest.fixture(scope="session")
-def small_decoder() -> Callable[..., None]:
-    """Writes a decoder of a few nodes, by the name of its maker in ``tests/small_decoders.py``."""
-
-    def write(name: str, folder: Path, **how: object) -> None:
-        getattr(importlib.import_module("small_decoders"), name)(folder, **how)
-
-    return write
 
 
 WAITING = "slurm"
@@ -182,6 +135,17 @@ def with_suites(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Pa
     return link
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _engines() -> Iterator[None]:
+    """Close the engines that tests have started."""
+    yield
+    if "tests.kit" in sys.modules:
+        from tests.kit import STARTED
+
+        for engine in STARTED:
+            engine.close()
+
+
 @pytest.fixture(scope="session")
 def own_cache(
     tmp_path_factory: pytest.TempPathFactory, with_suites: Callable[[Path], Path]
@@ -191,28 +155,6 @@ def own_cache(
         cache = with_suites(tmp_path_factory.mktemp("cache"))
         patch.setenv(ENVIRONMENT, str(cache))
         yield cache
-
-
-@pytest.fixture(scope="session")
-def passed() -> Callable[..., Record]:
-    """Makes the record of a passed cell; fields can be given."""
-
-    usual = {"suite": "m", "target": "cpu", "provider": "CPUExecutionProvider"}
-    bare_record: Callable[..., Record] = importlib.import_module("tests.records").bare_record
-    return lambda model, **fields: bare_record(model, **({"cell": f"m/{model}[cpu]"} | usual | fields))
-
-
-@pytest.fixture(scope="session")
-def judged(passed: Callable[..., Record]) -> Callable[[Facts, Decision], Record]:
-    """Makes a record of facts and what was decided from them, written and read once."""
-
-    def make(facts: Facts, decision: Decision) -> Record:
-        fields: dict[str, Any] = {name: getattr(facts, name) for name in Facts.__struct_fields__}
-        decided = {name: getattr(decision, name) for name in ("outputs", "again", "adjudication", "reason")}
-        made = passed("a", verdict=decision.verdict, **(fields | decided))
-        return decode_record(encode_record(made))
-
-    return make
 
 
 @pytest.fixture(scope="session")
@@ -261,12 +203,6 @@ def fake_uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="session")
-def fake_env() -> dict[str, str]:
-    """What makes a target's process see the fake onnxruntime."""
-    return {"PYTHONPATH": str(FAKE), "PYTHONDONTWRITEBYTECODE": "1"}
-
-
-@pytest.fixture(scope="session")
 def crooked_ep(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The library of the plugin EP in ``tests/crooked_ep``, compiled once for all workers."""
     from tests.crooked_ep.build import COMPILER, build
@@ -277,49 +213,6 @@ def crooked_ep(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("no C compiler is installed")
     base = tmp_path_factory.getbasetemp()
     return build((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "crooked_ep")
-
-
-@pytest.fixture(scope="session")
-def write_model() -> Callable[..., None]:
-    """Write the model that the fake computes, a variant of it, or another one in ONNX's text form."""
-    texts = {"": MODEL, "shaped": SHAPED, "rounded": ROUNDED, "big": MODEL.replace("[4]", "[500000]")}
-
-    def write(path: Path, text: str = "") -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        onnx.save(onnx.parser.parse_model(texts.get(text, text)), path)
-
-    return write
-
-
-@pytest.fixture(scope="session")
-def start_engine() -> Iterator[Callable[..., Engine]]:
-    """Start an engine on every cell of a matrix, given as TOML or as its tables."""
-    engines = []
-
-    def start(folder: Path, matrix: str | dict[str, Any], processes: int = 4) -> Engine:
-        table = tomllib.loads(matrix) if isinstance(matrix, str) else matrix
-        loaded = matrix_from({"schema": 1, **table}, folder / "m.toml")
-        suites = open_suites(loaded)
-        plan = expand(loaded, {name: suite.models() for name, suite in suites.items()})
-        engine = Engine(plan, suites, processes=processes)
-        engines.append(engine)
-        engine.submit(plan.cells)
-        engine.drain()
-        return engine
-
-    yield start
-    for engine in engines:
-        engine.close()
-
-
-@pytest.fixture(scope="session")
-def run_matrix(start_engine: Callable[..., Engine]) -> Callable[..., list[Event]]:
-    """Run a matrix to its end; all its events."""
-
-    def run(folder: Path, matrix: str | dict[str, Any], processes: int = 4) -> list[Event]:
-        return list(start_engine(folder, matrix, processes).events())
-
-    return run
 
 
 @pytest.fixture

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import onnx
-import onnx.parser
 import pytest
 
 from harness.core.value import Value, from_wire, to_wire
@@ -95,15 +93,3 @@ def outputs_of(serve: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, 
         return dict(zip(result["names"], map(from_wire, result["outputs"][0]), strict=True))
 
     return run
-
-
-@pytest.fixture(scope="session")
-def parse() -> Callable[..., bytes]:
-    """A serialized model from ONNX's text form."""
-
-    def text(graph: str, opset: int = 26, ir: int = 13) -> bytes:
-        head = f'<ir_version: {ir}, opset_import: ["" : {opset}, "ai.onnx.ml" : 3]>'
-        model: bytes = onnx.parser.parse_model(head + graph).SerializeToString()
-        return model
-
-    return text

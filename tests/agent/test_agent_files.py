@@ -11,9 +11,9 @@ import pytest
 from harness.agent.tensor_files import FILE_FROM, MAP_FROM
 from harness.core.value import Sequence, Tensor, Value, pack, tensor
 from harness.engine.tensor_files import Tensors
+from tests.kit import parse
 
 Serve = Callable[..., dict[str, Any]]
-Parse = Callable[..., bytes]
 
 ELEMENTS = FILE_FROM // 4
 X = tensor(np.linspace(-1, 1, ELEMENTS, dtype=np.float32))
@@ -44,9 +44,7 @@ def array_of(value: Value) -> Any:
 @pytest.mark.parametrize(
     "elements", [ELEMENTS - 1, ELEMENTS, MAP_FROM // 4], ids=["message", "read", "mapped"]
 )
-def test_inputs_and_outputs_of_any_size(
-    exchange: Serve, parse: Parse, tensors: Tensors, elements: int
-) -> None:
+def test_inputs_and_outputs_of_any_size(exchange: Serve, tensors: Tensors, elements: int) -> None:
     x = np.linspace(-1, 1, elements, dtype=np.float32)
     result = exchange(parse(RELU), {"x": tensor(x)}, {"x": tensor(-x)}, put=tensors.put)
     assert result["status"] == "ok", result
@@ -56,9 +54,7 @@ def test_inputs_and_outputs_of_any_size(
         assert np.array_equal(array_of(tensors.take(wire)), np.maximum(sign * x, 0))
 
 
-def test_a_model_may_leave_its_large_inputs_as_they_are(
-    exchange: Serve, parse: Parse, tensors: Tensors
-) -> None:
+def test_a_model_may_leave_its_large_inputs_as_they_are(exchange: Serve, tensors: Tensors) -> None:
     # Views of a file cannot be written to: here an operator that may work in place.
     model = parse("g (float[N] x) => (float[N] y, float[N] z) { y = Identity(x) z = Neg(x) }")
     result = exchange(model, {"x": X}, put=tensors.put)
@@ -67,16 +63,14 @@ def test_a_model_may_leave_its_large_inputs_as_they_are(
     assert np.array_equal(z, -X.array)
 
 
-def test_a_second_run_that_differs_comes_in_files_too(
-    exchange: Serve, parse: Parse, tensors: Tensors
-) -> None:
+def test_a_second_run_that_differs_comes_in_files_too(exchange: Serve, tensors: Tensors) -> None:
     model = parse(f"g () => (float[{ELEMENTS}] y) {{ y = RandomNormal<shape = [{ELEMENTS}]>() }}", 17, 9)
     result = exchange(model, repeat={"runs": 2, "sessions": 1, "bit_equal": False})
     first, second = (tensors.take(wires[0]) for wires in (result["outputs"][0], result["second"]))
     assert not np.array_equal(array_of(first), array_of(second))
 
 
-def test_types_that_numpy_lacks(exchange: Serve, parse: Parse, tensors: Tensors) -> None:
+def test_types_that_numpy_lacks(exchange: Serve, tensors: Tensors) -> None:
     model = parse("g (bfloat16[N] x) => (bfloat16[N] y, int4[N] k) { y = Identity(x) k = Cast<to=22>(x) }")
     x = Tensor(dtype="bfloat16", array=np.arange(8 * ELEMENTS, dtype=np.float32).astype("bfloat16"))
     result = exchange(model, {"x": x}, put=tensors.put)
@@ -91,7 +85,7 @@ def test_types_that_numpy_lacks(exchange: Serve, parse: Parse, tensors: Tensors)
     assert array_of(tensors.take(k)).shape == (8 * ELEMENTS,)
 
 
-def test_sequences_of_large_tensors(exchange: Serve, parse: Parse, tensors: Tensors) -> None:
+def test_sequences_of_large_tensors(exchange: Serve, tensors: Tensors) -> None:
     model = parse("g (seq(float[N]) s, int64 i) => (seq(float[N]) t) { t = SequenceErase(s, i) }", 17, 9)
     feeds = {"s": Sequence(items=(X, tensor(-X.array))), "i": tensor(np.array(0))}
     result = exchange(model, feeds, put=tensors.put)
@@ -102,7 +96,7 @@ def test_sequences_of_large_tensors(exchange: Serve, parse: Parse, tensors: Tens
 
 
 @pytest.mark.parametrize("model", [b"no model", RELU])
-def test_an_error_leaves_no_file(exchange: Serve, parse: Parse, tensors: Tensors, model: bytes | str) -> None:
+def test_an_error_leaves_no_file(exchange: Serve, tensors: Tensors, model: bytes | str) -> None:
     kept = exchange(parse(RELU), {"x": X}, put=tensors.put)["outputs"][0][0]
     wrong = tensor(np.zeros((2, ELEMENTS), np.float32))
     content = model if isinstance(model, bytes) else parse(model)
@@ -112,9 +106,7 @@ def test_an_error_leaves_no_file(exchange: Serve, parse: Parse, tensors: Tensors
     assert np.array_equal(array_of(tensors.take(kept)), np.maximum(X.array, 0))
 
 
-def test_a_missing_input_is_not_blamed_on_the_provider(
-    exchange: Serve, parse: Parse, tensors: Tensors
-) -> None:
+def test_a_missing_input_is_not_blamed_on_the_provider(exchange: Serve, tensors: Tensors) -> None:
     wire = {"dtype": "float32", "shape": [ELEMENTS], "file": "in-999"}
     result = exchange(parse(RELU), {"x": X}, put=lambda _: wire)
     assert (result["status"], result["message"]) == (
@@ -125,7 +117,7 @@ def test_a_missing_input_is_not_blamed_on_the_provider(
 
 
 def test_without_folders_everything_comes_in_the_message(
-    start_agent: Callable[..., Serve], parse: Parse, tmp_path: Path
+    start_agent: Callable[..., Serve], tmp_path: Path
 ) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()

@@ -14,6 +14,7 @@ from harness.corpus.case import Case, load_case
 from harness.corpus.decoders.roster import write_decoder
 from harness.corpus.generation import Generation, data_sets_of, generation_of
 from harness.corpus.suite import open_folder
+from tests import small_decoders
 
 Serve = Callable[..., dict[str, Any]]
 
@@ -68,9 +69,9 @@ def test_every_way_gives_what_one_run_over_the_text_gives(serve: Serve, tmp_path
 
 @pytest.mark.parametrize("start", [False, True])
 def test_a_cache_of_fixed_length_is_written_where_the_model_is_told(
-    serve: Serve, tmp_path: Path, small_decoder: Callable[..., None], *, start: bool
+    serve: Serve, tmp_path: Path, *, start: bool
 ) -> None:
-    small_decoder("static", tmp_path / "models", start=start)
+    small_decoders.static(tmp_path / "models", start=start)
     generation = played_like_plain(serve, case_in(tmp_path / "models"), 1e-5)
     assert generation.declined.keys() == {"left_padded", "right_padded", "shared_buffer"}
     assert generation.decoder.counts == ({"start_pos": "start"} if start else {"cache_position": "places"})
@@ -128,10 +129,8 @@ def test_speed_is_measured_if_the_job_asks_for_it(serve: Serve, tmp_path: Path) 
     assert "speed" not in result["generated"]
 
 
-def test_a_step_of_another_shape_ends_its_way_and_its_outputs_show_it(
-    serve: Serve, tmp_path: Path, small_decoder: Callable[..., None]
-) -> None:
-    small_decoder("new_only", tmp_path / "models")
+def test_a_step_of_another_shape_ends_its_way_and_its_outputs_show_it(serve: Serve, tmp_path: Path) -> None:
+    small_decoders.new_only(tmp_path / "models")
     case = case_in(tmp_path / "models")
     text = TextSettings(ways=("at_once", "step", "no_cache"), length=9, new_tokens=3)
     _, _, result = play(serve, case, text)
@@ -141,10 +140,8 @@ def test_a_step_of_another_shape_ends_its_way_and_its_outputs_show_it(
     assert shapes == [(1, 1, 9, 4), (1, 1, 1, 4), (1, 1, 9, 4)]
 
 
-def test_ways_that_this_onnxruntime_cannot_play_are_declined(
-    serve: Serve, tmp_path: Path, small_decoder: Callable[..., None]
-) -> None:
-    small_decoder("new_only", tmp_path / "models")
+def test_ways_that_this_onnxruntime_cannot_play_are_declined(serve: Serve, tmp_path: Path) -> None:
+    small_decoders.new_only(tmp_path / "models")
     case = case_in(tmp_path / "models")
     text = TextSettings(ways=("at_once",), length=9, new_tokens=3)
     generation = generation_of(case, text)

@@ -18,6 +18,7 @@ from harness.agent.run import PROGRESS_S
 from harness.agent.system import processor
 from harness.core.latency import latency_of
 from harness.core.value import tensor
+from tests.kit import parse
 
 RELU = "g (float[N] x) => (float[N] y) { y = Relu(x) }"
 X = {"x": tensor(np.linspace(-1, 1, 8, dtype=np.float32))}
@@ -81,14 +82,12 @@ def test_the_last_outputs_are_handed_out() -> None:
 
 
 @pytest.mark.real_ep
-def test_a_job_without_a_request_has_no_latency(
-    serve: Callable[..., Any], parse: Callable[..., bytes]
-) -> None:
+def test_a_job_without_a_request_has_no_latency(serve: Callable[..., Any]) -> None:
     assert "latency" not in serve(parse(RELU), X)
 
 
 @pytest.mark.real_ep
-def test_an_agent_times_a_session(serve: Callable[..., Any], parse: Callable[..., bytes]) -> None:
+def test_an_agent_times_a_session(serve: Callable[..., Any]) -> None:
     result = serve(parse(RELU), X, latency={"warm_up": 2, "repeats": 12, "budget_s": 60.0})
     assert result["status"] == "ok", result
     assert "second" not in result

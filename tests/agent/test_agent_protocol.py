@@ -12,16 +12,16 @@ import pytest
 from harness.agent import runtime
 from harness.agent.text import clean, sendable
 from harness.core.value import tensor
+from tests.kit import parse
 
 Serve = Callable[..., dict[str, Any]]
-Parse = Callable[..., bytes]
 
 ADD = "g (float[N] x) => (float[N] y) { a = Neg(x) b = Sqrt(x) y = Add(a, b) }"
 ONE = {"x": tensor(np.array([1.0, 4.0], np.float32))}
 TWO = {"x": tensor(np.array([9.0], np.float32))}
 
 
-def test_a_result_has_all_that_judging_needs(serve: Serve, parse: Parse) -> None:
+def test_a_result_has_all_that_judging_needs(serve: Serve) -> None:
     result = serve(parse(ADD), ONE, TWO)
     assert result["status"] == "ok"
     assert result["names"] == ["y"]
@@ -37,7 +37,7 @@ def test_a_result_has_all_that_judging_needs(serve: Serve, parse: Parse) -> None
     assert "second" not in result
 
 
-def test_a_second_run_is_reported_only_if_it_differs(serve: Serve, parse: Parse) -> None:
+def test_a_second_run_is_reported_only_if_it_differs(serve: Serve) -> None:
     twice = {"runs": 2, "sessions": 1, "bit_equal": False}
     random = parse("g () => (float[8] y) { y = RandomNormal<shape = [8]>() }", opset=17, ir=9)
     result = serve(random, repeat=twice)
@@ -48,12 +48,12 @@ def test_a_second_run_is_reported_only_if_it_differs(serve: Serve, parse: Parse)
 
 @pytest.mark.parametrize("level", ["disabled", "basic", "extended", "layout", "all"])
 @pytest.mark.parametrize("mode", ["sequential", "parallel"])
-def test_session_settings(serve: Serve, parse: Parse, level: str, mode: str) -> None:
+def test_session_settings(serve: Serve, level: str, mode: str) -> None:
     result = serve(parse(ADD), ONE, graph_optimization=level, execution_mode=mode)
     assert result["status"] == "ok"
 
 
-def test_a_missing_optimization_level_is_not_blamed_on_the_provider(serve: Serve, parse: Parse) -> None:
+def test_a_missing_optimization_level_is_not_blamed_on_the_provider(serve: Serve) -> None:
     result = serve(parse(ADD), ONE, graph_optimization="heroic")
     assert result["status"] == "unfeedable"
     assert "heroic" in result["message"]
@@ -67,14 +67,14 @@ def test_a_model_that_cannot_be_made_fails_in_create(serve: Serve) -> None:
         assert result["message"]
 
 
-def test_a_run_that_fails_fails_in_run(serve: Serve, parse: Parse) -> None:
+def test_a_run_that_fails_fails_in_run(serve: Serve) -> None:
     result = serve(parse(ADD), {"x": tensor(np.zeros((2, 2), np.float32))})
     assert (result["status"], result["phase"]) == ("error", "run")
     result = serve(parse(ADD), ONE)
     assert result["status"] == "ok"
 
 
-def test_containers_beside_types_that_numpy_lacks_cannot_be_fed(serve: Serve, parse: Parse) -> None:
+def test_containers_beside_types_that_numpy_lacks_cannot_be_fed(serve: Serve) -> None:
     model = parse(
         "g (string[N] s, float[N] x) => (string[N] t, bfloat16[N] y) { t = Identity(s) y = Cast<to=16>(x) }"
     )

@@ -10,6 +10,7 @@ from harness.agent.repeat import Tally, digest
 from harness.agent.tensor_files import FILE_FROM
 from harness.agent.wire import to_wire
 from harness.core.value import from_wire, tensor
+from tests.kit import parse
 
 STEADY = "agraph (float[4] x) => (float[4] y) { y = Relu(x) }"
 RANDOM = "agraph (float[4] x) => (float[4] y, float[4] z) { y = Relu(x) z = RandomNormalLike(x) }"
@@ -17,16 +18,14 @@ X = {"x": tensor(np.array([-1, 0, 1, 2], np.float32))}
 REPEAT: Any = {"runs": 4, "sessions": 3, "bit_equal": False}
 
 
-def test_the_same_bits_count_once(serve: Callable[..., dict[str, Any]], parse: Callable[..., bytes]) -> None:
+def test_the_same_bits_count_once(serve: Callable[..., dict[str, Any]]) -> None:
     result = serve(parse(STEADY, opset=20, ir=9), X, repeat=REPEAT)
     assert result["repeats"] == {"runs": 4, "sessions": 3, "distinct": 1, "differing": 0, "max_abs": 0.0}
     assert "second" not in result
     assert result["placement"]["ep_nodes"] == 1
 
 
-def test_every_run_of_every_session_is_compared(
-    serve: Callable[..., dict[str, Any]], parse: Callable[..., bytes]
-) -> None:
+def test_every_run_of_every_session_is_compared(serve: Callable[..., dict[str, Any]]) -> None:
     result = serve(parse(RANDOM, opset=20, ir=9), X, repeat=REPEAT)
     repeats = result["repeats"]
     assert 4 <= repeats["distinct"] <= 12  # the generator may begin anew in each session
@@ -35,15 +34,13 @@ def test_every_run_of_every_session_is_compared(
     assert repeats["max_abs"] == pytest.approx(np.abs(first.array - furthest.array).max())  # type: ignore[union-attr]
 
 
-def test_without_it_the_first_data_set_runs_once(
-    serve: Callable[..., dict[str, Any]], parse: Callable[..., bytes]
-) -> None:
+def test_without_it_the_first_data_set_runs_once(serve: Callable[..., dict[str, Any]]) -> None:
     result = serve(parse(RANDOM, opset=20, ir=9), X)
     assert "repeats" not in result
     assert "second" not in result
 
 
-def test_twice(serve: Callable[..., dict[str, Any]], parse: Callable[..., bytes]) -> None:
+def test_twice(serve: Callable[..., dict[str, Any]]) -> None:
     result = serve(parse(RANDOM, opset=20, ir=9), X, repeat=REPEAT | {"runs": 2, "sessions": 1})
     assert result["repeats"]["differing"] == 1
     assert result["second"][0] == result["outputs"][0][0]

@@ -10,9 +10,9 @@ import pytest
 from onnx import helper, numpy_helper
 
 from harness.core.value import Sequence, Tensor, Value, from_wire, tensor
+from tests.kit import parse
 
 Serve = Callable[..., dict[str, Any]]
-Parse = Callable[..., bytes]
 
 ADD = "g (float[M,N] x) => (float[M,N] y) { a = Neg(x) b = Relu(x) y = Add(a, b) }"
 WIDE = {"x": tensor(np.arange(-3, 3, dtype=np.float32).reshape(2, 3))}
@@ -42,9 +42,7 @@ def array_of(value: Value) -> Any:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_a_scenario_gives_what_a_plain_run_gives(
-    serve: Serve, parse: Parse, tmp_path: Path, scenario: str
-) -> None:
+def test_a_scenario_gives_what_a_plain_run_gives(serve: Serve, tmp_path: Path, scenario: str) -> None:
     path: Any = model_file(tmp_path, parse(ADD))
     result = serve(path, WIDE, TALL, scenario=scenario, scenario_settings=SCENARIOS[scenario])
     assert result["status"] == "ok", result
@@ -65,7 +63,7 @@ def facts(result: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def test_binding_reports_where_values_lay(serve: Serve, parse: Parse) -> None:
+def test_binding_reports_where_values_lay(serve: Serve) -> None:
     found = facts(serve(parse(ADD), WIDE, scenario="io_binding"))
     assert (found["inputs_on"], found["outputs_on"]) == (["x: cpu"], ["y: cpu"])
     assert found["on_device"] is False
@@ -74,9 +72,7 @@ def test_binding_reports_where_values_lay(serve: Serve, parse: Parse) -> None:
     assert found["equal_to_plain"] is True
 
 
-def test_a_session_that_returns_only_what_is_bound(
-    start_agent: Callable[..., Serve], parse: Parse, tmp_path: Path
-) -> None:
+def test_a_session_that_returns_only_what_is_bound(start_agent: Callable[..., Serve], tmp_path: Path) -> None:
     """As CUDA's does with ``enable_cuda_graph``: the run succeeds."""
     customized = "import onnxruntime\nonnxruntime.InferenceSession.run = lambda *_: []\n"
     (tmp_path / "sitecustomize.py").write_text(customized, encoding="utf-8")
@@ -98,7 +94,7 @@ def test_a_session_that_returns_only_what_is_bound(
     ],
     ids=["bfloat16", "empty", "scalar"],
 )
-def test_what_can_be_bound(serve: Serve, parse: Parse, graph: str, value: Any) -> None:
+def test_what_can_be_bound(serve: Serve, graph: str, value: Any) -> None:
     result = serve(parse(graph), {"x": tensor(value)}, scenario="io_binding")
     assert facts(result)["equal_to_plain"] is True
     assert np.array_equal(array_of(from_wire(result["outputs"][0][0])), value)
@@ -130,15 +126,13 @@ def test_what_can_be_bound(serve: Serve, parse: Parse, graph: str, value: Any) -
     ],
     ids=["sequence", "sequence out", "texts", "texts out"],
 )
-def test_what_cannot_be_bound_is_unsupported(
-    serve: Serve, parse: Parse, graph: str, value: Value, message: str
-) -> None:
+def test_what_cannot_be_bound_is_unsupported(serve: Serve, graph: str, value: Value, message: str) -> None:
     feeds = {"x": value, **({"i": tensor(np.array(0))} if " i)" in graph else {})}
     result = serve(parse(graph, 17, 9), feeds, scenario="io_binding")
     assert (result["status"], result["message"]) == ("unsupported", message)
 
 
-def test_shapes_have_a_time_for_each(serve: Serve, parse: Parse) -> None:
+def test_shapes_have_a_time_for_each(serve: Serve) -> None:
     twice = {"runs": 2, "sessions": 1, "bit_equal": False}
     found = facts(serve(parse(ADD), WIDE, TALL, WIDE, scenario="dynamic_shapes", repeat=twice))
     assert len(found["run_ms"]) == len(found["again_ms"]) == 3
@@ -148,7 +142,7 @@ def test_shapes_have_a_time_for_each(serve: Serve, parse: Parse) -> None:
     assert once["again_ms"] == [-1, -1]
 
 
-def test_threads_are_counted_and_compared(serve: Serve, parse: Parse) -> None:
+def test_threads_are_counted_and_compared(serve: Serve) -> None:
     settings = {"threads": 4, "runs": 6, "budget_s": 60}
     found = facts(serve(parse(ADD), WIDE, scenario="concurrent", scenario_settings=settings))
     assert (found["threads"], found["runs"], found["other_runs"]) == (4, 24, 24)
@@ -156,7 +150,7 @@ def test_threads_are_counted_and_compared(serve: Serve, parse: Parse) -> None:
     assert found["differing_runs"] == found["differing_other_runs"] == found["difference"] == 0
 
 
-def test_a_result_that_differs_among_threads_is_the_one_that_is_sent(serve: Serve, parse: Parse) -> None:
+def test_a_result_that_differs_among_threads_is_the_one_that_is_sent(serve: Serve) -> None:
     model = parse("g () => (float[8] y) { y = RandomNormal<shape = [8]>() }", 17, 9)
     settings = {"threads": 2, "runs": 3, "budget_s": 60}
     found = facts(serve(model, scenario="concurrent", scenario_settings=settings))
@@ -165,14 +159,14 @@ def test_a_result_that_differs_among_threads_is_the_one_that_is_sent(serve: Serv
     assert found["other_runs"] == 0
 
 
-def test_an_error_in_a_thread_is_the_job_s(serve: Serve, parse: Parse) -> None:
+def test_an_error_in_a_thread_is_the_job_s(serve: Serve) -> None:
     wrong = {"x": tensor(np.zeros(3, np.float32))}
     settings = {"threads": 2, "runs": 3, "budget_s": 60}
     result = serve(parse(ADD), wrong, scenario="concurrent", scenario_settings=settings)
     assert (result["status"], result["phase"]) == ("error", "run")
 
 
-def test_sessions_are_counted_and_compared(serve: Serve, parse: Parse) -> None:
+def test_sessions_are_counted_and_compared(serve: Serve) -> None:
     settings = {"count": 5, "budget_s": 60}
     found = facts(serve(parse(ADD), WIDE, scenario="sessions", scenario_settings=settings))
     assert found["count"] == 5
@@ -183,7 +177,7 @@ def test_sessions_are_counted_and_compared(serve: Serve, parse: Parse) -> None:
         assert {"rss_last_mib", "growth_mib"} <= found.keys()
 
 
-def test_a_budget_ends_what_would_go_on_for_long(serve: Serve, parse: Parse) -> None:
+def test_a_budget_ends_what_would_go_on_for_long(serve: Serve) -> None:
     settings = {"count": 100_000, "budget_s": 1}
     assert facts(serve(parse(ADD), WIDE, scenario="sessions", scenario_settings=settings))["count"] >= 2
     settings = {"threads": 2, "runs": 100_000_000, "budget_s": 1}
@@ -191,9 +185,7 @@ def test_a_budget_ends_what_would_go_on_for_long(serve: Serve, parse: Parse) -> 
 
 
 @pytest.mark.parametrize("level", ["disabled", "basic", "all"])
-def test_ort_format_is_made_at_the_level_of_the_job(
-    serve: Serve, parse: Parse, tmp_path: Path, level: str
-) -> None:
+def test_ort_format_is_made_at_the_level_of_the_job(serve: Serve, tmp_path: Path, level: str) -> None:
     model = parse("g (float[N] x) => (float[N] y) { a = Identity(x) b = Relu(a) y = Identity(b) }")
     path: Any = model_file(tmp_path, model)
     result = serve(
@@ -232,7 +224,7 @@ def test_weights_beside_a_model_are_found_without_its_path(serve: Serve, tmp_pat
     assert np.array_equal(array_of(from_wire(result["outputs"][0][0])), 2 * weights)
 
 
-def test_the_cpu_provider_compiles_nothing(serve: Serve, parse: Parse, tmp_path: Path) -> None:
+def test_the_cpu_provider_compiles_nothing(serve: Serve, tmp_path: Path) -> None:
     path: Any = model_file(tmp_path, parse(ADD))
     result = serve(path, WIDE, scenario="ep_context")
     assert (result["status"], result["message"]) == (
@@ -241,7 +233,7 @@ def test_the_cpu_provider_compiles_nothing(serve: Serve, parse: Parse, tmp_path:
     )
 
 
-def test_the_cpu_provider_cannot_do_without_itself(serve: Serve, parse: Parse) -> None:
+def test_the_cpu_provider_cannot_do_without_itself(serve: Serve) -> None:
     result = serve(parse(ADD), WIDE, scenario="cpu_fallback_disabled")
     assert (result["status"], result["message"]) == (
         "unsupported",
@@ -249,7 +241,7 @@ def test_the_cpu_provider_cannot_do_without_itself(serve: Serve, parse: Parse) -
     )
 
 
-def test_a_scenario_leaves_nothing_to_the_next_job(serve: Serve, parse: Parse) -> None:
+def test_a_scenario_leaves_nothing_to_the_next_job(serve: Serve) -> None:
     assert serve(parse(ADD), WIDE, scenario="cpu_fallback_disabled")["status"] == "unsupported"
     result = serve(parse(ADD), WIDE)
     assert result["status"] == "ok"
@@ -282,7 +274,7 @@ ort.InferenceSession.run_async = run_async
 
 @pytest.mark.parametrize("scenario", PLANTED)
 def test_what_only_one_scenario_finds(
-    start_agent: Callable[..., Serve], parse: Parse, tmp_path: Path, scenario: str
+    start_agent: Callable[..., Serve], tmp_path: Path, scenario: str
 ) -> None:
     customized = "import onnxruntime as ort\nright = ort.InferenceSession.run\n" + PLANTED[scenario]
     (tmp_path / "sitecustomize.py").write_text(customized, encoding="utf-8")
@@ -297,9 +289,7 @@ def test_what_only_one_scenario_finds(
             assert ("difference" in facts(result)) is (played == scenario), played
 
 
-def test_an_error_of_a_run_in_flight_is_the_result(
-    start_agent: Callable[..., Serve], parse: Parse, tmp_path: Path
-) -> None:
+def test_an_error_of_a_run_in_flight_is_the_result(start_agent: Callable[..., Serve], tmp_path: Path) -> None:
     planted = "lambda self, names, feeds, callback, data, *_: callback([], data, 'the device is lost')"
     customized = f"import onnxruntime\nonnxruntime.InferenceSession.run_async = {planted}\n"
     (tmp_path / "sitecustomize.py").write_text(customized, encoding="utf-8")

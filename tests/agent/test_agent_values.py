@@ -11,9 +11,9 @@ from onnx import helper
 from harness.agent.errors import UnfeedableError
 from harness.agent.wire import to_feed
 from harness.core.value import DTYPES, STRING, Map, Sequence, Tensor, Value, tensor, to_wire
+from tests.kit import parse
 
 Run = Callable[..., dict[str, Value]]
-Parse = Callable[..., bytes]
 
 NO_KERNEL = {"float4e2m1", "complex64", "complex128"}
 """Element types for which onnxruntime 1.31's CPU provider has no kernel at all."""
@@ -107,7 +107,7 @@ def test_a_type_without_kernel_is_an_error_of_the_runtime(
 
 
 @pytest.mark.parametrize("dtype", ["int4", "uint4", "int8", "uint8", "float8e4m3fn"])
-def test_quantized_on_the_way(outputs_of: Run, parse: Parse, dtype: str) -> None:
+def test_quantized_on_the_way(outputs_of: Run, dtype: str) -> None:
     kind = number(dtype)
     model = parse(
         f"g (float[N] x) => ({dtype}[N] q, float[N] y) <float s = {{0.5}}> "
@@ -138,14 +138,14 @@ NAMES = tensor(np.array(["ä", ""], dtype=object))
         ("optional(seq(float[N]))", Sequence(items=(FLOATS,))),
     ],
 )
-def test_containers_pass_through(outputs_of: Run, parse: Parse, declared: str, given: Value) -> None:
+def test_containers_pass_through(outputs_of: Run, declared: str, given: Value) -> None:
     model = parse(f"g ({declared} x) => ({declared} y) {{ y = Identity(x) }}", opset=17, ir=9)
     (result,) = outputs_of(model, {"x": given}).values()
     assert to_wire(result) == to_wire(given)
 
 
 @pytest.mark.parametrize("given", [FLOATS, None], ids=["full", "empty"])
-def test_an_optional_input_may_be_empty(outputs_of: Run, parse: Parse, given: Value) -> None:
+def test_an_optional_input_may_be_empty(outputs_of: Run, given: Value) -> None:
     model = parse("g (optional(float[N]) x) => (bool y) { y = OptionalHasElement(x) }", opset=18, ir=9)
     (result,) = outputs_of(model, {"x": given}).values()
     assert to_wire(result) == to_wire(tensor(np.array(given is not None)))
@@ -158,7 +158,7 @@ def test_an_optional_input_may_be_empty(outputs_of: Run, parse: Parse, given: Va
         ('classlabels_strings = ["b", "a"]', tensor(np.array(["b", "a"], dtype=object))),
     ],
 )
-def test_maps_as_outputs(outputs_of: Run, parse: Parse, labels: str, keys: Tensor) -> None:
+def test_maps_as_outputs(outputs_of: Run, labels: str, keys: Tensor) -> None:
     kind = "int64" if keys.dtype == "int64" else "string"
     model = parse(
         f"g (float[N, 2] x) => (seq(map({kind}, float)) y) {{ y = ai.onnx.ml.ZipMap<{labels}>(x) }}",
@@ -175,7 +175,7 @@ def test_maps_as_outputs(outputs_of: Run, parse: Parse, labels: str, keys: Tenso
         assert found == dict(zip(keys.array.tolist(), row, strict=True))
 
 
-def test_the_values_of_a_map_keep_their_type(outputs_of: Run, parse: Parse) -> None:
+def test_the_values_of_a_map_keep_their_type(outputs_of: Run) -> None:
     model = parse(
         "g (float[N, 1] x) => (seq(map(int64, float)) y) "
         "{ y = ai.onnx.ml.ZipMap<classlabels_int64s = [1]>(x) }",
@@ -197,11 +197,7 @@ def test_the_values_of_a_map_keep_their_type(outputs_of: Run, parse: Parse) -> N
     ],
 )
 def test_maps_as_inputs(
-    outputs_of: Run,
-    parse: Parse,
-    declared: str,
-    vocabulary: str,
-    keys: np.ndarray[tuple[int], np.dtype[np.int64]],
+    outputs_of: Run, declared: str, vocabulary: str, keys: np.ndarray[tuple[int], np.dtype[np.int64]]
 ) -> None:
     model = parse(
         f"g ({declared} x) => (float[1, 3] y) {{ y = ai.onnx.ml.DictVectorizer<{vocabulary}>(x) }}",

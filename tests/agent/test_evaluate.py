@@ -18,9 +18,9 @@ from harness.corpus.element_types import NUMBERS
 from harness.engine.messages import Result
 from harness.engine.outcome import Ran, from_result
 from harness.engine.tensor_files import Tensors
+from tests.kit import parse
 
 Run = Callable[..., dict[str, Value]]
-Parse = Callable[..., bytes]
 
 
 def identity(dtype: str) -> bytes:
@@ -45,7 +45,7 @@ def test_every_element_type_passes_through(outputs_of: Run, dtype: str) -> None:
     assert to_wire(result) == to_wire(given)
 
 
-def test_sequences_and_empty_optionals_pass_through(outputs_of: Run, parse: Parse) -> None:
+def test_sequences_and_empty_optionals_pass_through(outputs_of: Run) -> None:
     items = Sequence(items=(tensor(np.ones(2, np.float32)), tensor(np.zeros(3, np.float32))))
     model = parse("g (seq(float[N]) s) => (seq(float[N]) t) { t = Identity(s) }")
     (result,) = outputs_of(model, {"s": items}, evaluate=True).values()
@@ -56,7 +56,7 @@ def test_sequences_and_empty_optionals_pass_through(outputs_of: Run, parse: Pars
     assert not result.array
 
 
-def test_a_result_has_the_form_of_a_session_s(serve: Callable[..., dict[str, Any]], parse: Parse) -> None:
+def test_a_result_has_the_form_of_a_session_s(serve: Callable[..., dict[str, Any]]) -> None:
     model = parse("g (float[N] x) => (float[N] y, int64[1] n) { a = Relu(x) y = Neg(a) n = Shape(x) }")
     sets = [{"x": tensor(np.array(given, np.float32))} for given in ([-1, 2], [3, 4, 5])]
     answer = {**serve(model, *sets, evaluate=True), "output": ""}
@@ -90,7 +90,7 @@ def test_inputs_may_be_written_to_and_external_data_is_read(
     assert result["outputs"][0][0]["data"] == np.array([0, 7, 2], np.float32).tobytes()
 
 
-def test_an_error_of_the_evaluator_is_an_error(serve: Callable[..., dict[str, Any]], parse: Parse) -> None:
+def test_an_error_of_the_evaluator_is_an_error(serve: Callable[..., dict[str, Any]]) -> None:
     model = parse("g (float[N] x) => (float[N] y) { y = Nothing(x) }")
     result = serve(model, {"x": tensor(np.ones(2, np.float32))}, evaluate=True)
     assert (result["status"], result["phase"]) == ("error", "create")
@@ -115,7 +115,7 @@ def test_an_error_of_the_evaluator_is_an_error(serve: Callable[..., dict[str, An
     ],
 )
 def test_results_that_differ_from_the_standard_are_refused(
-    serve: Callable[..., dict[str, Any]], parse: Parse, graph: str, opset: int, says: str
+    serve: Callable[..., dict[str, Any]], graph: str, opset: int, says: str
 ) -> None:
     model = parse(f"g (float[2, 1, 1] x) => (float[N] y) {graph}", opset=opset, ir=7)
     result = serve(model, {"x": tensor(np.ones((2, 1, 1), np.float32))}, evaluate=True)
@@ -123,7 +123,7 @@ def test_results_that_differ_from_the_standard_are_refused(
     assert says in result["message"]
 
 
-def test_maps_are_taken(outputs_of: Run, parse: Parse) -> None:
+def test_maps_are_taken(outputs_of: Run) -> None:
     keys, values = tensor(np.array([1, 3])), tensor(np.array([0.5, 2], np.float32))
     model = parse(
         """g (map(int64, float) m) => (float[N] y) {

@@ -13,9 +13,9 @@ from harness import agent
 from harness.agent.float64.budget import Budget
 from harness.core.value import Sequence, Tensor, Value, tensor
 from harness.golden.trust import shipped_trust
+from tests.kit import parse
 
 Run = Callable[..., dict[str, Value]]
-Parse = Callable[..., bytes]
 TRUSTED = [f"{name}-{since}" for name, found in shipped_trust().float64.items() for since in found]
 HOME = str(Path(agent.__file__).parent)
 ASKED = {"trusted": TRUSTED, "bytes": 1 << 30, "agent": HOME}
@@ -39,7 +39,7 @@ def with_weights(model: bytes, **weights: Any) -> bytes:
 
 
 @pytest.fixture
-def in_float64(outputs_of: Run, parse: Parse) -> Callable[..., dict[str, Value]]:
+def in_float64(outputs_of: Run) -> Callable[..., dict[str, Value]]:
     def run(graph: str, opset: int = 21, given: Any = X, **weights: Any) -> dict[str, Value]:
         model = with_weights(parse(graph, opset=opset, ir=10), **weights)
         value = given if isinstance(given, Sequence) else tensor(np.asarray(given))
@@ -58,7 +58,7 @@ def test_nothing_is_rounded_between_nodes(in_float64: Run) -> None:
 
 
 @pytest.mark.parametrize("kind", ["float16", "bfloat16"])
-def test_narrower_models_are_double_too(outputs_of: Run, parse: Parse, kind: str) -> None:
+def test_narrower_models_are_double_too(outputs_of: Run, kind: str) -> None:
     number = {"float16": 10, "bfloat16": 16}[kind]
     model = parse(
         f"g ({kind}[4] x) => ({kind}[4] y) {{ c = Cast<to = {number}>(x) y = Exp(c) }}", opset=21, ir=10
@@ -143,7 +143,7 @@ def test_quantization_rounds_and_nothing_else(in_float64: Run) -> None:
     ],
 )
 def test_what_nothing_computes_rightly_is_refused(
-    serve: Callable[..., dict[str, Any]], parse: Parse, graph: str, says: str
+    serve: Callable[..., dict[str, Any]], graph: str, says: str
 ) -> None:
     model = parse(f"g (float[4] x) => (float[4] y) {{ {graph} }}", opset=21, ir=10)
     model = with_weights(model, r=np.float32(0.5), t=np.bool_(1))
@@ -152,7 +152,7 @@ def test_what_nothing_computes_rightly_is_refused(
 
 
 def test_an_operator_that_is_not_trusted_runs_on_the_cpu_ep_or_not_at_all(
-    serve: Callable[..., dict[str, Any]], parse: Parse
+    serve: Callable[..., dict[str, Any]],
 ) -> None:
     model = parse("g (float[4] x) => (float[4] y) { y = Sqrt(x) }", opset=21, ir=10)
     result = serve(model, {"x": tensor(X)}, evaluate=ASKED | {"trusted": []})
@@ -162,9 +162,7 @@ def test_an_operator_that_is_not_trusted_runs_on_the_cpu_ep_or_not_at_all(
     assert result["status"] == "unsupported"
 
 
-def test_more_memory_than_the_bound_is_refused_with_the_size(
-    serve: Callable[..., dict[str, Any]], parse: Parse
-) -> None:
+def test_more_memory_than_the_bound_is_refused_with_the_size(serve: Callable[..., dict[str, Any]]) -> None:
     model = parse(
         "g (float[N] x) => (float[N, N] y) { a = Exp(x) k = Unsqueeze(a, one) y = MatMul(k, b) }",
         opset=21,

@@ -17,6 +17,7 @@ from harness.agent.precision.make import MODULES, attempted
 from harness.agent.precision.weights import generated_bytes
 from harness.core.precision import CONVERSIONS
 from harness.core.value import Tensor, from_wire, tensor
+from tests.kit import write_model
 
 Make = Callable[..., tuple[onnx.ModelProto, onnx.ModelProto | None] | str]
 
@@ -252,7 +253,7 @@ def test_a_model_that_is_too_large_is_left_alone(
     tmp_path: Path, serve: Callable[..., dict[str, Any]]
 ) -> None:
     path = tmp_path / "model.onnx"
-    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {RELU}'), path)
+    write_model(path, f'<ir_version: 8, opset_import: ["" : 17]> {RELU}')
     with path.open("ab") as file:
         file.truncate((1 << 30) + 1)  # sparse
     result = serve(str(path), {"x": tensor(X)}, make="fp16")

@@ -5,33 +5,26 @@ from collections.abc import Iterator
 import msgspec
 
 from harness.catalog.option_points import OptionPoints
-from harness.core.facts import Placement
 from harness.core.latency import Measured, latency_of
 from harness.core.output_metrics import OutputMetrics
-from harness.core.record import SCHEMA, Record
+from harness.core.record import Record
 from harness.core.verdict import Verdict
-from tests.latencies import told_latency
+from tests.kit import bare_record, placement_of, told_latency
 
 VENDOR = "VendorExecutionProvider"
 
 
 def record(model: str, value: str, rmse: float, *, provider: str = VENDOR, op: str = "MatMul") -> Record:
     verdict = Verdict.PASS
-    return Record(
-        schema=SCHEMA,
+    return bare_record(
+        model,
+        verdict,
         cell=f"s/{model}[npu,option.math={value}]",
-        suite="s",
-        model=model,
         target="npu",
         provider=provider,
-        verdict=verdict,
-        family=verdict.family,
-        expected=True,
         axes={"precision": "fp32", "option.math": value},
         golden_digest="d",
-        placement=Placement(
-            ep_nodes=1, cpu_nodes=0, ep_ops={op: 1}, cpu_ops={}, partitions=1, source="assignment"
-        ),
+        placement=placement_of({op: 1}),
         outputs=(metrics(rmse),),
     )
 

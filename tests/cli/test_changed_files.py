@@ -1,6 +1,5 @@
 """A model that changes under a run is the fault of nobody: its cells are missing, and can be resumed."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from harness.corpus.errors import ChangedError, ModelError
 from harness.corpus.suite import open_folder
 from harness.engine import dispatcher
 from harness.engine.files_in_use import FilesInUse
+from tests.kit import read_rows
 
 Project = Callable[..., Path]
 Harm = Callable[[Path], object]
@@ -30,8 +30,7 @@ def replace(path: Path) -> None:
 
 
 def records(folder: Path) -> dict[str, dict[str, Any]]:
-    lines = (folder / "records.jsonl").read_text("utf-8").splitlines()
-    return {record["model"]: record for record in map(json.loads, lines)}
+    return {record["model"]: record for record in read_rows(folder)}
 
 
 @pytest.mark.parametrize(

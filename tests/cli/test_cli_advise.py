@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import onnx
 import pytest
 
 from harness.cli import main
@@ -18,8 +17,7 @@ from harness.corpus.decoders.roster import write_decoder
 from harness.plan.target import Target
 from harness.studies.candidates import Candidate
 from harness.studies.tried import Advice, Tried
-from tests.latencies import told_latency
-from tests.records import bare_record
+from tests.kit import bare_record, told_latency, write_model
 
 CPU = "CPUExecutionProvider"
 TINY = """<ir_version: 9, opset_import: ["" : 17]>
@@ -137,7 +135,7 @@ def test_answers_stand_beside_the_time_of_each_configuration(
 
     monkeypatch.setattr("harness.studies.command_advise.advise", search)
     model = tmp_path / "m.onnx"
-    onnx.save(onnx.parser.parse_model(TINY), model)
+    write_model(model, TINY)
     assert main(["advise", str(model), CPU]) == 0
     told = capsys.readouterr().out
     assert " answers " in told

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import onnx.parser
 import pytest
 
 from harness.cli import main
@@ -16,8 +15,7 @@ from harness.core.verdict import Verdict
 from harness.plan.target import Target
 from harness.studies.advise_folder import FolderAdvice
 from harness.studies.command_advise_folder import details_of, screen
-from tests.latencies import told_latency
-from tests.records import bare_record
+from tests.kit import bare_record, told_latency, write_model
 
 CPU = "CPUExecutionProvider"
 MODEL = """<ir_version: 9, opset_import: ["" : 17]>
@@ -123,7 +121,7 @@ def test_a_folder_is_judged_timed_and_answered(tmp_path: Path, capsys: pytest.Ca
     folder = tmp_path / "models"
     folder.mkdir()
     for name, operator in (("one", "Tanh"), ("two", "Sigmoid")):
-        onnx.save(onnx.parser.parse_model(MODEL % operator), folder / f"{name}.onnx")
+        write_model(folder / f"{name}.onnx", MODEL % operator)
     (folder / "broken.onnx").write_bytes(b"no model")
     assert main(["advise", str(folder), CPU, "--budget", "100", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)

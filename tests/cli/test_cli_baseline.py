@@ -11,9 +11,9 @@ import pytest
 from harness.cli import main
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED, EXIT_USAGE
 from harness.report.read import read_run
+from tests.kit import Capture
 
 Project = Callable[..., Path]
-Capture = pytest.CaptureFixture[str]
 
 FAULTY = """\
 import os

@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,13 +14,14 @@ import pytest
 from harness.cli import main
 from harness.corpus.decoders.roster import write_decoder
 from harness.studies.doctor import Row
+from tests.kit import read_rows, wait_for
 
 CPU = "CPUExecutionProvider"
 SIX = ["--quick", "--model", "*/test_ab*"]
 
 
 def verdicts(folder: Path) -> dict[str, str]:
-    rows = map(json.loads, (folder / "records.jsonl").read_text("utf-8").splitlines())
+    rows = read_rows(folder)
     return {row["cell"]: row["verdict"] for row in rows}
 
 
@@ -215,10 +215,7 @@ def test_the_line_to_resume_with_works(tmp_path: Path) -> None:
     check = ["check", CPU, "--out", str(out), "--no-report", "--quick", "--model", "*/test_[ab]*"]
     command = [sys.executable, "-m", "harness", *check]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        deadline = time.monotonic() + 60
-        while not (out / "records.jsonl").exists() or not (out / "records.jsonl").stat().st_size:
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
+        wait_for(lambda: (out / "records.jsonl").exists() and (out / "records.jsonl").stat().st_size)
         process.send_signal(signal.SIGINT)
         printed, _ = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -16,11 +16,10 @@ from harness.conformance.command_conform_matrix import matrix_text, wanted_of_re
 from harness.conformance.level import case_key, result_of
 from harness.conformance.signing import check_ssh
 from harness.conformance.submission import Level, Statement
-from harness.core.record import decode_record
 from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
 from harness.profiles.profile import load_profile, profile_labels
+from tests.kit import make_matrix, read_records
 
 CPU = "CPUExecutionProvider"
 LABEL = "qdq@1"
@@ -54,7 +53,7 @@ def test_a_run_becomes_a_submission(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert hashlib.sha256((folder / one["name"]).read_bytes()).hexdigest() == one["digest"]["sha256"]
 
     profile = load_profile(LABEL)
-    records = [decode_record(line) for line in (folder / "records.jsonl").read_bytes().splitlines()]
+    records = read_records(folder)
     assert [record.cell for record in records] == sorted(record.cell for record in records)
     assert {case_key(record) for record in records} == {case.key for case in profile.cases}
     assert statement.features == result_of(profile, (), records).features
@@ -129,7 +128,7 @@ def test_a_target_of_a_matrix_keeps_its_settings_but_not_its_axes(tmp_path: Path
 def test_the_plan_has_the_cases_of_the_profile_and_no_others(label: str, tmp_path: Path) -> None:
     profile = load_profile(label)
     text = matrix_text(profile, wanted_of_request(Request(provider=CPU)))
-    matrix = matrix_from(tomllib.loads(text), tmp_path / "matrix.toml")
+    matrix = make_matrix(text, tmp_path / "matrix.toml")
     plan = expand(matrix, {name: suite.models() for name, suite in open_suites(matrix).items()})
     planned = [(cell.model, cell.axis("scenario")) for cell in plan.cells]
     assert sorted(planned) == sorted(case.key for case in profile.cases)

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from harness.cli import doctor, init, main
 from harness.cli.matrix_text import matrix_of
-from harness.plan.matrix import matrix_from, read_matrix
+from harness.plan.matrix import read_matrix
 from harness.studies.doctor import Row
+from tests.kit import Capture, make_matrix
 
 CPU = Row(
     provider="CPUExecutionProvider",
@@ -68,7 +69,7 @@ def examined(monkeypatch: pytest.MonkeyPatch) -> Examined:
     return find
 
 
-def test_a_page_has_tables_remarks_and_steps(examined: Examined, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_page_has_tables_remarks_and_steps(examined: Examined, capsys: Capture) -> None:
     examined(*ROWS)
     assert main(["doctor"]) == 0
     assert (
@@ -99,7 +100,7 @@ next steps
     )
 
 
-def test_json_has_the_promised_keys(examined: Examined, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_the_promised_keys(examined: Examined, capsys: Capture) -> None:
     examined(*ROWS)
     assert main(["doctor", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
@@ -110,9 +111,7 @@ def test_json_has_the_promised_keys(examined: Examined, capsys: pytest.CaptureFi
     assert rows[3]["nodes"] is None
 
 
-def test_a_wrong_matrix_is_reported_before_anything_is_tried(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_matrix_is_reported_before_anything_is_tried(tmp_path: Path, capsys: Capture) -> None:
     assert main(["doctor", str(tmp_path / "gone.toml")]) == 2
     assert "no such file" in capsys.readouterr().err
 
@@ -138,9 +137,7 @@ def test_no_text_breaks_the_page(texts: list[str]) -> None:
     assert not any(character in line for line in lines for character in "\n\r\x1b\x07\u202e")
 
 
-def test_init_writes_what_a_run_takes(
-    examined: Examined, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_init_writes_what_a_run_takes(examined: Examined, tmp_path: Path, capsys: Capture) -> None:
     examined(*ROWS[1:])
     out = tmp_path / "new.toml"
     assert main(["init", "--out", str(out)]) == 0
@@ -153,9 +150,7 @@ def test_init_writes_what_a_run_takes(
     assert "# AzureExecutionProvider works, and computes nothing itself." in out.read_text(encoding="utf-8")
 
 
-def test_init_plans_the_models_that_are_there(
-    examined: Examined, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_init_plans_the_models_that_are_there(examined: Examined, tmp_path: Path, capsys: Capture) -> None:
     examined(*ROWS[1:])
     for name in ("models/a.onnx", "more/deep/b.onnx", ".hidden/c.onnx", "env/lib/d.onnx", "runs/r/e.onnx"):
         path = tmp_path / name
@@ -177,9 +172,7 @@ def test_init_plans_the_models_that_are_there(
     assert "models   4 models in ." in capsys.readouterr().out
 
 
-def test_init_overwrites_nothing(
-    examined: Examined, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_init_overwrites_nothing(examined: Examined, tmp_path: Path, capsys: Capture) -> None:
     examined(*ROWS)
     out = tmp_path / "there.toml"
     out.write_text("mine", encoding="utf-8")
@@ -188,9 +181,7 @@ def test_init_overwrites_nothing(
     assert out.read_text(encoding="utf-8") == "mine"
 
 
-def test_init_needs_a_folder_and_a_provider(
-    examined: Examined, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_init_needs_a_folder_and_a_provider(examined: Examined, tmp_path: Path, capsys: Capture) -> None:
     examined(*ROWS)
     assert main(["init", "--out", str(tmp_path / "gone" / "m.toml")]) == 2
     assert "cannot be written" in capsys.readouterr().err
@@ -233,4 +224,4 @@ def test_any_name_makes_a_matrix(names: list[tuple[str, str, str, str]]) -> None
     assert [target["provider"] for target in table["target"]] == [row.provider for row in rows]
     assert [target["options"] for target in table["target"]] == [row.options for row in rows]
     assert len({target["name"] for target in table["target"]}) == len(rows)
-    matrix_from(table, Path("m.toml"))
+    make_matrix(table)

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
+from tests.kit import Capture
 
 Project = Callable[..., Path]
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def refused(capsys: Capture, *arguments: str) -> str:
     assert main(arguments) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
@@ -19,45 +20,43 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return shown.err
 
 
-def test_a_matrix_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_matrix_that_is_not_there(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "local.toml").write_text("", "utf-8")
     shown = refused(capsys, "run", str(tmp_path / "locl.toml"))
     assert "no such file" in shown
     assert "did you mean" in shown
 
 
-def test_a_folder_instead_of_a_matrix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_instead_of_a_matrix(tmp_path: Path, capsys: Capture) -> None:
     assert str(tmp_path) in refused(capsys, "run", str(tmp_path))
 
 
-def test_broken_toml_has_its_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_broken_toml_has_its_place(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "m.toml").write_text('schema = 1\n[models\nsuites = ["onnx-node"]\n', "utf-8")
     assert "line 2" in refused(capsys, "list", str(tmp_path / "m.toml"))
 
 
-def test_a_typo_in_a_key(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_typo_in_a_key(project: Project, capsys: Capture) -> None:
     shown = refused(capsys, "run", str(project(target='optoins = { a = "1" }')))
     assert "target[0].optoins: unknown key" in shown
     assert "did you mean 'options'?" in shown
 
 
-def test_an_unknown_suite(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_suite(project: Project, capsys: Capture) -> None:
     matrix = project()
     text = matrix.read_text("utf-8").replace('folders = ["models"]', 'suites = ["onnx-nod"]')
     matrix.write_text(text, "utf-8")
     assert "did you mean 'onnx-node'?" in refused(capsys, "run", str(matrix))
 
 
-def test_an_empty_folder(project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_folder(project: Project, tmp_path: Path, capsys: Capture) -> None:
     matrix = project()
     for model in (tmp_path / "models").iterdir():
         model.unlink()
     assert "models" in refused(capsys, "run", str(matrix))
 
 
-def test_all_problems_of_the_models_are_reported_at_once(
-    project: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_all_problems_of_the_models_are_reported_at_once(project: Project, capsys: Capture) -> None:
     matrix = project()
     text = matrix.read_text("utf-8").replace(
         'folders = ["models"]', 'suites = ["onnx-nod", "onnx-lite"]\nfolders = ["modles"]'
@@ -68,34 +67,32 @@ def test_all_problems_of_the_models_are_reported_at_once(
     assert all(word in shown for word in ("onnx-nod", "onnx-lite", "modles"))
 
 
-def test_a_glob_that_matches_nothing(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_glob_that_matches_nothing(project: Project, capsys: Capture) -> None:
     assert "'gpu'" in refused(capsys, "run", str(project()), "--target", "gpu")
 
 
-def test_durations_without_a_shard(
-    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_durations_without_a_shard(project: Project, tmp_path: Path, capsys: Capture) -> None:
     shown = refused(capsys, "run", str(project()), "--durations", str(tmp_path))
     assert "has no effect without --shard" in shown
 
 
-def test_a_folder_that_holds_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_holds_no_run(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "runs").mkdir()
     assert "runs" in refused(capsys, "report", str(tmp_path / "runs"), "--out", str(tmp_path / "out"))
 
 
-def test_list_without_a_matrix(capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_without_a_matrix(capsys: Capture) -> None:
     assert "ep-harness list MATRIX" in refused(capsys, "list")
 
 
-def test_a_misspelt_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_misspelt_command(capsys: Capture) -> None:
     with pytest.raises(SystemExit) as error:
         main(["rnu"])
     assert error.value.code == 2
     assert "choose from" in capsys.readouterr().err
 
 
-def test_no_command_shows_them_all(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_command_shows_them_all(capsys: Capture) -> None:
     assert main([]) == 2
     shown = capsys.readouterr()
     assert "doctor" in shown.err
@@ -103,29 +100,25 @@ def test_no_command_shows_them_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert not shown.out
 
 
-def test_help_begins_with_what_a_command_does(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_begins_with_what_a_command_does(capsys: Capture) -> None:
     with pytest.raises(SystemExit):
         main(["gate", "--help"])
     shown = capsys.readouterr().out
     assert "\n\nCompare two runs for CI: exit code 1 if a policy is violated.\n\n" in shown
 
 
-def test_a_flag_that_takes_one_value_is_not_overruled_by_the_next(
-    project: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_flag_that_takes_one_value_is_not_overruled_by_the_next(project: Project, capsys: Capture) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["list", str(project()), "--shard", "1/2", "--shard", "2/2"])
     assert "--shard: given twice" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("budget", ["0", "-1", "nan", "inf"])
-def test_a_budget_that_is_none(capsys: pytest.CaptureFixture[str], budget: str) -> None:
+def test_a_budget_that_is_none(capsys: Capture, budget: str) -> None:
     assert "--budget: got" in refused(capsys, "advise", "zoo/mnist-small-op12", f"--budget={budget}")
 
 
-def test_a_file_in_place_of_a_run_folder(
-    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_in_place_of_a_run_folder(project: Project, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "taken").touch()
     shown = refused(capsys, "run", str(project()), "--out", str(tmp_path / "taken"))
     assert "choose another folder" in shown
@@ -141,7 +134,7 @@ def test_declaring_the_commands_takes_no_numpy() -> None:
 
 @pytest.mark.parametrize("error", [RuntimeError("broken\nin two lines"), RecursionError(), MemoryError()])
 def test_an_exception_of_our_own_is_never_a_verdict(
-    error: Exception, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    error: Exception, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise error
@@ -157,7 +150,7 @@ def test_an_exception_of_our_own_is_never_a_verdict(
 
 
 def test_an_exception_on_a_full_disk_is_told_without_a_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")

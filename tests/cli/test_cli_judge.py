@@ -12,6 +12,7 @@ from onnx import helper, numpy_helper
 
 from harness.cli import main
 from harness.core.noise import DEFAULT_LIMITS, rms_limit
+from tests.kit import read_rows
 
 MATRIX = """
 schema = 1
@@ -55,9 +56,7 @@ def run(home: Path, tolerance: str) -> Path:
 
 
 def verdicts(run: Path) -> dict[str, str]:
-    rows: list[dict[str, Any]] = [
-        json.loads(line) for line in (run / "records.jsonl").read_text("utf-8").splitlines()
-    ]
+    rows: list[dict[str, Any]] = read_rows(run)
     return {row["cell"]: row["verdict"] for row in rows}
 
 

@@ -18,19 +18,20 @@ from harness.core.verdict import Verdict
 from harness.studies import command_advise as cli_advise
 from harness.studies.command_levels import table
 from harness.studies.tried import Tried
+from tests.kit import Capture
 
 MNIST = "zoo/mnist-small-op12"
 CPU = "CPUExecutionProvider"
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+def run(capsys: Capture, *arguments: str) -> tuple[int, str, str]:
     code = main(arguments)
     printed = capsys.readouterr()
     return code, printed.out, printed.err
 
 
 @pytest.mark.real_ep
-def test_levels_prints_tables_and_writes_a_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_levels_prints_tables_and_writes_a_page(capsys: Capture, tmp_path: Path) -> None:
     code, out, err = run(capsys, "levels", MNIST, CPU, "--out", str(tmp_path / "page"))
     assert code == 0
     assert "basic        Conv + Add → Conv (2 times)\n             Reshape → a constant\n" in out
@@ -41,7 +42,7 @@ def test_levels_prints_tables_and_writes_a_page(capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.real_ep
-def test_levels_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_levels_as_json(capsys: Capture) -> None:
     code, out, _ = run(capsys, "levels", MNIST, CPU, "--json")
     found = json.loads(out)
     assert code == 0
@@ -78,7 +79,7 @@ def interrupt_after(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 @pytest.mark.real_ep
 def test_advise_as_json_with_code_that_runs(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, interrupt_after: Callable[[int], None]
+    capsys: Capture, tmp_path: Path, interrupt_after: Callable[[int], None]
 ) -> None:
     matrix = tmp_path / "m.toml"
     matrix.write_text(
@@ -104,9 +105,7 @@ def test_advise_as_json_with_code_that_runs(
 
 
 @pytest.mark.real_ep
-def test_advise_for_people(
-    capsys: pytest.CaptureFixture[str], interrupt_after: Callable[[int], None]
-) -> None:
+def test_advise_for_people(capsys: Capture, interrupt_after: Callable[[int], None]) -> None:
     interrupt_after(3)
     code, out, err = run(capsys, "advise", MNIST, CPU, "--budget", "300")
     assert code == 130
@@ -130,9 +129,7 @@ def test_advise_for_people(
         (("levels", MNIST, CPU, "--option", "novalue"), "expected KEY=VALUE"),
     ],
 )
-def test_a_wrong_argument_is_two_lines(
-    arguments: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_argument_is_two_lines(arguments: tuple[str, ...], says: str, capsys: Capture) -> None:
     code, out, err = run(capsys, *arguments)
     assert (code, out) == (2, "")
     assert says in err
@@ -161,9 +158,7 @@ def test_axes_of_a_matrix_become_those_of_its_targets(tmp_path: Path) -> None:
     assert matrix.targets[0].axes == {"option.a": ("1", "2"), "option.b": ("3",)}
 
 
-def test_a_model_that_onnxruntime_refuses_has_no_graph(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_model_that_onnxruntime_refuses_has_no_graph(capsys: Capture, tmp_path: Path) -> None:
     head = '<ir_version: 8, opset_import: ["" : 17, "acme" : 1]>'
     model = onnx.parser.parse_model(f"{head} g (float[1] x) => (float[1] y) {{ y = acme.Do(x) }}")
     onnx.save(model, tmp_path / "m.onnx")

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,13 @@ import pytest
 from harness.cli.main import main
 from harness.core.errors import EXIT_UNEXPECTED
 from harness.report.read import read_run
+from tests.kit import FAKE_ENV, write_model
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="places here are POSIX commands")
 
 
 @pytest.fixture
-def rack(tmp_path: Path, fake_env: dict[str, str], write_model: Callable[..., None]) -> Path:
+def rack(tmp_path: Path) -> Path:
     """A matrix with three places in a file: one computes wrongly, and is of another version."""
     for number in range(12):
         write_model(tmp_path / "models" / f"{number:02}_nap_in_run.onnx")
@@ -26,7 +26,7 @@ def rack(tmp_path: Path, fake_env: dict[str, str], write_model: Callable[..., No
         for name in ("board-1", "board-2", "board-3")
     ]
     (tmp_path / "boards.json").write_text(json.dumps(places), encoding="utf-8")
-    env = ", ".join(f'{name} = "{value}"' for name, value in fake_env.items())
+    env = ", ".join(f'{name} = "{value}"' for name, value in FAKE_ENV.items())
     text = f"""
 schema = 1
 [models]

@@ -8,11 +8,10 @@ from harness.cli import main
 from harness.profiles import profile as profiles
 from harness.profiles.archive import read_archive, write_archive
 from harness.profiles.profile import load_profile, profile_labels, profiles_folder
+from tests.kit import Capture
 
-Printed = pytest.CaptureFixture[str]
 
-
-def test_list_has_each_profile_with_its_cases(capsys: Printed) -> None:
+def test_list_has_each_profile_with_its_cases(capsys: Capture) -> None:
     assert main(["profiles", "list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == list(profile_labels())
@@ -20,7 +19,7 @@ def test_list_has_each_profile_with_its_cases(capsys: Printed) -> None:
     assert f" {count} cases  " in lines[0]
 
 
-def test_list_as_json(capsys: Printed) -> None:
+def test_list_as_json(capsys: Capture) -> None:
     assert main(["profiles", "list", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert [(one["label"], one["digest"]) for one in listed] == [
@@ -28,7 +27,7 @@ def test_list_as_json(capsys: Printed) -> None:
     ]
 
 
-def test_show_counts_cases_by_feature(capsys: Printed) -> None:
+def test_show_counts_cases_by_feature(capsys: Capture) -> None:
     assert main(["profiles", "show", "qdq@1"]) == 0
     printed = capsys.readouterr().out
     profile = load_profile("qdq@1")
@@ -39,7 +38,7 @@ def test_show_counts_cases_by_feature(capsys: Printed) -> None:
     assert all(case.name in printed for case in profile.cases)
 
 
-def test_show_as_json_is_the_profile(capsys: Printed) -> None:
+def test_show_as_json_is_the_profile(capsys: Capture) -> None:
     assert main(["profiles", "show", "qdq@1", "--json"]) == 0
     path = profiles_folder() / "qdq@1.json"
     assert (
@@ -48,7 +47,7 @@ def test_show_as_json_is_the_profile(capsys: Printed) -> None:
     )
 
 
-def test_export_copies_the_archive_once(capsys: Printed, tmp_path: Path) -> None:
+def test_export_copies_the_archive_once(capsys: Capture, tmp_path: Path) -> None:
     out = tmp_path / "qdq.zip"
     assert main(["profiles", "export", "qdq@1", "--out", str(out)]) == 0
     assert load_profile("qdq@1").archive in capsys.readouterr().out
@@ -59,13 +58,13 @@ def test_export_copies_the_archive_once(capsys: Printed, tmp_path: Path) -> None
     assert "the file exists" in capsys.readouterr().err
 
 
-def test_export_into_a_missing_folder_is_an_error_of_use(capsys: Printed, tmp_path: Path) -> None:
+def test_export_into_a_missing_folder_is_an_error_of_use(capsys: Capture, tmp_path: Path) -> None:
     assert main(["profiles", "export", "qdq@1", "--out", str(tmp_path / "no" / "qdq.zip")]) == 2
     assert "cannot be written" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", [["show"], ["export", "--out", "never.zip"]])
-def test_an_unknown_label_names_the_nearest(command: list[str], capsys: Printed) -> None:
+def test_an_unknown_label_names_the_nearest(command: list[str], capsys: Capture) -> None:
     assert main(["profiles", *command, "qdq@7"]) == 2
     error = capsys.readouterr().err
     assert "there is no profile 'qdq@7'" in error
@@ -74,7 +73,7 @@ def test_an_unknown_label_names_the_nearest(command: list[str], capsys: Printed)
 
 
 def test_an_altered_archive_is_not_exported(
-    capsys: Printed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shipped = profiles_folder()
     folder = tmp_path / "matrices" / "profiles"

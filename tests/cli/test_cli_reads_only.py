@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -12,13 +11,12 @@ import pytest
 
 from harness.cli import main
 from harness.cli.commands import OWN
-from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.engine.prepare import prepare
 from harness.run.run_folder import RunFolder
 from tests.conformance.submissions import Draft, write_folder
+from tests.kit import cpu_record
 
-Passed = Callable[..., Record]
 TRUST = Path(__file__).parents[2] / "docs" / "reference" / "trust.md"
 
 
@@ -38,7 +36,7 @@ def nothing_starts(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 
 @pytest.fixture
-def stranger(tmp_path: Path, passed: Passed) -> Path:
+def stranger(tmp_path: Path) -> Path:
     """A matrix in which everything is code, and runs of it with a failing cell."""
     marks = [f"touch {tmp_path / name}" for name in ("command", "listed")]
     (tmp_path / "evil_task.py").write_text(f"open({str(tmp_path / 'task')!r}, 'w').close()\n")
@@ -59,7 +57,7 @@ def stranger(tmp_path: Path, passed: Passed) -> Path:
     )
     plan, _ = prepare(tmp_path / "m.toml")
     record = msgspec.structs.replace(
-        passed("a.onnx"), verdict=Verdict.MISMATCH, family=Family.FAILED, expected=False
+        cpu_record("a.onnx"), verdict=Verdict.MISMATCH, family=Family.FAILED, expected=False
     )
     for name in ("old", "new"):
         folder = RunFolder.create(tmp_path / "runs" / name, plan)

@@ -13,6 +13,7 @@ import pytest
 
 from harness.cli import main
 from tests.cli.conftest import save_model
+from tests.kit import read_rows
 
 APPLICATION = """\
 import numpy as np, onnxruntime as ort
@@ -68,8 +69,7 @@ def test_an_application_of_three_lines_is_recorded_and_judged_as_by_its_own_arra
         encoding="utf-8",
     )
     assert main(["run", str(matrix), "--out", str(tmp_path / "run"), "--no-report"]) == 0
-    lines = (tmp_path / "run" / "records.jsonl").read_text("utf-8").splitlines()
-    by_model: dict[str, Any] = {one["model"]: one for one in map(json.loads, lines)}
+    by_model: dict[str, Any] = {one["model"]: one for one in read_rows(tmp_path / "run")}
     ours, theirs = by_model["recorded/model.onnx"], by_model["own/model.onnx"]
     same = ("verdict", "fed", "golden_digest", "model_digest", "outputs")
     assert {name: ours[name] for name in same} == {name: theirs[name] for name in same}

@@ -1,28 +1,21 @@
 """report, diff, gate and history, as a person or a CI job calls them."""
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from harness.cli import main
-from harness.core.facts import Placement
 from harness.core.output_metrics import OutputMetrics
-from harness.core.record import SCHEMA, Record, encode_record
-from harness.core.run_info import RunInfo
 from harness.core.verdict import Family, Verdict
-from tests.records import matrix_of, with_facts
+from tests.kit import Capture, bare_record, matrix_of, placement_of, with_facts, write_run
 
 SaveRun = Callable[..., Path]
 OUTPUT = OutputMetrics(
     name="y", dtype="float32", shape=(3,), elements=3, mismatched=0, delivered_bits=23.3, headroom=0.00501
 )
-PLACEMENT = Placement(
-    ep_nodes=1, cpu_nodes=0, ep_ops={"MatMul": 1}, cpu_ops={}, partitions=1, source="assignment"
-)
+PLACEMENT = placement_of({"MatMul": 1})
 EVIL = "\x1b[31m::error::x ##[error]y\u202e"
 
 
@@ -33,18 +26,11 @@ def save_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SaveRun:
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
 
     def save(name: str, verdicts: Mapping[str, Verdict], reason: str = "") -> Path:
-        folder = tmp_path / name
-        folder.mkdir(parents=True)
         made = [
-            Record(
-                schema=SCHEMA,
-                cell=f"s/{model}[npu]",
-                suite="s",
-                model=model,
+            bare_record(
+                model,
+                verdict,
                 target="npu",
-                provider="P",
-                verdict=verdict,
-                family=verdict.family,
                 expected=verdict.family is not Family.FAILED,
                 axes={"precision": "fp32", "scenario": "plain"},
                 reason=reason,
@@ -55,17 +41,7 @@ def save_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SaveRun:
             for model, verdict in verdicts.items()
         ]
         records = [with_facts(each) for each in made]
-        plan = "".join(f"{cell}\n" for cell in sorted(each.cell for each in records))
-        info = RunInfo(
-            schema=SCHEMA,
-            plan=hashlib.sha256(plan.encode()).hexdigest(),
-            cells=len(records),
-            matrix=msgspec.to_builtins(matrix_of(records)),
-            targets={"npu": {}},
-            complete=True,
-        )
-        (folder / "run.json").write_bytes(msgspec.json.encode(info))
-        (folder / "records.jsonl").write_bytes(b"".join(encode_record(r) + b"\n" for r in records))
+        write_run(tmp_path / name, records, matrix=matrix_of(records), targets={"npu": {}})
         return Path(name)
 
     return save
@@ -78,7 +54,7 @@ def nights(save_run: SaveRun) -> tuple[str, str]:
     return "old", "new"
 
 
-def test_diff_shows_both_and_gate_fails(nights: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_diff_shows_both_and_gate_fails(nights: tuple[str, str], capsys: Capture) -> None:
     assert main(["diff", *nights]) == 0
     shown = capsys.readouterr().out
     assert "regressed: 1 cell" in shown
@@ -92,7 +68,7 @@ def test_diff_shows_both_and_gate_fails(nights: tuple[str, str], capsys: pytest.
 
 @pytest.mark.parametrize("arguments", [(), ("--format", "markdown"), ("--format", "github"), ("--json",)])
 def test_no_output_of_diff_holds_a_command(
-    arguments: tuple[str, ...], nights: tuple[str, str], capsys: pytest.CaptureFixture[str]
+    arguments: tuple[str, ...], nights: tuple[str, str], capsys: Capture
 ) -> None:
     assert main(["diff", *nights, *arguments]) == 0
     shown = capsys.readouterr().out
@@ -103,7 +79,7 @@ def test_no_output_of_diff_holds_a_command(
         assert not any(line.lstrip().startswith("::error::x") for line in shown.splitlines())
 
 
-def test_diff_as_json(nights: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_diff_as_json(nights: tuple[str, str], capsys: Capture) -> None:
     main(["diff", *nights, "--json"])
     found = json.loads(capsys.readouterr().out)
     assert found["kinds"] == {
@@ -119,7 +95,7 @@ def test_diff_as_json(nights: tuple[str, str], capsys: pytest.CaptureFixture[str
 
 
 def test_annotations_where_github_wants_them(
-    nights: tuple[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    nights: tuple[str, str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     main(["gate", *nights])
     assert "::error" not in capsys.readouterr().out
@@ -148,7 +124,7 @@ def policy(text: str) -> str:
         ('[[flaky]]\ntarget = "n*"\nprecision = "fp32"\nverdict = ["crash", "hang"]\nreason = "timer"', 1),
     ],
 )
-def test_policies(text: str, code: int, nights: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_policies(text: str, code: int, nights: tuple[str, str], capsys: Capture) -> None:
     assert main(["gate", *nights, "--policy", policy(text)]) == code
     assert capsys.readouterr().err == ""
 
@@ -171,9 +147,7 @@ def test_policies(text: str, code: int, nights: tuple[str, str], capsys: pytest.
         ("[limits", "not TOML"),
     ],
 )
-def test_wrong_policies(
-    text: str, message: str, nights: tuple[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_policies(text: str, message: str, nights: tuple[str, str], capsys: Capture) -> None:
     assert main(["gate", *nights, "--policy", policy(text)]) == 2
     shown = capsys.readouterr()
     assert message in shown.err
@@ -202,7 +176,7 @@ def test_mistakes(
     arguments: tuple[str, ...],
     message: str,
     nights: tuple[str, str],
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
 ) -> None:
     assert nights
     Path("empty").mkdir()
@@ -213,7 +187,7 @@ def test_mistakes(
     assert len(shown.err.splitlines()) <= 2
 
 
-def test_report_names_what_it_wrote(nights: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_names_what_it_wrote(nights: tuple[str, str], capsys: Capture) -> None:
     arguments = ["report", "new", "--out", "r", "--format", "html, markdown,badge", "--baseline", nights[0]]
     assert main(arguments) == 0
     written = [Path(line) for line in capsys.readouterr().out.splitlines()]
@@ -221,7 +195,7 @@ def test_report_names_what_it_wrote(nights: tuple[str, str], capsys: pytest.Capt
     assert all(path.is_file() for path in written)
 
 
-def test_history_from_the_first_night_on(nights: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_history_from_the_first_night_on(nights: tuple[str, str], capsys: Capture) -> None:
     assert main(["history", "add", *nights]) == 0
     assert main(["history", "add", nights[1]]) == 0
     assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
@@ -244,9 +218,7 @@ def test_history_from_the_first_night_on(nights: tuple[str, str], capsys: pytest
     assert Path(capsys.readouterr().out.strip()).is_file()
 
 
-def test_a_cell_in_conflict_costs_itself_and_the_exit_codes_tell(
-    save_run: SaveRun, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_cell_in_conflict_costs_itself_and_the_exit_codes_tell(save_run: SaveRun, capsys: Capture) -> None:
     save_run("before", {"a": Verdict.PASS, "b": Verdict.PASS})
     save_run("night/one", {"a": Verdict.PASS, "b": Verdict.PASS})
     save_run("night/again", {"a": Verdict.CRASH})
@@ -265,7 +237,7 @@ def test_a_cell_in_conflict_costs_itself_and_the_exit_codes_tell(
 
 
 def test_a_policy_names_the_owner_of_a_target(
-    nights: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    nights: tuple[str, str], tmp_path: Path, capsys: Capture
 ) -> None:
     policy = tmp_path / "gate.toml"
     own = (
@@ -285,7 +257,7 @@ def test_a_policy_names_the_owner_of_a_target(
 
 
 def test_earlier_nights_are_read_and_their_problems_told(
-    nights: tuple[str, str], save_run: SaveRun, capsys: pytest.CaptureFixture[str]
+    nights: tuple[str, str], save_run: SaveRun, capsys: Capture
 ) -> None:
     save_run("night/one", {"a": Verdict.PASS})
     save_run("night/again", {"a": Verdict.CRASH})

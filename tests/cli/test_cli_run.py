@@ -15,18 +15,19 @@ import pytest
 
 from harness.cli import main
 from harness.cli.progress import Progress
-from harness.core.record import Record, decode_record
+from harness.core.record import Record
 from harness.run.run_folder import RunFolder
+from tests.kit import Capture, read_records, read_rows
 
 Project = Callable[..., Path]
 
 
 def records(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "records.jsonl").read_text("utf-8").splitlines()]
+    return read_rows(folder)
 
 
 def test_a_run_leaves_one_record_per_cell_and_a_report(
-    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    project: Project, tmp_path: Path, capsys: Capture
 ) -> None:
     out = tmp_path / "run"
     assert main(["run", str(project()), "--out", str(out)]) == 0
@@ -48,8 +49,7 @@ def test_a_run_leaves_one_record_per_cell_and_a_report(
 def test_every_record_reads_back(project: Project, tmp_path: Path) -> None:
     out = tmp_path / "run"
     main(["run", str(project()), "--out", str(out), "--no-report"])
-    for line in (out / "records.jsonl").read_bytes().splitlines():
-        record = decode_record(line)
+    for record in read_records(out):
         assert record.placement is not None
         assert record.placement.ep_nodes == 1
         assert record.placement.source == "assignment"
@@ -57,7 +57,7 @@ def test_every_record_reads_back(project: Project, tmp_path: Path) -> None:
 
 
 def test_the_table_fits_80_columns(
-    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    project: Project, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     main(["run", str(project()), "--out", str(tmp_path / "run"), "--no-report"])
@@ -73,9 +73,7 @@ def test_globs_narrow_the_run(project: Project, tmp_path: Path) -> None:
     assert [record["model"] for record in records(out)] == ["abs.onnx"]
 
 
-def test_an_unexpected_verdict_is_exit_code_1(
-    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unexpected_verdict_is_exit_code_1(project: Project, tmp_path: Path, capsys: Capture) -> None:
     matrix = project('[[expect]]\nmodel = "models/abs.onnx"\nverdict = "crash"\nreason = "known bug"\n')
     assert main(["run", str(matrix), "--out", str(tmp_path / "run"), "--no-report"]) == 1
     shown = capsys.readouterr().out
@@ -98,9 +96,7 @@ def test_an_unavailable_target_costs_nothing_but_its_cells(project: Project, tmp
     assert all("no_such_plugin" in record["reason"] for record in npu)
 
 
-def test_cells_that_were_not_tried_are_no_success(
-    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_cells_that_were_not_tried_are_no_success(project: Project, tmp_path: Path, capsys: Capture) -> None:
     matrix = str(project(UNAVAILABLE))
     assert main(["run", matrix, "--out", str(tmp_path / "both"), "--no-report"]) == 3
     assert "NO EVIDENCE  no cell of npu was judged" in capsys.readouterr().out
@@ -111,7 +107,7 @@ def test_cells_that_were_not_tried_are_no_success(
 
 
 def test_a_required_target_that_is_unavailable_is_exit_code_3(
-    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    project: Project, tmp_path: Path, capsys: Capture
 ) -> None:
     matrix = project(UNAVAILABLE + "required = true\n")
     assert main(["run", str(matrix), "--out", str(tmp_path / "run"), "--no-report"]) == 3
@@ -119,7 +115,7 @@ def test_a_required_target_that_is_unavailable_is_exit_code_3(
 
 
 def test_an_equal_reason_of_all_cells_is_printed_once(
-    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    project: Project, tmp_path: Path, capsys: Capture
 ) -> None:
     matrix = project('[[expect]]\nmodel = "*"\nverdict = "crash"\nreason = "known bug"\n')
     assert main(["run", str(matrix), "--out", str(tmp_path / "run"), "--no-report"]) == 1
@@ -137,9 +133,7 @@ def test_a_corrupt_model_costs_its_own_cells_only(project: Project, tmp_path: Pa
     assert set(verdicts.values()) == {"pass"}
 
 
-def test_a_folder_with_a_run_is_not_overwritten(
-    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_with_a_run_is_not_overwritten(project: Project, tmp_path: Path, capsys: Capture) -> None:
     arguments = ["run", str(project()), "--out", str(tmp_path / "run"), "--no-report"]
     assert main(arguments) == 0
     before = (tmp_path / "run" / "records.jsonl").read_bytes()
@@ -149,7 +143,7 @@ def test_a_folder_with_a_run_is_not_overwritten(
 
 
 def test_a_full_disk_keeps_what_was_written(
-    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    project: Project, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     open_file = Path.open
 
@@ -237,7 +231,7 @@ def test_a_signal_during_the_imports_is_no_traceback() -> None:
 
 
 def test_a_signal_while_records_are_written_leaves_none_uncounted(
-    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     add = RunFolder.add
 
@@ -258,7 +252,7 @@ def test_a_signal_while_records_are_written_leaves_none_uncounted(
 
 
 def test_ctrl_c_as_the_last_cell_ends_stops_nothing(
-    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     finished = Progress.finished
     interrupted: list[bool] = []
@@ -318,9 +312,7 @@ def _lines(out: Path) -> list[str]:
     return text[: text.rfind("\n") + 1].splitlines()
 
 
-def test_a_complete_run_has_nothing_to_resume(
-    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_complete_run_has_nothing_to_resume(project: Project, tmp_path: Path, capsys: Capture) -> None:
     matrix = str(project())
     out = tmp_path / "run"
     assert main(["run", matrix, "--out", str(out), "--no-report"]) == 0
@@ -330,9 +322,7 @@ def test_a_complete_run_has_nothing_to_resume(
     assert (out / "records.jsonl").read_bytes() == before
 
 
-def test_resuming_over_another_model_is_refused(
-    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_resuming_over_another_model_is_refused(project: Project, tmp_path: Path, capsys: Capture) -> None:
     matrix = str(project())
     out = tmp_path / "run"
     assert main(["run", matrix, "--out", str(out), "--no-report", "--model", "models/[an]*"]) == 0
@@ -345,7 +335,7 @@ def test_resuming_over_another_model_is_refused(
     assert len(shown.splitlines()) == 2
 
 
-def test_shards_make_the_whole(project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_shards_make_the_whole(project: Project, tmp_path: Path, capsys: Capture) -> None:
     matrix = str(project())
     assert main(["run", matrix, "--out", str(tmp_path / "whole"), "--no-report"]) == 0
     balanced = ["--durations", str(tmp_path / "whole"), "--no-report"]
@@ -365,7 +355,7 @@ def test_a_scheduler_numbers_the_shards(
     project: Project,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
 ) -> None:
     matrix = str(project())
     monkeypatch.setenv("CI_NODE_TOTAL", "2")
@@ -381,9 +371,7 @@ def test_a_scheduler_numbers_the_shards(
     assert len(capsys.readouterr().err.splitlines()) <= 2
 
 
-def test_resuming_under_another_matrix_is_refused(
-    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_resuming_under_another_matrix_is_refused(project: Project, tmp_path: Path, capsys: Capture) -> None:
     out = tmp_path / "run"
     main(["run", str(project()), "--out", str(out), "--no-report"])
     matrix = project("[[tolerance]]\nrtol = 0.1\natol = 0.1\n")

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
-
-Capture = pytest.CaptureFixture[str]
+from tests.kit import Capture
 
 
 @pytest.fixture(autouse=True)

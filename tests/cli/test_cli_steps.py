@@ -1,6 +1,5 @@
 """A step of the quantization, from the matrix to the report: integer kernels against ONNX's floats."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from harness.cli import main
+from tests.kit import read_rows
 
 pytestmark = pytest.mark.real_ep
 
@@ -70,8 +70,7 @@ def write_model(path: Path) -> None:
 
 
 def rows(run: Path) -> dict[str, dict[str, Any]]:
-    lines = (run / "records.jsonl").read_text("utf-8").splitlines()
-    return {row["target"]: row for row in map(json.loads, lines)}
+    return {row["target"]: row for row in read_rows(run)}
 
 
 def test_a_step_is_granted_or_float64_decides(tmp_path: Path) -> None:

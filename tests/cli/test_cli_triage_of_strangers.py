@@ -22,10 +22,8 @@ from harness.plan.matrix import Matrix
 from harness.run.own_runs import KEY, own_info, write_info
 from harness.run.run_folder import RunFolder
 from harness.triage import command_triage as command
-from tests.records import with_facts
+from tests.kit import Capture, cpu_record, with_facts
 
-Passed = Callable[..., Record]
-Capture = pytest.CaptureFixture[str]
 Asked = list[tuple[Matrix, tuple[str, ...]]]
 
 PLAIN = 'name = "cpu"\nprovider = "CPUExecutionProvider"'
@@ -52,7 +50,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
 
 
 @pytest.fixture
-def made(tmp_path: Path, passed: Passed) -> Callable[..., Path]:
+def made(tmp_path: Path) -> Callable[..., Path]:
     """Makes a run of one failing cell."""
 
     def make(target: str = PLAIN, more: Sequence[Record] = ()) -> Path:
@@ -61,16 +59,16 @@ def made(tmp_path: Path, passed: Passed) -> Callable[..., Path]:
         (tmp_path / "m.toml").write_text(f'schema = 1\nmodels.folders = ["m"]\n[[target]]\n{target}\n')
         plan, _ = prepare(tmp_path / "m.toml")
         folder = RunFolder.create(tmp_path / "run", plan)
-        folder.add(failed(passed), *more)
+        folder.add(failed(), *more)
         folder.finish()
         return folder.path
 
     return make
 
 
-def failed(passed: Passed, **changes: Any) -> Record:
+def failed(**changes: Any) -> Record:
     found = msgspec.structs.replace(
-        passed("a.onnx"), verdict=Verdict.CRASH, family=Family.FAILED, expected=False, **changes
+        cpu_record("a.onnx"), verdict=Verdict.CRASH, family=Family.FAILED, expected=False, **changes
     )
     return with_facts(found)
 
@@ -202,11 +200,11 @@ def test_a_pipe_in_place_of_the_codes_is_not_waited_for(made: Callable[..., Path
 
 
 def test_records_of_no_planned_cell_are_left_out(
-    made: Callable[..., Path], passed: Passed, asked: Asked, capsys: Capture
+    made: Callable[..., Path], asked: Asked, capsys: Capture
 ) -> None:
     """Somebody else may have added them; an axis such as this names a library to load."""
-    evil = failed(passed).axes | {"option.backend_path": "./evil.so"}
-    unplanned = failed(passed, cell="m/a.onnx[cpu,option.backend_path=./evil.so]", axes=evil)
+    evil = failed().axes | {"option.backend_path": "./evil.so"}
+    unplanned = failed(cell="m/a.onnx[cpu,option.backend_path=./evil.so]", axes=evil)
     run = made(more=[unplanned])
     assert main(["triage", str(run)]) == EXIT_OK
     command.triage_folder(asked[0][0], run, budget_s=1)

@@ -1,6 +1,5 @@
 """``where`` of ``[[expect]]`` in a run, judged again, and listed: one answer from all."""
 
-import json
 import platform
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
+from tests.kit import read_rows
 
 Project = Callable[..., Path]
 
@@ -37,7 +37,7 @@ def test_an_entry_counts_where_its_condition_holds(
     assert main(["run", str(matrix), "--out", str(out), "--no-report"]) == int(not expected)
     printed = "".join(capsys.readouterr())
     assert printed.count("does not tell `driver`") == int("driver" in condition)
-    rows = [json.loads(line) for line in (out / "records.jsonl").read_text("utf-8").splitlines()]
+    rows = read_rows(out)
     assert {row["model"]: row["expected"] for row in rows} == {
         "abs.onnx": expected,
         "neg.onnx": True,
@@ -50,12 +50,12 @@ def test_an_entry_counts_where_its_condition_holds(
 def test_a_record_keeps_what_judged_it(project: Project, tmp_path: Path) -> None:
     out = tmp_path / "run"
     main(["run", str(project()), "--out", str(out), "--no-report"])
-    row = json.loads((out / "records.jsonl").read_text("utf-8").splitlines()[0])
+    row = read_rows(out)[0]
     assert row["policy"]["precision"] == "float32"
     assert row["policy"]["judge_by"]
     assert len(row["golden_digest"]) == 16
     again = tmp_path / "again"
     (tmp_path / "policy.toml").write_text(POLICY, encoding="utf-8")
     main(["judge", str(out), "--policy", str(tmp_path / "policy.toml"), "--out", str(again)])
-    judged = json.loads((again / "records.jsonl").read_text("utf-8").splitlines()[0])
+    judged = read_rows(again)[0]
     assert (judged["policy"]["fixed.rtol"], judged["policy"]["fixed.atol"]) == (1e-3, 1e-5)

@@ -9,9 +9,9 @@ import pytest
 
 from harness.cli import main
 from harness.cli.commands import OWN
-from harness.core.record import Record
 from harness.engine.prepare import prepare
 from harness.run.run_folder import RunFolder
+from tests.kit import cpu_record
 
 EXTENSION = Path(__file__).parents[1] / "extension"
 Install = Callable[..., None]
@@ -41,7 +41,6 @@ def told(capsys: pytest.CaptureFixture[str], *words: str, code: int = 2) -> str:
 
 
 def test_a_command_of_another_package_runs_and_is_in_the_help(
-    passed: Callable[..., Record],
     project: Callable[..., Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -50,7 +49,7 @@ def test_a_command_of_another_package_runs_and_is_in_the_help(
     monkeypatch.syspath_prepend(str(EXTENSION))
     folder = RunFolder.create(tmp_path / "run", prepare(project())[0])
     names = ("abs", "neg")
-    folder.add(*(passed(f"{one}.onnx", suite="models", cell=f"models/{one}.onnx[cpu]") for one in names))
+    folder.add(*(cpu_record(f"{one}.onnx", suite="models", cell=f"models/{one}.onnx[cpu]") for one in names))
     folder.finish()
     assert main(["slowest", str(folder.path), "--most", "1"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1

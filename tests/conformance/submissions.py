@@ -50,7 +50,7 @@ from harness.plan.matrix import Matrix
 from harness.profiles.profile import Profile
 from harness.profiles.suite import policy_of_case, suite_name
 from tests.conformance.small_profiles import RULES, frozen_of, golden_of, tiny_profile
-from tests.records import bare_record
+from tests.kit import bare_record
 
 _Value = TypeVar("_Value")
 

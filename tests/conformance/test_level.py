@@ -11,7 +11,7 @@ from harness.core.record import Record
 from harness.core.scenario import PLAIN
 from harness.core.verdict import Verdict
 from harness.profiles.profile import CORE, Feature, Profile, ProfileCase, Rules
-from tests.records import bare_record
+from tests.kit import bare_record
 
 RULES = Rules(tolerances={"float32": (1e-4, 1e-5)}, noise_rms=16.0, noise_max=64.0, steps=1.0)
 FEATURES = (Feature(name="io_binding", meaning="bound"), Feature(name="float16", meaning="half"))

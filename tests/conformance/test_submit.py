@@ -15,7 +15,7 @@ from harness.core.record import Record, decode_record
 from harness.core.run_info import RunInfo
 from harness.core.verdict import Verdict
 from harness.profiles.profile import Feature, Profile, ProfileCase, Rules
-from tests.records import bare_record
+from tests.kit import bare_record
 
 NOW = dt.datetime(2026, 11, 25, 12, tzinfo=dt.UTC)
 NAMES = ("s/a", "s/b", "s/c")

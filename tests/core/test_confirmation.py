@@ -6,14 +6,15 @@ import msgspec
 import pytest
 
 from harness.core.decide import decide
-from harness.core.facts import Facts, Placement
+from harness.core.facts import Facts
 from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.policy import Policy
 from harness.core.reference import Adjudication, Reference, ReferenceCheck, ReferenceDistance
 from harness.core.tolerance import Tolerance
 from harness.core.verdict import Verdict
+from tests.kit import placement_of
 
-ON_EP = Placement(ep_nodes=1, cpu_nodes=0, ep_ops={"Exp": 1}, cpu_ops={}, partitions=1, source="assignment")
+ON_EP = placement_of({"Exp": 1})
 FLOAT64 = "float64 on the CPU EP"
 
 

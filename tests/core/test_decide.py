@@ -1,7 +1,6 @@
 """The rules of a verdict, and that the facts of a record are enough to decide again."""
 
 import math
-from collections.abc import Callable
 from typing import Any, Literal
 
 import msgspec
@@ -11,12 +10,11 @@ from hypothesis import strategies as st
 
 from harness.core.decide import decide
 from harness.core.ended import Ended, OwnCpu
-from harness.core.facts import UNREPEATABLE, Facts, OtherCheck, Placement, Repeats
+from harness.core.facts import UNREPEATABLE, Facts, OtherCheck, Repeats
 from harness.core.judging import judging_of
 from harness.core.missing import USUAL, Need, missing
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
 from harness.core.policy import Policy
-from harness.core.record import Decision, Record
 from harness.core.reference import (
     EXPECTED,
     REFERENCE,
@@ -28,10 +26,11 @@ from harness.core.reference import (
 from harness.core.rules import FOR_OTHER_INPUTS, RULES, WORDS
 from harness.core.tolerance import Tolerance
 from harness.core.verdict import Phase, Verdict
+from tests.kit import decided_record, placement_of
 
-ON_EP = Placement(ep_nodes=2, cpu_nodes=0, ep_ops={"Relu": 2}, cpu_ops={}, partitions=1, source="assignment")
-ON_CPU = Placement(ep_nodes=0, cpu_nodes=2, ep_ops={}, cpu_ops={"Relu": 2}, partitions=0, source="assignment")
-UNKNOWN = Placement(ep_nodes=0, cpu_nodes=0, ep_ops={}, cpu_ops={}, partitions=0, source="unknown")
+ON_EP = placement_of({"Relu": 2})
+ON_CPU = placement_of({}, {"Relu": 2})
+UNKNOWN = placement_of({}, source="unknown")
 GOOD = OutputMetrics(
     name="y", dtype="float32", shape=(2,), elements=2, max_abs=0.0, max_rel=0.0, frontier=((0.0, 0.0),)
 )
@@ -285,17 +284,14 @@ HEARINGS: list[tuple[str, ReferenceCheck, Verdict]] = [
 
 @pytest.mark.parametrize(("dispute", "reference_check", "verdict"), HEARINGS)
 def test_what_the_references_make_of_a_failing_output(
-    dispute: str,
-    reference_check: ReferenceCheck,
-    verdict: Verdict,
-    judged: Callable[[Facts, Decision], Record],
+    dispute: str, reference_check: ReferenceCheck, verdict: Verdict
 ) -> None:
     facts = ran(outputs=(BAD,), dispute=dispute, reference_check=reference_check)
     decision = decide(facts, Policy())
     assert decision.verdict is verdict
     if dispute:
         assert dispute in decision.reason
-    record = judged(facts, decision)
+    record = decided_record(facts, decision)
     assert decide(record, Policy()) == decision
 
 
@@ -433,10 +429,10 @@ POLICIES = st.sampled_from(
 @settings(max_examples=300)
 @given(facts=FACTS, policy=POLICIES)
 def test_any_facts_have_a_verdict_and_the_same_after_a_trip_through_json(
-    judged: Callable[[Facts, Decision], Record], facts: Facts, policy: Policy
+    facts: Facts, policy: Policy
 ) -> None:
     first = decide(facts, policy)
-    record = judged(facts, first)
+    record = decided_record(facts, first)
     assert decide(record, policy) == first
     assert missing(facts, policy, frozenset(Need)) in {None, *Need}
 

@@ -1,5 +1,6 @@
-"""Values of any origin: a wire form is a value or a ValueError, and two values can always be compared."""
+"""Values of any origin: a wire form is a value or a ValueError, and two values can always be judged."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,19 +11,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.core.compare import Comparison, compare_all
+from harness.core.decide import decide
 from harness.core.draws import Bernoulli, Dropped, Multinomial, Normal, Uniform
+from harness.core.facts import Facts
 from harness.core.judged import judge_row
 from harness.core.noise import NoiseRule
 from harness.core.output_kind import OutputKind, Quantized
 from harness.core.policy import Policy
 from harness.core.precise import judge_precision
+from harness.core.record import decode_record, encode_record
 from harness.core.spread import spread_of
 from harness.core.ties import Chosen
 from harness.core.tolerance import default_tolerance
 from harness.core.unordered import Unordered
 from harness.core.value import BITS, DTYPES, STRING, Tensor, Value, from_wire, leaves, to_wire, value_bytes
+from tests.kit import bare_record, placement_of
+from tests.mutations import mutated
 
-Mutated = Callable[..., st.SearchStrategy[Any]]
 Wire = dict[str, Any]
 
 FEW = settings(max_examples=200, derandomize=True, deadline=None, database=None)
@@ -34,7 +39,7 @@ SHAPES: tuple[tuple[int, ...], ...] = (
 )
 NAMES = (*DTYPES, STRING)
 EXTREMES = (0.0, -0.0, 1.0, 1e-161, 1e-40, 5e-324, 1e153, 1e30, -1e308, 1e308, float("inf"), float("nan"))
-WORDS = ("", "a", "b", "ä€😀", "\0", "x" * 300)
+WORDS = ("", "a", "b", "ä€😀", "\0", "\ud800", "a\nb", "<script>", "x" * 300)
 
 
 @st.composite
@@ -79,12 +84,20 @@ def values(draw: Callable[..., Any]) -> Any:
 
 @st.composite
 def pairs(draw: Callable[..., Any]) -> tuple[Any, Any]:
-    """Two values that often have a shape, or a type, or all in common."""
+    """Two values that often have a shape, or a type, or all but one element in common."""
     golden = draw(values())
-    alike = draw(st.sampled_from(("same", "shape", "dtype", "nothing")))
+    alike = draw(st.sampled_from(("same", "element", "shape", "dtype", "nothing")))
     if not isinstance(golden, dict) or "dtype" not in golden or alike == "nothing":
         return golden, draw(values())
-    if alike == "same":
+    if alike == "element" and golden["data"]:
+        at = draw(st.integers(0, len(golden["data"]) - 1))
+        other = (
+            [draw(st.sampled_from(WORDS))]
+            if golden["dtype"] == STRING
+            else draw(st.binary(min_size=1, max_size=1))
+        )
+        return golden, {**golden, "data": golden["data"][:at] + other + golden["data"][at + 1 :]}
+    if alike in {"same", "element"}:
         return golden, draw(tensors(golden["dtype"], tuple(golden["shape"])))
     if alike == "shape":
         return golden, draw(tensors(shape=tuple(golden["shape"])))
@@ -105,8 +118,8 @@ def kinds(draw: Callable[..., Any]) -> OutputKind:
                 *(Chosen(op=op, data=data, axis=axis, exact=True) for op in ops),
                 *(Unordered(axis=axis, positions=positions) for positions in ("", "k", "y", "nowhere")),
                 *(Quantized(scale=scale) for scale in (np.ones(()), numbers)),
-                *(Uniform(low=0.0, high=high) for high in (1.0, 0.0, -1.0)),
-                *(Normal(mean=0.0, scale=scale) for scale in (1.0, 0.0)),
+                *(Uniform(low=0.0, high=high) for high in (1.0, 0.0, -1.0, math.nan)),
+                *(Normal(mean=0.0, scale=scale) for scale in (1.0, 0.0, math.nan)),
                 Bernoulli(probabilities=numbers),
                 Multinomial(logits=numbers),
                 *(Dropped(data=numbers, ratio=0.5, mask=mask) for mask in (True, False)),
@@ -125,6 +138,10 @@ POLICIES = (
     Policy(judge_by="table"),
     Policy(precision="float16", converted=True),
 )
+
+
+RULES = (Policy(), Policy(judge_by="noise"), Policy(judge_by="table"), Policy(precision="float16"))
+PLACED = placement_of({}, ep_nodes=1, partitions=1)
 
 
 def judged(found: Comparison) -> None:
@@ -168,7 +185,7 @@ def test_any_samples_have_a_spread_or_none(pair: tuple[Any, Any], third: Any) ->
 
 @FEW
 @given(st.data())
-def test_a_wire_form_is_a_value_or_a_value_error(mutated: Mutated, data: st.DataObject) -> None:
+def test_a_wire_form_is_a_value_or_a_value_error(data: st.DataObject) -> None:
     wire = data.draw(mutated(data.draw(values())))
     try:
         value: Value = from_wire(wire)
@@ -177,6 +194,27 @@ def test_a_wire_form_is_a_value_or_a_value_error(mutated: Mutated, data: st.Data
     assert to_wire(from_wire(to_wire(value))) == to_wire(value)
     assert value_bytes(value) >= 0
     judged(compare_all((("y", value),), (("y", value),), tolerance_for))
+
+
+@FEW
+@given(pairs(), pairs(), st.lists(st.none() | kinds(), min_size=2, max_size=2), st.sampled_from(RULES))
+def test_any_two_results_get_a_verdict_and_the_same_one_from_the_record(
+    y: tuple[Any, Any], k: tuple[Any, Any], kinds: list[OutputKind | None], policy: Policy
+) -> None:
+    golden, actual = (
+        tuple((name, from_wire(wires[side])) for name, wires in (("y", y), ("k", k))) for side in (0, 1)
+    )
+    known = {name: kind for name, kind in zip("yk", kinds, strict=True) if kind is not None}
+    spread = spread_of((golden,), (golden, actual, actual), (0.0, 1.0, 1.0), "float32")
+    noise = NoiseRule(precision="float32", spreads=spread.outputs[0])
+    compared = compare_all(golden, actual, tolerance_for, known, noise)
+    facts = Facts(golden="cpu", placement=PLACED, outputs=compared.outputs)
+    decision = decide(facts, policy)
+    record = bare_record(
+        "m", decision.verdict, target="t", golden="cpu", placement=PLACED, outputs=facts.outputs
+    )
+    again = decode_record(encode_record(record))
+    assert decide(again, policy).verdict is decision.verdict
 
 
 @pytest.mark.parametrize("rank", [32, 33, 40, 64])

@@ -1,11 +1,10 @@
 """How often a model is run, by its work; and what is told of what is left out."""
 
-from collections.abc import Callable
-
 import pytest
 
-from harness.core.record import Record, decode_record, encode_record
+from harness.core.record import decode_record, encode_record
 from harness.core.work import WORK_LIMIT, Unchecked, Work, runs_of, short_of, too_much, unchecked_words
+from tests.kit import cpu_record
 
 
 @pytest.mark.parametrize(
@@ -50,8 +49,8 @@ def test_a_budget_that_was_used_up_is_told(
     assert [one.check for one in short_of(settings, facts)] == ([check] if check else [])
 
 
-def test_records_keep_it_and_old_ones_lack_it(passed: Callable[..., Record]) -> None:
+def test_records_keep_it_and_old_ones_lack_it() -> None:
     left = (Unchecked(check="second run", because="it works too much"),)
-    record = passed("m", unchecked=left)
+    record = cpu_record("m", unchecked=left)
     assert decode_record(encode_record(record)).unchecked == left
-    assert b"unchecked" not in encode_record(passed("m"))
+    assert b"unchecked" not in encode_record(cpu_record("m"))

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from harness.core.latency import MOST_RUNS, latency_of, percentile
 from harness.core.record import decode_record, encode_record
-from tests.latencies import told_latency
-from tests.records import bare_record
+from tests.kit import bare_record, told_latency
 
 times = st.lists(st.integers(0, 10**12), min_size=1, max_size=200)
 

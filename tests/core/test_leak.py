@@ -19,8 +19,8 @@ from harness.core.leak import (
     resident_memory,
     slope_least,
 )
-from harness.core.record import SCHEMA, ProcessState, Record
-from harness.core.verdict import Family, Verdict
+from harness.core.record import ProcessState, Record
+from tests.kit import bare_record
 
 Memory = NDArray[np.float64]
 
@@ -28,21 +28,7 @@ START_MIB = 80.0
 
 
 def records(states: Iterable[ProcessState | None]) -> list[Record]:
-    return [
-        Record(
-            schema=SCHEMA,
-            cell=f"s/m{index}[t]",
-            suite="s",
-            model=f"m{index}",
-            target="t",
-            provider="p",
-            verdict=Verdict.PASS,
-            family=Family.PASSED,
-            expected=True,
-            process=state,
-        )
-        for index, state in enumerate(states)
-    ]
+    return [bare_record(f"m{index}", target="t", process=state) for index, state in enumerate(states)]
 
 
 def life(mib: Sequence[float] | NDArray[np.floating[Any]], pid: int = 7) -> list[Record]:

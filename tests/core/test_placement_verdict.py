@@ -3,13 +3,11 @@
 import msgspec
 import pytest
 
-from harness.core.facts import Placement
 from harness.core.placed import TOO_LITTLE, verdict_by_placement
 from harness.core.verdict import Verdict
+from tests.kit import placement_of
 
-PARTLY = Placement(
-    ep_nodes=2, cpu_nodes=406, ep_ops={"Add": 2}, cpu_ops={"Conv": 406}, partitions=1, source="assignment"
-)
+PARTLY = placement_of({"Add": 2}, {"Conv": 406})
 
 
 @pytest.mark.parametrize(

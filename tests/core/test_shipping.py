@@ -13,8 +13,7 @@ from harness.core.output_metrics import OutputMetrics
 from harness.core.share import is_the_cpus, nodes_on_ep, share_on_ep
 from harness.core.shipping import Answer, Choice, ShippedModel, Shipping, what_to_ship
 from harness.core.verdict import Verdict
-from tests.latencies import told_latency
-from tests.records import bare_record
+from tests.kit import bare_record, placement_of, told_latency
 
 CPU = "CPUExecutionProvider"
 
@@ -49,9 +48,7 @@ def row(target: str, *choices: Choice, simulated: dict[str, str] | None = None) 
 
 
 def partly(ep_nodes: int, cpu_nodes: int) -> Placement:
-    return Placement(
-        ep_nodes=ep_nodes, cpu_nodes=cpu_nodes, ep_ops={}, cpu_ops={}, partitions=1, source="assignment"
-    )
+    return placement_of({}, ep_nodes=ep_nodes, cpu_nodes=cpu_nodes, partitions=1)
 
 
 def test_the_fastest_of_those_that_may_be_shipped_is_marked() -> None:

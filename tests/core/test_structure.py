@@ -3,7 +3,6 @@
 import copy
 import tomllib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,7 +12,8 @@ from hypothesis import strategies as st
 from harness.core.errors import Problem, UsageError
 from harness.core.structure import Place, deviations
 from harness.plan.file_format import MatrixFile
-from harness.plan.matrix import Matrix, matrix_from
+from harness.plan.matrix import Matrix
+from tests.kit import make_matrix
 
 VALID = tomllib.loads("""
 schema = 1
@@ -92,7 +92,7 @@ def damaged(draw: st.DrawFn) -> dict[str, Any]:
 def test_a_damaged_matrix_is_refused_or_read_but_never_chokes(table: dict[str, Any]) -> None:
     problems: Sequence[Problem] = ()
     try:
-        matrix = matrix_from(table, Path("m.toml"))
+        matrix = make_matrix(table)
     except UsageError as error:
         problems = error.problems
     if problems:

@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
-import onnx.parser
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +13,7 @@ from hypothesis import strategies as st
 from harness.corpus.case import load_case
 from harness.corpus.errors import ModelError
 from harness.corpus.suite import Suite
+from tests.kit import write_model
 
 MODEL = """<ir_version: 9, opset_import: ["" : 17]>
 agraph (float[batch] x, string[batch] t) => (float[batch] y) { y = Relu(x) }"""
@@ -62,7 +61,7 @@ def test_damage_is_a_case_or_a_model_error(
 ) -> None:
     folder = tmp_path_factory.getbasetemp() / f"damaged-{name.replace('/', '-')}"
     (folder / "test_data_set_0").mkdir(parents=True, exist_ok=True)
-    onnx.save(onnx.parser.parse_model(MODEL), folder / "model.onnx")
+    write_model(folder / "model.onnx", MODEL)
     good = DATA[name]
     at = data.draw(st.integers(0, len(good)))
     noise = data.draw(st.binary(max_size=12))
@@ -86,16 +85,13 @@ def _write(folder: Path, name: str, content: bytes) -> None:
 
 @pytest.mark.parametrize("name", DATA)
 def test_undamaged_it_is_a_case(tmp_path: Path, name: str) -> None:
-    onnx.save(onnx.parser.parse_model(MODEL), tmp_path / "model.onnx")
+    write_model(tmp_path / "model.onnx", MODEL)
     if name.endswith("input_0.npy"):
         _write(tmp_path, "test_data_set_0/input_1.npy", npy(T))
     elif name.endswith("outputs.npz") or name == "config.txt":
         _write(tmp_path, "test_data_set_0/inputs.npz", DATA["test_data_set_0/inputs.npz"])
     elif name == "test_data_0.npz":
-        onnx.save(
-            onnx.parser.parse_model(MODEL.replace("string[batch] t", "float[batch] t")),
-            tmp_path / "model.onnx",
-        )
+        write_model(tmp_path / "model.onnx", MODEL.replace("string[batch] t", "float[batch] t"))
     _write(tmp_path, name, DATA[name])
     suite = Suite(name="whole", root=tmp_path, kind="folder", names=("model.onnx",))
     assert len(load_case(suite, "model.onnx", {}).data_sets[0].inputs) == 2

@@ -1,6 +1,5 @@
 """A step as inputs of a single run gives what the whole text gives at its positions."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from harness.corpus.decoder_step import step_inputs
 from harness.corpus.decoders.roster import write_decoder
 from harness.corpus.generation import Generation, data_sets_of, generation_of
 from harness.corpus.suite import open_folder
+from tests import small_decoders
 
 ort: Any = pytest.importorskip("onnxruntime")
 
@@ -22,12 +22,10 @@ ort: Any = pytest.importorskip("onnxruntime")
     "name",
     ["gqa-h64", "gqa-h64-nodes", "gqa-h64-static", "onnx24-h64-scatter", "whisper-h64", "places", "start"],
 )
-def test_a_step_has_the_logits_and_the_cache_of_the_whole_text(
-    name: str, tmp_path: Path, small_decoder: Callable[..., None]
-) -> None:
+def test_a_step_has_the_logits_and_the_cache_of_the_whole_text(name: str, tmp_path: Path) -> None:
     home = tmp_path / "models"
     if name in ("places", "start"):
-        small_decoder("static", home, start=name == "start")
+        small_decoders.static(home, start=name == "start")
     else:
         home.mkdir()
         write_decoder(name, home)
@@ -50,8 +48,8 @@ def test_a_step_has_the_logits_and_the_cache_of_the_whole_text(
         assert own.shape[pair.axis] == (generation.decoder.cache_length or 10)
 
 
-def test_without_the_cache_there_is_no_step(tmp_path: Path, small_decoder: Callable[..., None]) -> None:
-    small_decoder("counting", tmp_path / "models")
+def test_without_the_cache_there_is_no_step(tmp_path: Path) -> None:
+    small_decoders.counting(tmp_path / "models")
     suite = open_folder(tmp_path / "models")
     case = load_case(suite, suite.models()[0], {})
     generation = generation_of(case, TextSettings(ways=("at_once",), length=6))

@@ -4,13 +4,12 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import onnx
-import onnx.parser
 import pytest
 
 from harness.corpus import model_check
 from harness.corpus.helper_process import HelperProcess
 from harness.corpus.model_check import broken_rule, end_checker
+from tests.kit import write_model
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17, "nowhere" : 1]> '
 RIGHT = "agraph (float[2] x) => (float[2] y) { y = Relu(x) }"
@@ -26,7 +25,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def rule_of(folder: Path, graph: str) -> str:
     path = folder / "model.onnx"
-    onnx.save(onnx.parser.parse_model(HEAD + graph), path)
+    write_model(path, HEAD + graph)
     return broken_rule(path, graph)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -19,6 +18,7 @@ from harness.corpus.noise import AMPLITUDE
 from harness.corpus.noisy import JUMPING, SAMPLES, SMOOTH, amplitudes_of, noisy_case, noisy_entry
 from harness.corpus.scenario import Inapplicable
 from harness.corpus.suite import open_folder
+from tests.kit import answers_on_cpu
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -191,7 +191,7 @@ def test_noise_goes_into_functions(write_model: Write) -> None:
     noisy, model = made(case)
     assert not model.functions
     assert sites(model) == ["Exp:operand", "Exp", "Tanh"]
-    assert np.allclose(values(run(noisy)[0]), values(run(case)[0]), rtol=1e-6, atol=0)
+    assert np.allclose(values(answers_on_cpu(noisy)[0]), values(answers_on_cpu(case)[0]), rtol=1e-6, atol=0)
 
 
 def test_an_opset_before_7_is_raised_where_it_means_the_same(write_model: Write) -> None:
@@ -233,27 +233,13 @@ def test_external_data_lies_beside_the_model(write_model: Write) -> None:
     noisy, _ = made(case)
     assert [file.name for file in noisy.external] == ["weights.bin"]
     assert noisy.external[0].read_bytes() == path.with_name("weights.bin").read_bytes()
-    assert np.allclose(values(run(noisy)[0]), values(run(case)[0]), rtol=0, atol=1e-3)
-
-
-def run(case: Case, model: onnx.ModelProto | None = None) -> list[NamedValues]:
-    """The outputs of every data set on the CPU EP of this environment."""
-    ort: Any = pytest.importorskip("onnxruntime")
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = 1
-    source = str(case.model_path) if model is None else model.SerializeToString()
-    session = ort.InferenceSession(source, options, providers=["CPUExecutionProvider"])
-    found: list[NamedValues] = []
-    for data_set in case.data_sets:
-        feeds = {name: value.array for name, value in data_set.inputs if isinstance(value, Tensor)}
-        found.append(tuple(zip(case.outputs, map(tensor, session.run(None, feeds)), strict=True)))
-    return found
+    assert np.allclose(values(answers_on_cpu(noisy)[0]), values(answers_on_cpu(case)[0]), rtol=0, atol=1e-3)
 
 
 def spread_at(case: Case, precision: str) -> tuple[NamedValues, Spread]:
-    golden = run(case)
+    golden = answers_on_cpu(case)
     noisy, _ = made(case, precision)
-    return golden[0], spread_of(golden, run(noisy), amplitudes_of(noisy), precision)
+    return golden[0], spread_of(golden, answers_on_cpu(noisy), amplitudes_of(noisy), precision)
 
 
 @pytest.mark.real_ep
@@ -292,7 +278,7 @@ def test_noise_in_a_body_reaches_the_result(write_model: Write, opset: int) -> N
 def test_the_noise_of_an_element_is_drawn_anew_in_each_run(write_model: Write, opset: int) -> None:
     """Signs that follow each other in equal steps were the same in all runs for one element in 14."""
     noisy, _ = made(case_of(write_model, "agraph (float[64,64] x) => (float[64,64] y) { y = Exp(x) }", opset))
-    found = [values(outputs) for outputs in run(noisy)[: 1 + SAMPLES]]
+    found = [values(outputs) for outputs in answers_on_cpu(noisy)[: 1 + SAMPLES]]
     signs = np.sign(np.array(found[1:]) - found[0]).reshape(SAMPLES, -1)
     assert np.mean(np.abs(signs)) > 0.9
     assert np.mean(np.abs(signs.sum(axis=0)) == SAMPLES) < 2 * 2.0 ** (1 - SAMPLES)
@@ -409,7 +395,7 @@ def test_a_model_that_rounds_every_result_lies_one_noise_away(
 ) -> None:
     case = case_of(write_model, MLP, w=normal(64, 32), v=normal(32, 8))
     golden, spread = spread_at(case, precision)
-    rounded = run(case, rounding(onnx.load(case.model_path), to))[0]
+    rounded = answers_on_cpu(case, rounding(onnx.load(case.model_path), to))[0]
     rms, largest = noise_of(tensor(values(golden)), tensor(values(rounded)), spread.outputs[0]["y"])
     assert 0.2 < rms < 2
     assert largest < 12
@@ -445,7 +431,7 @@ def test_masks_of_infinity_stay_what_they_are(write_model: Write) -> None:
     """
     case = case_of(write_model, graph, least=np.array(-np.inf, np.float32))
     noisy, _ = made(case)
-    golden, *samples = run(noisy)
+    golden, *samples = answers_on_cpu(noisy)
     assert (mask := np.isinf(values(golden))).any()
     assert not mask.all()
     for sample in samples:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -13,10 +12,11 @@ from numpy.typing import NDArray
 from harness.core.noise import DEFAULT_LIMITS, NoiseRule, rms_limit, with_noise
 from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.spread import Spread, spread_of
-from harness.core.value import Array, NamedValues, Tensor, tensor
+from harness.core.value import Array, Tensor, tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.noisy import amplitudes_of, noisy_case
 from harness.corpus.suite import open_folder
+from tests.kit import answers_on_cpu
 
 pytestmark = [pytest.mark.real_ep, pytest.mark.usefixtures("own_cache")]
 
@@ -37,23 +37,13 @@ def case_of(write_model: Write, graph: str, opset: int, **inputs: Array) -> Case
     return msgspec.structs.replace(case, data_sets=data_sets)
 
 
-def run(case: Case) -> list[NamedValues]:
-    ort: Any = pytest.importorskip("onnxruntime")
-    session = ort.InferenceSession(str(case.model_path), providers=["CPUExecutionProvider"])
-    found: list[NamedValues] = []
-    for data_set in case.data_sets:
-        feeds = {name: value.array for name, value in data_set.inputs if isinstance(value, Tensor)}
-        found.append(tuple(zip(case.outputs, map(tensor, session.run(None, feeds)), strict=True)))
-    return found
-
-
 def measured(case: Case, precision: str = "float32") -> tuple[Tensor, Spread]:
     """The golden of ``y``, and the spread."""
-    golden, noisy = run(case), noisy_case(case, precision)
+    golden, noisy = answers_on_cpu(case), noisy_case(case, precision)
     assert isinstance(noisy, Case)
     right = dict(golden[0])["y"]
     assert isinstance(right, Tensor)
-    return right, spread_of(golden, run(noisy), amplitudes_of(noisy), precision)
+    return right, spread_of(golden, answers_on_cpu(noisy), amplitudes_of(noisy), precision)
 
 
 def multiples(golden: Tensor, actual: Array, spread: Spread) -> Noise:

@@ -9,19 +9,12 @@ import pytest
 from harness.core.value import Tensor, Value, tensor
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
-from harness.corpus.facts import ModelFacts
 from harness.corpus.port import Port, ValueType
 from harness.corpus.scenario import Inapplicable, scenario_case
 from harness.corpus.shapes import GIVEN, MOST_SYMBOLS, empty_batch, other_shapes
+from tests.kit import bare_case, model_facts
 
-FACTS = ModelFacts(
-    ir_version=9,
-    opsets={"ai.onnx": 17},
-    nodes=1,
-    op_types={"Relu": 1},
-    float_types=frozenset({"float32"}),
-    shape_only_ops=frozenset(),
-)
+FACTS = model_facts(opsets={"ai.onnx": 17}, nodes=1, op_types={"Relu": 1}, float_types=frozenset({"float32"}))
 
 
 def case_of(**inputs: tuple[tuple[str | None, ...], Value]) -> Case:
@@ -33,15 +26,12 @@ def case_of(**inputs: tuple[tuple[str | None, ...], Value]) -> Case:
         kind = ValueType(kind="tensor", dtype=dtype, shape=shape, symbols=symbols)
         ports.append(Port(name=name, type=kind))
     data_set = DataSet(name="generated", inputs=tuple((name, value) for name, (_, value) in inputs.items()))
-    return Case(
+    return bare_case(
         model_path=Path("model.onnx"),
         ports=tuple(ports),
         outputs=("y",),
         output_types=(ValueType(kind="tensor"),),
         data_sets=(data_set,),
-        rtol=0.0,
-        atol=0.0,
-        digest="d",
         facts=FACTS,
     )
 

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 from harness.catalog.option_points import OptionPoints
 from harness.cli.main import main
 from harness.core.leak import cell_leaks
-from harness.core.record import Record, decode_record
+from harness.core.record import Record
 from harness.core.run_info import RunInfo
 from harness.core.verdict import Family
 from harness.report.read import read_run
 from tests.crooked_ep.faults import faults
 from tests.crooked_ep.models import small_models, write_model
+from tests.kit import read_records
 
 PROVIDER = "CrookedExecutionProvider"
 LIMITS = {"register": 10.0, "create": 5.0, "run": 5.0, "teardown": 2.0}
@@ -76,8 +77,7 @@ def run_planted(folder: Path, library: Path) -> PlantedRun:
     matrix.write_text("\n".join(_matrix_text(library)), encoding="utf-8")
     code = main(["run", str(matrix), "--out", str(folder / "run"), "--no-report"])
     records = defaultdict(list)
-    for line in (folder / "run" / "records.jsonl").read_bytes().splitlines():
-        record = decode_record(line)
+    for record in read_records(folder / "run"):
         records[_fault_of(record)].append(record)
     info = read_run(folder / "run").info
     return PlantedRun(code, info, {name: tuple(found) for name, found in records.items()})

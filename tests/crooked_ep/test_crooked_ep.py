@@ -15,6 +15,7 @@ from harness.corpus.suites import open_suite
 from tests.crooked_ep.build import build
 from tests.crooked_ep.faults import Planted, faults
 from tests.crooked_ep.planted_run import PROVIDER, PlantedRun, run_planted
+from tests.kit import read_records
 
 pytestmark = [
     pytest.mark.real_ep,
@@ -83,8 +84,7 @@ exclude = [{{ suite = "onnx-node", model = {json.dumps(others)} }}]
         encoding="utf-8",
     )
     assert main(["run", str(matrix), "--out", str(tmp_path / "run"), "--no-report"]) == 0
-    lines = (tmp_path / "run" / "records.jsonl").read_bytes().splitlines()
-    records = [decode_record(line) for line in lines]
+    records = read_records(tmp_path / "run")
     assert not [record.cell for record in records if record.manners]
     families = Counter(record.verdict.family for record in records)
     assert families[Family.FAILED] == families[Family.SKIPPED] == 0

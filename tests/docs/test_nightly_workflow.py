@@ -1,6 +1,5 @@
 """The workflow that the documentation offers: its form, its references, and its scripts, which really run."""
 
-import hashlib
 import os
 import re
 import shlex
@@ -11,17 +10,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from onnx import TensorProto, helper
 from ruamel.yaml import YAML
 
 from harness.cli.parser import parser_for
-from harness.core.record import SCHEMA, Record, encode_record
-from harness.core.run_info import RunInfo
 from harness.core.verdict import Family, Verdict
 from harness.report.history import History
 from harness.report.read import read_run
+from tests.kit import bare_record, write_run
 
 MATRIX = """\
 schema = 1
@@ -98,33 +95,18 @@ def night(tmp_path: Path, workflow: Any) -> Callable[..., dict[str, int]]:
     """Run the scripts of the job that reports, over two shards, in a folder that the nights share."""
 
     def write(folder: Path, verdicts: dict[str, Verdict], started: str) -> None:
-        folder.mkdir(parents=True)
         records = [
-            Record(
-                schema=SCHEMA,
-                cell=f"s/{model}[cuda]",
-                suite="s",
-                model=model,
+            bare_record(
+                model,
+                verdict,
                 target="cuda",
                 provider="CUDAExecutionProvider",
-                verdict=verdict,
-                family=verdict.family,
                 expected=verdict.family is not Family.FAILED,
                 started=started,
             )
             for model, verdict in verdicts.items()
         ]
-        plan = "".join(f"{cell}\n" for cell in sorted(each.cell for each in records))
-        info = RunInfo(
-            schema=SCHEMA,
-            plan=hashlib.sha256(plan.encode()).hexdigest(),
-            cells=len(records),
-            matrix={},
-            targets={"cuda": {}},
-            complete=True,
-        )
-        (folder / "run.json").write_bytes(msgspec.json.encode(info))
-        (folder / "records.jsonl").write_bytes(b"".join(encode_record(r) + b"\n" for r in records))
+        write_run(folder, records, targets={"cuda": {}})
 
     def run(day: int, shards: list[dict[str, Verdict]], only: str = "") -> dict[str, int]:
         shutil.rmtree(tmp_path / "tonight", ignore_errors=True)

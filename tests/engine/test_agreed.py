@@ -1,34 +1,31 @@
 """Answers of tasks in facts: by default, as the matrix asks, over all data sets, with ties by noise."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from harness.core.agreement import Agreement
-from harness.core.facts import Facts, Placement
+from harness.core.facts import Facts
 from harness.core.spread import Spread
 from harness.core.value import Array, NamedValues, tensor
 from harness.core.verdict import Cause
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
-from harness.corpus.facts import ModelFacts
 from harness.corpus.origins import Origins
 from harness.corpus.port import ValueType
 from harness.engine.agreed import with_agreement
 from harness.engine.evidence import Evidence, Rule
 from harness.engine.outcome import Ran, Unavailable
 from harness.golden.golden import Golden
+from tests.kit import bare_case, model_facts, placement_of
 
 SCORES = np.array([[3, 2, 1], [1, 3, 2]], np.float32)
 OTHERS = np.array([[3, 2, 1], [3, 1, 2]], np.float32)
 
 
 def case(tasks: dict[str, str] | None = None, heads: dict[str, Any] | None = None, **facts: Any) -> Case:
-    return Case(
-        model_path=Path("m.onnx"),
-        ports=(),
+    return bare_case(
         outputs=("y", "z"),
         output_types=(ValueType(kind="tensor"),) * 2,
         data_sets=(DataSet(name="0", inputs=(), expected=()),),
@@ -36,15 +33,8 @@ def case(tasks: dict[str, str] | None = None, heads: dict[str, Any] | None = Non
         atol=1e-7,
         digest="0",
         tasks=tasks or {},
-        facts=ModelFacts(
-            ir_version=9,
-            opsets={"": 17},
-            nodes=2,
-            op_types={},
-            float_types=frozenset({"float32"}),
-            shape_only_ops=frozenset(),
-            heads=heads or {},
-            **facts,
+        facts=model_facts(
+            opsets={"": 17}, nodes=2, float_types=frozenset({"float32"}), heads=heads or {}, **facts
         ),
     )
 
@@ -62,9 +52,7 @@ def measured(
 ) -> tuple[Agreement, ...]:
     ran = Ran(
         outputs=tuple(actual),
-        placement=Placement(
-            ep_nodes=1, cpu_nodes=0, ep_ops={}, cpu_ops={}, partitions=1, source="assignment"
-        ),
+        placement=placement_of({}, ep_nodes=1, partitions=1),
         timings_ms={},
     )
     known = Evidence(golden=Golden(status="ok", outputs=tuple(golden)), **evidence)
@@ -166,5 +154,5 @@ def test_without_a_golden_there_is_no_figure() -> None:
 
 
 def _ran() -> Ran:
-    placed = Placement(ep_nodes=1, cpu_nodes=0, ep_ops={}, cpu_ops={}, partitions=1, source="assignment")
+    placed = placement_of({}, ep_nodes=1, partitions=1)
     return Ran(outputs=(ACTUAL,), placement=placed, timings_ms={})

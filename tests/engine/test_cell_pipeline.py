@@ -1,6 +1,5 @@
 """Goldens and second opinions: what the CPU provider's answer, or its silence, means for a cell."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +12,11 @@ from harness.core.verdict import Phase, Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import Case
 from harness.corpus.protos import tensor_proto
-from harness.engine.engine import Engine
-from harness.engine.events import Event, Finished, Warned
+from harness.engine.events import Finished, Warned
 from harness.engine.references import References
 from harness.engine.task import Question
 from harness.golden.golden import Golden
+from tests.kit import FAKE_ENV, fake_target, of_folder, records_of, run_matrix, start_engine, write_model
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17, "nowhere" : 1]>\n'
 # The CPU provider refuses it; the fake one computes it all the same.
@@ -58,7 +57,7 @@ def expect(folder: Path, x: list[float], *outputs: Tensor) -> None:
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory, write_model: Callable[..., None]) -> Path:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("pipeline")
     x = [-1.5, 2.0, 0.0, 3.5]
     right = np.maximum(np.array(x, np.float32), 0), np.array(x, np.int32), -np.array(x, np.float32)
@@ -87,10 +86,8 @@ def home(tmp_path_factory: pytest.TempPathFactory, write_model: Callable[..., No
 
 
 @pytest.fixture(scope="module")
-def cells(
-    home: Path, run_matrix: Callable[..., list[Event]], fake_env: dict[str, str]
-) -> dict[str, Finished]:
-    events = run_matrix(home, MATRIX % fake_env["PYTHONPATH"])
+def cells(home: Path) -> dict[str, Finished]:
+    events = run_matrix(home, MATRIX % FAKE_ENV["PYTHONPATH"])
     return {event.record.model.split("/")[0]: event for event in events if isinstance(event, Finished)}
 
 
@@ -133,17 +130,11 @@ def test_a_result_brings_its_case_but_no_outputs_unasked(cells: dict[str, Finish
     assert cells["agreed"].outputs == ()
 
 
-def test_a_golden_is_computed_once(
-    tmp_path: Path,
-    write_model: Callable[..., None],
-    start_engine: Callable[..., Engine],
-    fake_env: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_golden_is_computed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))
     write_model(tmp_path / "models" / "1_one.onnx")
-    target = {"name": "t", "provider": "CUDAExecutionProvider", "env": fake_env}
-    matrix = {"models": {"folders": ["models"]}, "target": [target]}
+    target = fake_target()
+    matrix = of_folder(target)
     keep, asked = References.keep, []
 
     def watched(references: References, question: Question, case: Case, golden: Golden) -> None:
@@ -156,7 +147,7 @@ def test_a_golden_is_computed_once(
         """Whether the CPU provider was asked."""
         asked.clear()
         engine = start_engine(tmp_path, matrix)
-        found = [event.record.verdict for event in engine.events() if isinstance(event, Finished)]
+        found = [record.verdict for record in records_of(engine.events())]
         assert found == [Verdict.PASS]
         return bool(asked)
 
@@ -171,18 +162,14 @@ def test_a_golden_is_computed_once(
 
 
 def test_a_cache_that_cannot_be_written_costs_no_verdict(
-    tmp_path: Path,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "cache").touch()
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))
     write_model(tmp_path / "models" / "1_one.onnx")
-    target = {"name": "t", "provider": "CUDAExecutionProvider", "env": fake_env}
-    events = run_matrix(tmp_path, {"models": {"folders": ["models"]}, "target": [target]})
-    assert [event.record.verdict for event in events if isinstance(event, Finished)] == [Verdict.PASS]
+    target = fake_target()
+    events = run_matrix(tmp_path, of_folder(target))
+    assert [record.verdict for record in records_of(events)] == [Verdict.PASS]
     warnings = [event.message for event in events if isinstance(event, Warned)]
     assert "devices cannot be locked against other runs" in warnings[0]
     assert len(warnings) == 3  # the golden, and the model that tells whether it is weak

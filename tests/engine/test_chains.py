@@ -1,13 +1,12 @@
 """Chains of providers: which of them took which nodes, and what fell along the chain."""
 
 import os
-from collections.abc import Callable
 
 import pytest
 
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.engine.events import Event, Finished
+from tests.kit import FAKE_ENV, of_folder, records_of, run_matrix, write_model
 
 TENSORRT, CUDA, CPU = "TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"
 SHARED = f"67% of the work, 2 of 3 nodes on the EP; left to {CUDA}: Cast; left to the CPU: Neg"
@@ -15,16 +14,11 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake is for POSI
 
 
 @pytest.fixture(scope="module")
-def found(
-    tmp_path_factory: pytest.TempPathFactory,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-) -> dict[tuple[str, str], Record]:
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Record]:
     home = tmp_path_factory.mktemp("chains")
     for number, fault in enumerate(("exact", "chained", "chained_partly", "placed_nowhere")):
         write_model(home / "models" / f"{number}_{fault}.onnx")
-    env = {**fake_env, "FAKE_PROVIDERS": TENSORRT}
+    env = {**FAKE_ENV, "FAKE_PROVIDERS": TENSORRT}
     chain = [TENSORRT, CUDA, CPU]
     targets = [
         {"name": "chain", "provider": chain, "env": env},
@@ -32,9 +26,9 @@ def found(
         {"name": "two", "provider": [CUDA, CPU], "env": env},
     ]
     exclude = [{"target": "two", "model": "*chained*"}]
-    matrix = {"models": {"folders": ["models"]}, "target": targets, "exclude": exclude}
+    matrix = of_folder(*targets, exclude=exclude)
     events = run_matrix(home, matrix)
-    records = [event.record for event in events if isinstance(event, Finished)]
+    records = records_of(events)
     return {
         (record.target, record.model.partition("_")[2].removesuffix(".onnx")): record for record in records
     }

@@ -15,36 +15,33 @@ from harness.agent.frame import BINARY, LINE, MODES
 from harness.agent.hello import hello
 from harness.core.record import Record
 from harness.core.verdict import Cause, Verdict
-from harness.engine.events import Event, Finished
+from harness.engine.events import Event
 from harness.engine.launch import Started, launch, start_process
 from harness.engine.process import ENDED, AgentProcess
 from harness.plan.target import Runtime
+from tests.kit import FAKE_ENV, fake_target, of_folder, records_of, run_matrix, write_model
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the fake needs POSIX")
 
 Run = Callable[..., list[Event]]
-Write = Callable[..., None]
 
 CUDA = "CUDAExecutionProvider"
 PYTHON = shlex.quote(sys.executable)
 FILTER = f"{PYTHON} {shlex.quote(str(Path(__file__).with_name('line_filter.py')))}"
 
 
-def run_through(
-    how: str, channel: str, tmp_path: Path, run_matrix: Run, write_model: Write, env: dict[str, str]
-) -> list[Record]:
+def run_through(how: str, channel: str, tmp_path: Path) -> list[Record]:
     """Run three models, one of which kills its process, through a filter."""
     for name in ("1_fine", "2_segv_in_run", "3_fine"):
         write_model(tmp_path / "models" / f"{name}.onnx", "big" if name == "3_fine" else "")
     command = f"{FILTER} {how} {PYTHON}" if how else PYTHON
-    target = {
-        "name": "far",
-        "provider": CUDA,
-        "runtime": {"command": command, **({"channel": channel} if channel else {})},
-        "env": {**env, "EP_HARNESS_CACHE": str(tmp_path / "far")},
-    }
-    events = run_matrix(tmp_path, {"models": {"folders": ["models"]}, "target": [target]}, processes=1)
-    found = [event.record for event in events if isinstance(event, Finished)]
+    target = fake_target(
+        "far",
+        runtime={"command": command, **({"channel": channel} if channel else {})},
+        env={"EP_HARNESS_CACHE": str(tmp_path / "far")},
+    )
+    events = run_matrix(tmp_path, of_folder(target), processes=1)
+    found = records_of(events)
     return sorted(found, key=lambda record: record.model)
 
 
@@ -60,42 +57,29 @@ def run_through(
         ("seven", "socket"),
     ],
 )
-def test_verdicts_are_the_same_through_any_channel(
-    how: str,
-    channel: str,
-    tmp_path: Path,
-    run_matrix: Run,
-    write_model: Write,
-    fake_env: dict[str, str],
-) -> None:
-    records = run_through(how, channel, tmp_path, run_matrix, write_model, fake_env)
+def test_verdicts_are_the_same_through_any_channel(how: str, channel: str, tmp_path: Path) -> None:
+    records = run_through(how, channel, tmp_path)
     assert [record.verdict for record in records] == [Verdict.PASS, Verdict.CRASH, Verdict.PASS]
     assert records[1].cause == "SIGSEGV"
 
 
-def test_bytes_that_a_channel_changes_are_told(
-    tmp_path: Path, run_matrix: Run, write_model: Write, fake_env: dict[str, str]
-) -> None:
-    records = run_through("seven", "binary", tmp_path, run_matrix, write_model, fake_env)
+def test_bytes_that_a_channel_changes_are_told(tmp_path: Path) -> None:
+    records = run_through("seven", "binary", tmp_path)
     # The CPU EP over there is out of reach in the same way, so that no EP is blamed.
     assert {record.verdict for record in records} <= {Verdict.CRASH, Verdict.NO_GOLDEN}
     assert all("channel 'line' is for what changes bytes" in record.reason for record in records)
 
 
-def test_a_channel_that_passes_nothing_on_is_told_in_time(
-    tmp_path: Path, run_matrix: Run, write_model: Write, fake_env: dict[str, str]
-) -> None:
+def test_a_channel_that_passes_nothing_on_is_told_in_time(tmp_path: Path) -> None:
     write_model(tmp_path / "models" / "1_fine.onnx")
     for channel in ("binary", "socket"):
-        target = {
-            "name": "far",
-            "provider": CUDA,
-            "runtime": {"command": "sh -c 'cat >/dev/null'", "channel": channel},
-            "timeouts_s": {"start": 1.0},
-            "env": fake_env,
-        }
-        events = run_matrix(tmp_path, {"models": {"folders": ["models"]}, "target": [target]})
-        (record,) = (event.record for event in events if isinstance(event, Finished))
+        target = fake_target(
+            "far",
+            runtime={"command": "sh -c 'cat >/dev/null'", "channel": channel},
+            timeouts_s={"start": 1.0},
+        )
+        events = run_matrix(tmp_path, of_folder(target))
+        (record,) = (record for record in records_of(events))
         assert (record.verdict, record.cause) == (Verdict.UNAVAILABLE, Cause.IMPORT_FAILED)
         assert "no greeting of an agent in 1 s" in record.reason
 
@@ -103,10 +87,8 @@ def test_a_channel_that_passes_nothing_on_is_told_in_time(
 @pytest.mark.parametrize(
     ("how", "mode"), [("lines", BINARY), ("noise", BINARY), ("crlf", LINE), ("seven", LINE)]
 )
-def test_a_probe_finds_out_what_a_channel_passes(
-    how: str, mode: str, tmp_path: Path, fake_env: dict[str, str]
-) -> None:
-    served = Served(launch(Runtime(command=f"{FILTER} {how} {PYTHON}"), fake_env, tmp_path))
+def test_a_probe_finds_out_what_a_channel_passes(how: str, mode: str, tmp_path: Path) -> None:
+    served = Served(launch(Runtime(command=f"{FILTER} {how} {PYTHON}"), FAKE_ENV, tmp_path))
     assert served.receive() == ("imported",)
     assert served.process.mode == mode
     served.process.kill()
@@ -127,8 +109,8 @@ class Served:
         return self.messages.get(timeout=60)
 
 
-def test_only_what_has_the_token_may_connect(tmp_path: Path, fake_env: dict[str, str]) -> None:
-    started = launch(Runtime(command=PYTHON, channel="socket"), fake_env, tmp_path)
+def test_only_what_has_the_token_may_connect(tmp_path: Path) -> None:
+    started = launch(Runtime(command=PYTHON, channel="socket"), FAKE_ENV, tmp_path)
     assert started.listener is not None
     address = started.listener.getsockname()
     with socket.create_connection(address) as stranger, socket.create_connection(address) as liar:

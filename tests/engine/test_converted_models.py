@@ -1,7 +1,6 @@
 """The precisions on the model's side, in runs on the CPU provider."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ from onnx import numpy_helper
 from harness.core.output_metrics import PrecisionError
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.engine.events import Event, Finished
+from tests.kit import of_folder, records_of, run_matrix, write_model
 
 pytestmark = pytest.mark.real_ep
 
@@ -23,9 +22,7 @@ PRECISIONS = ["fp32", "fp16", "bf16", "int8-static", "int8-dynamic", "int4-weigh
 
 
 @pytest.fixture(scope="module")
-def records(
-    run_matrix: Callable[..., list[Event]], tmp_path_factory: pytest.TempPathFactory
-) -> dict[tuple[str, str], Record]:
+def records(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Record]:
     """Model and precision -> record, on the CPU provider."""
     folder = tmp_path_factory.mktemp("converted")
     (folder / "models").mkdir()
@@ -40,10 +37,10 @@ def records(
         "shape": "agraph (float[4, 8] x) => (int64[2] y) { y = Shape(x) }",
         "unknown": "agraph (float[4, 8] x) => (float[4, 8] y) { y = Nonsense(x) }",
     }.items():
-        onnx.save(onnx.parser.parse_model(head + text), folder / "models" / f"{name}.onnx")
+        write_model(folder / "models" / f"{name}.onnx", head + text)
     target = {"name": "cpu", "provider": "CPUExecutionProvider"}
-    matrix = {"models": {"folders": ["models"]}, "axes": {"precision": PRECISIONS}, "target": [target]}
-    found = [event.record for event in run_matrix(folder, matrix) if isinstance(event, Finished)]
+    matrix = of_folder(target, axes={"precision": PRECISIONS})
+    found = records_of(run_matrix(folder, matrix))
     return {(record.model.removesuffix(".onnx"), record.axes["precision"]): record for record in found}
 
 
@@ -103,23 +100,21 @@ def test_an_invalid_model_is_invalid_at_every_precision(records: dict[tuple[str,
 
 @pytest.mark.skipif(os.name != "posix", reason="expects the name of a signal")
 def test_a_converter_that_crashes_costs_nobody_but_its_cell(
-    run_matrix: Callable[..., list[Event]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(CRASHES, encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
     (tmp_path / "models").mkdir()
     text = '<ir_version: 8, opset_import: ["" : 17]> agraph (float[4, 8] x) => (float[4, 8] y) { y = Neg(x) }'
-    onnx.save(onnx.parser.parse_model(text), tmp_path / "models" / "neg.onnx")
+    write_model(tmp_path / "models" / "neg.onnx", text)
     target = {"name": "cpu", "provider": "CPUExecutionProvider"}
     axes = {"precision": ["fp32", "fp16", "int8-static"]}
-    matrix = {"models": {"folders": ["models"]}, "axes": axes, "target": [target]}
+    matrix = of_folder(target, axes=axes)
 
     def run() -> dict[str, Record]:
         events = run_matrix(tmp_path, matrix)
-        return {
-            event.record.axes["precision"]: event.record for event in events if isinstance(event, Finished)
-        }
+        return {record.axes["precision"]: record for record in records_of(events)}
 
     found = run()
     assert {name: record.verdict for name, record in found.items()} == {

@@ -14,11 +14,8 @@ from harness.core.verdict import Verdict
 from harness.core.work import Unchecked
 from harness.engine import connection
 from harness.engine.connection import Greeting, find_greeting
-from harness.engine.events import Event, Finished
 from harness.engine.job import declined
-
-Run = Callable[..., list[Event]]
-Write = Callable[..., None]
+from tests.kit import FAKE_ENV, of_folder, records_of, run_matrix, write_model
 
 ONE = tensor(np.ones(1, np.float32))
 TEXT = tensor(np.array(["a"], dtype=object))
@@ -78,54 +75,38 @@ def declining(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return decline
 
 
-def records(tmp_path: Path, run_matrix: Run, env: dict[str, str], **axes: list[str]) -> list[Record]:
+def records(tmp_path: Path, env: dict[str, str], **axes: list[str]) -> list[Record]:
     target = {"name": "t", "provider": "CUDAExecutionProvider", "env": env}
-    matrix = {"models": {"folders": ["models"]}, "axes": axes, "target": [target]}
-    found = [event.record for event in run_matrix(tmp_path, matrix) if isinstance(event, Finished)]
+    matrix = of_folder(target, axes=axes)
+    found = records_of(run_matrix(tmp_path, matrix))
     return sorted(found, key=lambda record: record.cell, reverse=True)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the fake needs POSIX")
-def test_a_cell_that_needs_it_is_unsupported(
-    tmp_path: Path,
-    run_matrix: Run,
-    write_model: Write,
-    fake_env: dict[str, str],
-    declining: Callable[..., None],
-) -> None:
+def test_a_cell_that_needs_it_is_unsupported(tmp_path: Path, declining: Callable[..., None]) -> None:
     write_model(tmp_path / "models" / "1_fine.onnx")
     declining(**{"execution_mode:parallel": "one thread only", "other": "no second input"})
-    found = records(tmp_path, run_matrix, fake_env, execution_mode=["sequential", "parallel"])
+    found = records(tmp_path, FAKE_ENV, execution_mode=["sequential", "parallel"])
     assert [record.verdict for record in found] == [Verdict.PASS, Verdict.UNSUPPORTED]
     assert found[1].reason == "the agent declines execution_mode:parallel: one thread only"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the fake needs POSIX")
 def test_without_paths_and_folders_everything_travels_in_messages(
-    tmp_path: Path,
-    run_matrix: Run,
-    write_model: Write,
-    fake_env: dict[str, str],
-    declining: Callable[..., None],
+    tmp_path: Path, declining: Callable[..., None]
 ) -> None:
     write_model(tmp_path / "models" / "1_fine.onnx", "big")
     declining(paths="it cannot read files", tensor_folders="it cannot read files")
-    env = {**fake_env, "EP_HARNESS_CACHE": str(tmp_path / "cache")}
-    assert [record.verdict for record in records(tmp_path, run_matrix, env)] == [Verdict.PASS]
+    env = {**FAKE_ENV, "EP_HARNESS_CACHE": str(tmp_path / "cache")}
+    assert [record.verdict for record in records(tmp_path, env)] == [Verdict.PASS]
     assert list((tmp_path / "cache" / "models").glob("*/1_fine.onnx"))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the fake needs POSIX")
-def test_a_second_run_that_is_declined_is_told(
-    tmp_path: Path,
-    run_matrix: Run,
-    write_model: Write,
-    fake_env: dict[str, str],
-    declining: Callable[..., None],
-) -> None:
+def test_a_second_run_that_is_declined_is_told(tmp_path: Path, declining: Callable[..., None]) -> None:
     write_model(tmp_path / "models" / "1_fine.onnx")
     declining(repeat="it runs everything once")
-    (record,) = records(tmp_path, run_matrix, fake_env)
+    (record,) = records(tmp_path, FAKE_ENV)
     assert record.verdict is Verdict.PASS
     assert record.repeats is None
     because = "the agent does not tell of repeated runs"

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,19 @@ from harness.engine.events import Event, Finished, Warned
 from harness.engine.prepare import prepare
 from harness.engine.queues import TaskQueue
 from harness.engine.worker import Worker
-from harness.plan.expand import expand
 from harness.plan.file_format import Timeouts
-from harness.plan.matrix import matrix_from
 from harness.plan.target import Runtime
+from tests.kit import (
+    FAKE_ENV,
+    fake_target,
+    of_folder,
+    plan_of,
+    records_of,
+    run_matrix,
+    start_engine,
+    wait_for,
+    write_model,
+)
 
 CUDA, TENSORRT, OPENVINO = "CUDAExecutionProvider", "TensorrtExecutionProvider", "OpenVINOExecutionProvider"
 CPU = "CPUExecutionProvider"
@@ -37,10 +46,7 @@ POSIX = pytest.mark.skipif(os.name != "posix", reason="the fake needs POSIX")
 def devices(provider: str, **settings: Any) -> list[str | None]:
     """The devices of a target's cells, in the order of the plan."""
     table = {"name": "t", "provider": provider, **settings}
-    plan = expand(
-        matrix_from({"schema": 1, "models": {"folders": ["m"]}, "target": [table]}, Path("m.toml")),
-        {"m": ("a.onnx",)},
-    )
+    plan = plan_of({"schema": 1, "models": {"folders": ["m"]}, "target": [table]})
     return [device_of(plan.target(cell.target), cell) for cell in plan.cells]
 
 
@@ -235,17 +241,15 @@ def turns() -> Iterator[Turns]:
         yield Turns(patch)
 
 
-def matrix(env: dict[str, str], *targets: dict[str, Any]) -> dict[str, Any]:
-    tables = [
-        {"name": f"t{number}", "provider": CUDA, "env": env, **table} for number, table in enumerate(targets)
-    ]
-    return {"models": {"folders": ["models"]}, "target": tables}
+def matrix(*targets: dict[str, Any]) -> dict[str, Any]:
+    tables = [fake_target(f"t{number}", **table) for number, table in enumerate(targets)]
+    return of_folder(*tables)
 
 
 def outcome(events: list[Event]) -> tuple[list[Verdict], list[str]]:
     """Verdicts and warnings."""
     return (
-        [event.record.verdict for event in events if isinstance(event, Finished)],
+        [record.verdict for record in records_of(events)],
         [event.message for event in events if isinstance(event, Warned)],
     )
 
@@ -256,18 +260,12 @@ def outcome(events: list[Event]) -> tuple[list[Verdict], list[str]]:
     [({"renew_after": {"sessions": 2}}, 1), ({"workers": 2}, 2), ({"device_lock": ""}, 0)],
 )
 def test_targets_of_one_device_take_turns(
-    tmp_path: Path,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-    turns: Turns,
-    settings: dict[str, Any],
-    most: int,
+    tmp_path: Path, turns: Turns, settings: dict[str, Any], most: int
 ) -> None:
     for number in range(5):
         write_model(tmp_path / "models" / f"{number}_m.onnx")
     table = {"device_lock": "rig", **settings}
-    verdicts, warnings = outcome(run_matrix(tmp_path, matrix(fake_env, table, table)))
+    verdicts, warnings = outcome(run_matrix(tmp_path, matrix(table, table)))
     assert verdicts == [Verdict.PASS] * 10
     assert warnings == [], "a process that is renewed, or a target that waits for another, is no news"
     assert turns.most.get("rig", 0) == most
@@ -278,11 +276,7 @@ def test_targets_of_one_device_take_turns(
 
 @POSIX
 def test_a_target_waits_for_a_device_that_another_run_uses(
-    tmp_path: Path,
-    write_model: Callable[..., None],
-    start_engine: Callable[..., Engine],
-    fake_env: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_model(tmp_path / "models" / "1_m.onnx")
     serve, served = Worker.serve, []
@@ -295,7 +289,7 @@ def test_a_target_waits_for_a_device_that_another_run_uses(
     monkeypatch.setattr(Worker, "serve", watched)
     held = Slots(cache_root() / "locks").take("rig 2", 1)
     assert held is not None
-    engine = start_engine(tmp_path, matrix(fake_env, {"device_lock": "rig 2"}, {"device_lock": "rig 3"}))
+    engine = start_engine(tmp_path, matrix({"device_lock": "rig 2"}, {"device_lock": "rig 3"}))
     events: list[Event] = []
     stream = engine.events()
     while not outcome(events)[0]:
@@ -310,17 +304,12 @@ def test_a_target_waits_for_a_device_that_another_run_uses(
 
 
 @POSIX
-def test_runs_take_turns_at_a_device(
-    tmp_path: Path,
-    write_model: Callable[..., None],
-    fake_env: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_runs_take_turns_at_a_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "IDLE_S", 0.2)
     for name in ("1_gate_in_run", "2_m"):
         write_model(tmp_path / "models" / f"{name}.onnx")
     marker = tmp_path / "marker"
-    env = "".join(f"{key} = '{value}'\n" for key, value in {**fake_env, "FAKE_MARKER": str(marker)}.items())
+    env = "".join(f"{key} = '{value}'\n" for key, value in {**FAKE_ENV, "FAKE_MARKER": str(marker)}.items())
     text = f"schema = 1\n[models]\nfolders = ['models']\n[[target]]\nname = 't'\nprovider = '{CUDA}'\n"
     (tmp_path / "m.toml").write_text(f"{text}[target.env]\n{env}", encoding="utf-8")
     plan, suites = prepare(tmp_path / "m.toml")
@@ -340,7 +329,7 @@ def test_runs_take_turns_at_a_device(
     ]
     with contextlib.closing(engine):
         engine.submit(plan.cells[:1])
-        wait_until((tmp_path / "marker.waits").exists)
+        wait_for((tmp_path / "marker.waits").exists)
         with subprocess.Popen(
             command,
             cwd=tmp_path,
@@ -358,10 +347,3 @@ def test_runs_take_turns_at_a_device(
         engine.submit(plan.cells[1:])
         engine.drain()
         assert [event.record.verdict for event in finished] == [Verdict.PASS]
-
-
-def wait_until(condition: Callable[[], bool], limit_s: float = 60.0) -> None:
-    deadline = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

@@ -1,7 +1,6 @@
 """Options that should change what is computed: whether they did, and which cells can tell."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from harness.core.cell import Cell
 from harness.core.decide import decide
 from harness.core.ended import Ended
-from harness.core.facts import Facts, OptionEffect, Placement
+from harness.core.facts import Facts, OptionEffect
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
 from harness.core.record import Record
@@ -27,15 +26,22 @@ from harness.engine.effects import (
     outputs_digest,
     with_effect,
 )
-from harness.engine.engine import Engine
-from harness.engine.events import Event, Finished
+from harness.engine.events import Event
 from harness.engine.outcome import Ran
 from harness.engine.queues import Queues
 from harness.engine.task import BaselineTask, Task
-from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
 from harness.plan.target import Runtime
+from tests.kit import (
+    fake_target,
+    of_folder,
+    placement_of,
+    plan_of,
+    records_of,
+    run_matrix,
+    start_engine,
+    write_model,
+)
 
 CUDA = "CUDAExecutionProvider"
 OPENVINO = {"provider": "OpenVINOExecutionProvider", "plugin": "onnxruntime_ep_openvino"}
@@ -43,24 +49,22 @@ OPENVINO = {"provider": "OpenVINOExecutionProvider", "plugin": "onnxruntime_ep_o
 posix = pytest.mark.skipif(os.name != "posix", reason="the fake is for POSIX systems")
 
 
-def plan_of(*targets: dict[str, Any]) -> Plan:
+def plan_for(*targets: dict[str, Any]) -> Plan:
     named = [{"name": f"t{number}", **target} for number, target in enumerate(targets)]
     table = {"schema": 1, "models": {"suites": ["s"]}, "target": named}
-    return expand(matrix_from(table, Path("m.toml")), {"s": ["m"]})
+    return plan_of(table, {"s": ["m"]})
 
 
 def doubts(**target: Any) -> list[tuple[str, ...] | None]:
-    plan = plan_of({"provider": CUDA, **target})
+    plan = plan_for({"provider": CUDA, **target})
     found = [Effects(plan).doubt(cell) for cell in plan.cells]
     return [doubt.options if doubt else None for doubt in found]
 
 
 def ran(value: Value, **fields: Any) -> Ran:
     ops = fields.pop("ops", {"Exp": 1})
-    placement = Placement(
-        ep_nodes=fields.pop("nodes", 1), cpu_nodes=0, ep_ops=ops, cpu_ops={}, partitions=1, source="profile"
-    )
-    return Ran(outputs=((("y", value),),), placement=placement, timings_ms={}, **fields)
+    placed = placement_of(ops, ep_nodes=fields.pop("nodes", 1), source="profile")
+    return Ran(outputs=((("y", value),),), placement=placed, timings_ms={}, **fields)
 
 
 def measured(dtype: str = "float32", error: float | None = 1e-7) -> Facts:
@@ -98,7 +102,7 @@ def test_which_options_should_change_what_is_computed(
 
 def test_the_baseline_lacks_these_options_and_nothing_else() -> None:
     target = {"provider": CUDA, "options": {"use_tf32": 0, "device_id": 1}, "env": {"A": "1"}}
-    plan = plan_of(target)
+    plan = plan_for(target)
     doubt = Effects(plan).doubt(plan.cells[0])
     assert doubt is not None
     assert doubt.without == Configuration(
@@ -109,7 +113,7 @@ def test_the_baseline_lacks_these_options_and_nothing_else() -> None:
 def test_a_mode_is_left_out_as_a_whole() -> None:
     options = {"load_config": '{"CPU": {"NUM_STREAMS": "1"}}', "x": "1"}
     axes = {"precision": ["ep:bf16"]}
-    plan = plan_of({**OPENVINO, "options": options, "unchecked_options": True, "axes": axes})
+    plan = plan_for({**OPENVINO, "options": options, "unchecked_options": True, "axes": axes})
     doubt = Effects(plan).doubt(plan.cells[0])
     assert doubt is not None
     assert doubt.options == ("ep:bf16", "x")
@@ -117,7 +121,7 @@ def test_a_mode_is_left_out_as_a_whole() -> None:
 
 
 def test_a_target_without_the_options_serves_as_the_baseline() -> None:
-    plan = plan_of({"provider": CUDA}, {"provider": CUDA, "options": {"use_tf32": 0}}, {"provider": CUDA})
+    plan = plan_for({"provider": CUDA}, {"provider": CUDA, "options": {"use_tf32": 0}}, {"provider": CUDA})
     effects = Effects(plan)
     plain, changed, also_plain = plan.cells
     doubt = effects.doubt(changed)
@@ -133,7 +137,7 @@ def test_a_target_without_the_options_serves_as_the_baseline() -> None:
 
 
 def test_other_session_settings_are_another_baseline() -> None:
-    plan = plan_of(
+    plan = plan_for(
         {"provider": CUDA, "options": {"use_tf32": 0}, "axes": {"graph_optimization": ["all", "basic"]}}
     )
     effects = Effects(plan)
@@ -211,31 +215,22 @@ def test_every_bit_counts() -> None:
 # --- in a run ---
 
 
-def target(name: str, fake_env: dict[str, str], **table: Any) -> dict[str, Any]:
-    return {"name": name, "provider": CUDA, **table, "env": {**fake_env, **table.get("env", {})}}
-
-
 def records(events: list[Event], name: str) -> list[Record]:
-    found = [event.record for event in events if isinstance(event, Finished) and event.record.target == name]
+    found = [record for record in records_of(events) if record.target == name]
     return sorted(found, key=lambda record: record.model)
 
 
 @posix
-def test_a_run_tells_which_options_had_an_effect(
-    tmp_path: Path,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-) -> None:
+def test_a_run_tells_which_options_had_an_effect(tmp_path: Path) -> None:
     for stem in ("1_rounds", "2_rounds", "3_exact", "4_segv_in_run"):
         write_model(tmp_path / "models" / f"{stem}.onnx")
     strict = {"options": {"use_tf32": 0}}
     targets = [
-        target("hears", fake_env, **strict, timeouts_s={"run": 20}),
-        target("deaf", fake_env, **strict, env={"FAKE_DEAF": "1"}),
-        target("plain", fake_env, options={"device_id": 0}),
+        fake_target("hears", **strict, timeouts_s={"run": 20}),
+        fake_target("deaf", **strict, env={"FAKE_DEAF": "1"}),
+        fake_target("plain", options={"device_id": 0}),
     ]
-    matrix = {"models": {"folders": ["models"]}, "target": targets, "tolerance": [{"rtol": 0.1, "atol": 0.1}]}
+    matrix = of_folder(*targets, tolerance=[{"rtol": 0.1, "atol": 0.1}])
     events = run_matrix(tmp_path, matrix, processes=2)
     for name, seen in (("hears", True), ("deaf", False)):
         first, second, exact, crashed = records(events, name)
@@ -252,9 +247,6 @@ def test_a_run_tells_which_options_had_an_effect(
 @pytest.mark.parametrize("plain_first", [True, False])
 def test_a_target_of_the_plan_is_not_run_twice(
     tmp_path: Path,
-    write_model: Callable[..., None],
-    start_engine: Callable[..., Engine],
-    fake_env: dict[str, str],
     monkeypatch: pytest.MonkeyPatch,
     plain_first: bool,  # noqa: FBT001
 ) -> None:
@@ -267,25 +259,20 @@ def test_a_target_of_the_plan_is_not_run_twice(
     monkeypatch.setattr(Queues, "put", watched)
     for number in range(4):
         write_model(tmp_path / "models" / f"{number}_rounds.onnx")
-    targets = [target("plain", fake_env), target("strict", fake_env, options={"use_tf32": 0})]
+    targets = [fake_target("plain"), fake_target("strict", options={"use_tf32": 0})]
     chosen = targets if plain_first else targets[::-1]
-    engine = start_engine(tmp_path, {"models": {"folders": ["models"]}, "target": chosen}, processes=1)
+    engine = start_engine(tmp_path, of_folder(*chosen), processes=1)
     events = list(engine.events())
     assert [record.effect and record.effect.seen for record in records(events, "strict")] == [True] * 4
     assert not [task for task in queued if isinstance(task, BaselineTask)]
 
 
 @posix
-def test_a_baseline_that_crashes_leaves_the_question_open(
-    tmp_path: Path,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-) -> None:
+def test_a_baseline_that_crashes_leaves_the_question_open(tmp_path: Path) -> None:
     write_model(tmp_path / "models" / "1_frail.onnx")
     write_model(tmp_path / "models" / "2_rounds.onnx")
-    only = target("strict", fake_env, options={"use_tf32": 0})
-    matrix = {"models": {"folders": ["models"]}, "target": [only], "tolerance": [{"rtol": 0.1, "atol": 0.1}]}
+    only = fake_target("strict", options={"use_tf32": 0})
+    matrix = of_folder(only, tolerance=[{"rtol": 0.1, "atol": 0.1}])
     events = run_matrix(tmp_path, matrix, processes=1)
     frail, sound = records(events, "strict")
     assert (frail.verdict, frail.effect) == (Verdict.PASS, None)
@@ -293,15 +280,10 @@ def test_a_baseline_that_crashes_leaves_the_question_open(
 
 
 @posix
-def test_a_flaky_cell_keeps_its_first_verdict_and_ends(
-    tmp_path: Path,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-) -> None:
+def test_a_flaky_cell_keeps_its_first_verdict_and_ends(tmp_path: Path) -> None:
     write_model(tmp_path / "models" / "1_stumble_in_run.onnx")
     env = {"FAKE_MARKER": str(tmp_path / "marker")}
-    only = target("strict", fake_env, options={"use_tf32": 0}, retries=2, env=env)
-    events = run_matrix(tmp_path, {"models": {"folders": ["models"]}, "target": [only]})
+    only = fake_target("strict", options={"use_tf32": 0}, retries=2, env=env)
+    events = run_matrix(tmp_path, of_folder(only))
     (record,) = records(events, "strict")
     assert (record.verdict, record.retries) == (Verdict.ERROR, (Verdict.PASS,))

@@ -1,7 +1,6 @@
 """How the processes of targets end that are asked to: the verdict ``unclean_exit``."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,8 +8,9 @@ from typing import Any
 import pytest
 
 from harness.core.verdict import Phase, Verdict
-from harness.engine.events import Event, Finished, ProcessEnded
+from harness.engine.events import ProcessEnded
 from harness.engine.planned_end import planned_end
+from tests.kit import fake_target, of_folder, records_of, run_matrix, write_model
 
 ENDS = {
     "clean": ("", None, ""),
@@ -25,38 +25,32 @@ TEARDOWN_S = 2.0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
-def test_each_end_is_told_with_its_phase(
-    tmp_path: Path,
-    run_matrix: Callable[..., list[Event]],
-    write_model: Callable[..., None],
-    fake_env: dict[str, str],
-) -> None:
+def test_each_end_is_told_with_its_phase(tmp_path: Path) -> None:
     write_model(tmp_path / "models" / "1_right.onnx")
     write_model(tmp_path / "models" / "2_abort_in_teardown.onnx")
     library = tmp_path / "libep.so"
     library.touch()
     targets = [
-        {
-            "name": name,
-            "provider": "CUDAExecutionProvider",
-            "plugin": str(library),
-            "env": {**fake_env, "FAKE_FAULT": fault},
-            "timeouts_s": {"teardown": TEARDOWN_S if name == "hang" else 60.0},
-        }
+        fake_target(
+            name,
+            plugin=str(library),
+            env={"FAKE_FAULT": fault},
+            timeouts_s={"teardown": TEARDOWN_S if name == "hang" else 60.0},
+        )
         for name, (fault, _, _) in ENDS.items()
     ]
-    cell = {"name": "cell", "provider": "CUDAExecutionProvider", "env": fake_env}
-    matrix = {
-        "models": {"folders": ["models"]},
-        "target": [*targets, cell],
-        "exclude": [
+    cell = fake_target("cell")
+    matrix = of_folder(
+        *targets,
+        cell,
+        exclude=[
             {"target": [*ENDS], "model": "2_abort_in_teardown.onnx"},
             {"target": "cell", "model": "1_right.onnx"},
         ],
-        "expect": [{"target": "unload", "verdict": "unclean_exit", "reason": "known"}],
-    }
+        expect=[{"target": "unload", "verdict": "unclean_exit", "reason": "known"}],
+    )
     events = run_matrix(tmp_path, matrix)
-    assert {event.record.verdict for event in events if isinstance(event, Finished)} == {Verdict.PASS}
+    assert {record.verdict for record in records_of(events)} == {Verdict.PASS}
     ends = {event.target: event for event in events if isinstance(event, ProcessEnded)}
     found = {name: (one.phase, one.cause) for name, one in ends.items()}
     expected = {name: (phase, cause) for name, (_, phase, cause) in ENDS.items()}

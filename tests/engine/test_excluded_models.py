@@ -1,7 +1,6 @@
 """Models that are not judged, each by the right word: the model, its data, the CPU EP, or the machine."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,8 @@ from onnx import TensorProto, helper
 
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
-from harness.engine.events import Event, Finished
+from harness.engine.events import Event
+from tests.kit import of_folder, records_of, run_matrix
 
 HEAD = '<ir_version: %d, opset_import: ["" : %d, "nowhere" : 1, "com.microsoft" : 1]> agraph '
 RELU = "(float[2, 3] x) => (float[2, 3] y) { y = Relu(x) }"
@@ -85,15 +85,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def records(home: Path, run_matrix: Callable[..., list[Event]]) -> dict[str, Record]:
+def records(home: Path) -> dict[str, Record]:
     target = {"name": "cpu", "provider": "CPUExecutionProvider"}
-    return found_in(run_matrix(home, {"models": {"folders": ["models"]}, "target": [target]}))
+    return found_in(run_matrix(home, of_folder(target)))
 
 
 def found_in(events: list[Event]) -> dict[str, Record]:
-    return {
-        event.record.model.partition("/")[0]: event.record for event in events if isinstance(event, Finished)
-    }
+    return {record.model.partition("/")[0]: record for record in records_of(events)}
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -8,7 +8,6 @@ import msgspec
 import numpy as np
 import pytest
 
-from harness.core.facts import Placement
 from harness.core.record import Record
 from harness.core.value import Array, Tensor
 from harness.core.verdict import Verdict
@@ -17,6 +16,7 @@ from harness.corpus.case import Case
 from harness.engine.evidence import Rule, Wider, with_placement
 from harness.engine.task import Kind, Question
 from tests.engine.test_next_step import Court
+from tests.kit import placement_of
 
 OPENVINO, WEBGPU = "OpenVINOExecutionProvider", "WebGpuExecutionProvider"
 
@@ -161,9 +161,7 @@ def test_it_excuses_nothing_where_onnxruntime_does_not_do_it(
 
 def test_it_is_known_of_what_is_left_to_the_cpu_ep() -> None:
     rule = Rule(wider=(Wider(noise_at="float16", delivers="float16"), Wider(noise_at="a", on_cpu="MatMul")))
-    partly = Placement(
-        ep_nodes=1, cpu_nodes=2, ep_ops={"Add": 1}, cpu_ops={"MatMul": 2}, partitions=1, source="profile"
-    )
+    partly = placement_of({"Add": 1}, {"MatMul": 2}, source="profile")
     assert with_placement(rule, partly) == rule
     none = msgspec.structs.replace(partly, ep_nodes=0, ep_ops={})
     assert [one.on_cpu for one in with_placement(rule, none).wider] == ["MatMul"]

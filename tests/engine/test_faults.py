@@ -7,14 +7,14 @@ import contextlib
 import os
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from harness.core.verdict import Cause, Phase, Verdict
-from harness.engine.events import Event, Finished
+from harness.engine.events import Finished
+from tests.kit import FAKE_ENV, fake_target, of_folder, run_matrix, write_model
 
 POSIX = os.name == "posix"
 
@@ -171,18 +171,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def cells(
-    home: Path,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-) -> dict[str, Finished]:
+def cells(home: Path) -> dict[str, Finished]:
     for suite, faults in TABLES.items():
         for fault in faults:
             for name in ("1_before", f"2_{fault}", "3_after"):
                 write_model(home / suite / fault / f"{name}.onnx", VARIANTS.get((fault, name), ""))
     (home / "tmp").mkdir()
-    env = {**fake_env, "FAKE_MARKER": str(home / "marker"), "TMPDIR": str(home / "tmp")}
+    env = {**FAKE_ENV, "FAKE_MARKER": str(home / "marker"), "TMPDIR": str(home / "tmp")}
     target = {"provider": "CUDAExecutionProvider", "env": env}
     limits = dict.fromkeys(("create", "run", "teardown"), 2.0)
     matrix = {
@@ -219,19 +214,11 @@ def test_a_fault_gets_its_verdict_and_harms_nobody_else(cells: dict[str, Finishe
 
 
 @pytest.fixture(scope="module")
-def beginnings(
-    home: Path,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-) -> dict[str, Finished]:
+def beginnings(home: Path) -> dict[str, Finished]:
     folder = home / "beginnings"
     write_model(folder / "models" / "1_one.onnx")
-    targets = [
-        {"name": fault, "provider": "CUDAExecutionProvider", "env": {**fake_env, "FAKE_FAULT": fault}}
-        for fault in BEGINNINGS
-    ]
-    events = run_matrix(folder, {"models": {"folders": ["models"]}, "target": targets})
+    targets = [fake_target(fault, env={"FAKE_FAULT": fault}) for fault in BEGINNINGS]
+    events = run_matrix(folder, of_folder(*targets))
     return {event.record.target: event for event in events if isinstance(event, Finished)}
 
 

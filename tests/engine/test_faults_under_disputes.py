@@ -1,7 +1,6 @@
 """Neither a wrong reference nor a disputed golden hides a faulty EP: runs of the real engine."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,8 @@ from harness.core.policy import Policy
 from harness.core.record import Record, decode_record, encode_record
 from harness.core.reference import REFERENCE
 from harness.core.verdict import Verdict
-from harness.engine.events import Event, Finished
+from harness.engine.events import Event
+from tests.kit import fake_target, of_folder, records_of, run_matrix, write_model
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake is for POSIX")
 
@@ -32,22 +32,17 @@ agraph (float[3, 8] x) => (float[3, 8] y) { y = LpNormalization<p = 1>(x) }""",
 
 
 def found(events: list[Event]) -> dict[str, Record]:
-    records = [event.record for event in events if isinstance(event, Finished)]
+    records = records_of(events)
     return {record.model.partition("/")[0]: record for record in records}
 
 
 @pytest.fixture(scope="module")
-def wrong_reference(
-    tmp_path_factory: pytest.TempPathFactory,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-) -> dict[str, Record]:
+def wrong_reference(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Record]:
     home = tmp_path_factory.mktemp("wrong_reference")
     for name, text in MODELS.items():
         write_model(home / "models" / name / "2_reference.onnx", text)
-    target = {"name": "faulty", "provider": "CUDAExecutionProvider", "env": fake_env}
-    return found(run_matrix(home, {"models": {"folders": ["models"]}, "target": [target]}))
+    target = fake_target("faulty")
+    return found(run_matrix(home, of_folder(target)))
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -77,12 +72,7 @@ OFF = np.array([1.005, 0.995, 1.005, 0.995], np.float32)
 
 
 @pytest.fixture(scope="module")
-def disputed(
-    tmp_path_factory: pytest.TempPathFactory,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-) -> dict[str, Record]:
+def disputed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Record]:
     """By fault; of every model the expected ``z`` disputes the golden."""
     home = tmp_path_factory.mktemp("disputed")
     for fault in ("zeros", "nan", "reordered", "sound"):
@@ -90,8 +80,8 @@ def disputed(
         write_model(folder / f"2_{fault}.onnx")
         expected = np.maximum(X, 0), X.astype(np.int32), -X * OFF
         write_data(folder / "test_data_set_0", X, expected)
-    target = {"name": "ep", "provider": "CUDAExecutionProvider", "env": fake_env}
-    return found(run_matrix(home, {"models": {"folders": ["models"]}, "target": [target]}))
+    target = fake_target("ep")
+    return found(run_matrix(home, of_folder(target)))
 
 
 def write_data(folder: Path, value: np.ndarray, expected: tuple[np.ndarray, ...]) -> None:

@@ -1,18 +1,17 @@
 """Fixed sizes: what they change is told, and trying them costs no cell its verdict."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from harness.core.ended import Ended
-from harness.core.facts import Facts, Placement
+from harness.core.facts import Facts
 from harness.core.record import Record
 from harness.core.verdict import Phase, Verdict
-from harness.engine.events import Event, Finished
 from harness.engine.fixed import may_be_fixed
+from tests.kit import fake_target, of_folder, placement_of, records_of, run_matrix, write_model
 
 FREE = """<ir_version: 9, opset_import: ["" : 17]>
 agraph (float[batch] x) => (float[batch] y, int32[batch] k, float[batch] z) {
@@ -21,22 +20,15 @@ agraph (float[batch] x) => (float[batch] y, int32[batch] k, float[batch] z) {
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the fake is for POSIX systems")
-def test_what_fixed_sizes_change_is_told_and_a_crash_of_that_session_is_no_verdict(
-    tmp_path: Path,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-) -> None:
+def test_what_fixed_sizes_change_is_told_and_a_crash_of_that_session_is_no_verdict(tmp_path: Path) -> None:
     for number, fault in enumerate(("free_dimension", "free_crash", "placed_nowhere", "exact")):
         write_model(tmp_path / "models" / f"{number}_{fault}.onnx", FREE)
-    target = {"name": "fake", "provider": "CUDAExecutionProvider", "env": fake_env}
+    target = fake_target("fake")
     fixed = {"model": "*exact*", "dimensions": {"batch": 3}, "fixed": True}
-    matrix = {"models": {"folders": ["models"]}, "target": [target], "model": [fixed]}
+    matrix = of_folder(target, model=[fixed])
     events = run_matrix(tmp_path, matrix)
     found: dict[str, Record] = {
-        event.record.model.partition("_")[2].removesuffix(".onnx"): event.record
-        for event in events
-        if isinstance(event, Finished)
+        record.model.partition("_")[2].removesuffix(".onnx"): record for record in records_of(events)
     }
     told = "with `batch = 1` all 3 nodes run on the EP: dimensions = { batch = 1 }, fixed = true in [[model]]"
     assert found["free_dimension"].verdict is Verdict.FALLBACK
@@ -46,9 +38,7 @@ def test_what_fixed_sizes_change_is_told_and_a_crash_of_that_session_is_no_verdi
     assert (found["exact"].verdict, found["exact"].fixed) == (Verdict.PASS, None)
 
 
-PARTLY = Placement(
-    ep_nodes=1, cpu_nodes=1, ep_ops={"Relu": 1}, cpu_ops={"Shape": 1}, partitions=1, source="assignment"
-)
+PARTLY = placement_of({"Relu": 1}, {"Shape": 1})
 
 
 def test_only_compute_on_the_cpu_or_a_refusal_asks_for_fixed_sizes() -> None:

@@ -4,14 +4,12 @@ import importlib
 import io
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import onnx
-import onnx.parser
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,34 +17,24 @@ from hypothesis import strategies as st
 from harness.agent import wire as agent_wire
 from harness.agent.frame import FrameReader, framed
 from harness.agent.message import unpack
-from harness.core.facts import Placement
-from harness.core.record import Record, decode_record, encode_record
+from harness.core.record import decode_record, encode_record
 from harness.core.value import BITS, DTYPES, KEY_TYPES, STRING, Tensor, from_wire
 from harness.core.verdict import Family, Phase
 from harness.corpus.case import Case
-from harness.engine.cases import Cases
-from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.configuration import cpu_configuration
-from harness.engine.effects import Effects
 from harness.engine.events import Event, Finished
 from harness.engine.job import piece
 from harness.engine.listener import Listener
-from harness.engine.next_step import NextStep
 from harness.engine.outcome import Asked, Ending, Raised, Ran
-from harness.engine.prepare import open_suites
 from harness.engine.queues import TaskQueue
-from harness.engine.references import References, Stores
 from harness.engine.task import HOME, CellTask, Kind, Question, QuestionTask, Task
 from harness.engine.tensor_files import Tensors
 from harness.engine.worker import Worker
-from harness.golden.store import GoldenStore
 from harness.places.fleet import Fleet
-from harness.plan.expand import expand
 from harness.plan.file_format import Timeouts
-from harness.plan.matrix import matrix_from
-
-Mutated = Callable[..., st.SearchStrategy[Any]]
-Replaced = Callable[..., Iterator[Any]]
+from tests.engine.pipelines import WaitingPipeline
+from tests.kit import of_folder, placement_of, write_model
+from tests.mutations import each_replaced, mutated
 
 FEW = settings(max_examples=120, derandomize=True, deadline=None, database=None)
 
@@ -111,28 +99,12 @@ def odd_values() -> list[Any]:
 ODD_VALUES = odd_values()
 
 
-class Border:
+class Border(WaitingPipeline):
     """A listener and a pipeline with one model, whose golden is known."""
 
     def __init__(self, folder: Path) -> None:
-        (folder / "models").mkdir(parents=True)
-        onnx.save(onnx.parser.parse_model(MODEL), folder / "models" / "one.onnx")
-        target = {"name": "ep", "provider": "CUDAExecutionProvider"}
-        table = {"schema": 1, "models": {"folders": ["models"]}, "target": [target]}
-        matrix = matrix_from(table, folder / "m.toml")
-        suites = open_suites(matrix)
-        self.plan = expand(matrix, {name: suite.models() for name, suite in suites.items()})
-        self.queue: list[Task] = []
-        self.records: list[Record] = []
-        stores = (
-            GoldenStore({"by": name}, folder / "goldens")
-            for name in ("cpu", "unoptimized", "onnx", "float64")
-        )
-        references = References(Stores(*stores))
-        cases = Cases(self.plan, suites, references, lambda _: None)
-        self.pipeline = CellPipeline(
-            NextStep(self.plan, cases, references), Effects(self.plan), self.queue.append, self.announce
-        )
+        write_model(folder / "models" / "one.onnx", MODEL)
+        super().__init__(folder, of_folder({"name": "ep", "provider": "CUDAExecutionProvider"}))
         spares = SimpleNamespace(keep_for=lambda *_: None)
         fleet = Fleet(self.plan, lambda *_: None, lambda _: None, lambda *_: None)
         pool: Any = SimpleNamespace(workers={}, spares=spares, fleet=fleet, serving=lambda _: ())
@@ -202,7 +174,7 @@ PLACEMENT: dict[str, Any] = {
     "chain_ops": {"A": {"Relu": 1}},
     "providers": {"A": 8, "CPUExecutionProvider": 1},
 }
-PLACED = Placement(ep_nodes=9, cpu_nodes=0, ep_ops={"Relu": 9}, cpu_ops={}, partitions=1, source="profile")
+PLACED = placement_of({"Relu": 9}, source="profile")
 
 
 def answered(case: Case) -> Ending:
@@ -271,9 +243,7 @@ def results(border: Border) -> list[dict[str, Any]]:
 
 @FEW
 @given(st.data())
-def test_any_result_is_judged_or_breaks_the_protocol(
-    border: Border, mutated: Mutated, data: st.DataObject
-) -> None:
+def test_any_result_is_judged_or_breaks_the_protocol(border: Border, data: st.DataObject) -> None:
     task = border.task()
     task.asked = Asked(data_sets=1, outputs=border.case.outputs)
     message = ["result", id(task), data.draw(st.sampled_from(results(border)))]
@@ -300,9 +270,9 @@ def test_the_results_that_are_mutated_are_valid(border: Border) -> None:
         assert (border.records.pop().verdict == "pass_partial") is (valid["status"] == "ok"), valid
 
 
-def test_each_part_of_a_result_may_be_another_thing(border: Border, each_replaced: Replaced) -> None:
+def test_each_part_of_a_result_may_be_another_thing(border: Border) -> None:
     for valid in results(border)[1:]:
-        for body in each_replaced(valid):
+        for body in each_replaced(valid, 29):
             task = border.task()
             task.asked = Asked(data_sets=1, outputs=border.case.outputs)
             worker = border.receive(["result", id(task), body], task)
@@ -336,9 +306,7 @@ def test_any_values_are_judged(border: Border, data: st.DataObject) -> None:
 
 @FEW
 @given(st.data())
-def test_any_answer_is_kept_or_breaks_the_protocol(
-    border: Border, mutated: Mutated, data: st.DataObject
-) -> None:
+def test_any_answer_is_kept_or_breaks_the_protocol(border: Border, data: st.DataObject) -> None:
     question = Question(
         suite=border.cell.suite, model=border.cell.model, kind=data.draw(st.sampled_from(KINDS))
     )
@@ -360,9 +328,7 @@ KINDS = (Kind.ANSWER, Kind.UNOPTIMIZED, Kind.EVALUATED, Kind.MADE)
 
 @FEW
 @given(st.data())
-def test_any_description_of_an_environment_is_taken(
-    border: Border, mutated: Mutated, data: st.DataObject
-) -> None:
+def test_any_description_of_an_environment_is_taken(border: Border, data: st.DataObject) -> None:
     process = fake_process()
     worker = Worker(1, process)
     worker.imported = True
@@ -382,7 +348,7 @@ def test_any_description_of_an_environment_is_taken(
 
 @FEW
 @given(st.data())
-def test_any_message_may_come_at_any_time(border: Border, mutated: Mutated, data: st.DataObject) -> None:
+def test_any_message_may_come_at_any_time(border: Border, data: st.DataObject) -> None:
     task = border.task()
     words = [
         ["phase", id(task), "run"],
@@ -399,7 +365,7 @@ def test_any_message_may_come_at_any_time(border: Border, mutated: Mutated, data
 
 @FEW
 @given(st.data())
-def test_values_in_files_are_read_or_refused(mutated: Mutated, data: st.DataObject) -> None:
+def test_values_in_files_are_read_or_refused(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as home:
         Path(home, "out-1").write_bytes(b"\0" * 8)
         if os.name == "posix":

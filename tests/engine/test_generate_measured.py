@@ -1,7 +1,5 @@
 """Planted faults in the scenario ``generate``: verdict, way, position, layer; healthy results pass."""
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,23 +9,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.core.decide import decide, judged_again
-from harness.core.facts import CPU_PROVIDER, Facts, Placement
+from harness.core.facts import CPU_PROVIDER, Facts
 from harness.core.generated import Generation as Told
 from harness.core.policy import Policy
-from harness.core.record import Decision, Record
+from harness.core.record import Decision
 from harness.core.spread import Spread
 from harness.core.value import NamedValues, Tensor, tensor
 from harness.core.verdict import Verdict
 from harness.core.ways import WAYS, Play, plays_of
-from harness.corpus.case import Case, DataSet
+from harness.corpus.case import DataSet
 from harness.corpus.decoder import CachePair, Decoder
-from harness.corpus.facts import ModelFacts
 from harness.corpus.generation import Generation
 from harness.corpus.port import ValueType
 from harness.engine.evidence import Evidence, Rule
 from harness.engine.measure import measure, with_generation
 from harness.engine.outcome import Played, Ran
 from harness.golden.golden import Golden
+from tests.kit import bare_case, decided_record, placement_of
 
 LENGTH, VOCABULARY, NOISE = 12, 24, 1e-4
 LAYERS = ("present.0.key", "present.0.value", "present.1.key", "present.1.value")
@@ -56,7 +54,7 @@ TEXTS = RANDOM.integers(0, VOCABULARY, (2, LENGTH))
 LOGITS = RANDOM.normal(0, 3, (2, LENGTH, VOCABULARY))
 CACHES = {name: RANDOM.normal(0, 1, (2, 2, LENGTH, 4)) for name in LAYERS}
 POLICY = Policy(judge_by="noise")
-PLACEMENT = Placement(ep_nodes=1, cpu_nodes=0, ep_ops={"X": 1}, cpu_ops={}, partitions=1, source="profile")
+PLACEMENT = placement_of({"X": 1}, source="profile")
 
 
 def sized(play: Play, array: Any, axis: int) -> Any:
@@ -81,19 +79,11 @@ SPREAD = Spread(
         {name: np.full(np.shape(array), NOISE) for name, array in right(play).items()} for play in PLAYS
     ),
 )
-CASE = Case(
-    model_path=Path("m.onnx"),
-    ports=(),
+CASE = bare_case(
     outputs=("logits", "hidden", *LAYERS),
     output_types=(ValueType(kind="tensor"),) * 6,
     data_sets=tuple(
         DataSet(name=play.name, inputs=(("ids", tensor(sized(play, TEXTS, 1))),)) for play in PLAYS
-    ),
-    rtol=0.0,
-    atol=0.0,
-    digest="d",
-    facts=ModelFacts(
-        ir_version=9, opsets={}, nodes=0, op_types={}, float_types=frozenset(), shape_only_ops=frozenset()
     ),
 )
 
@@ -161,12 +151,7 @@ def test_rounding_noise_is_never_accused(seed: int, size: float) -> None:
     seed=st.integers(0, 99),
 )
 def test_one_wrong_position_of_one_output_of_one_way_is_found_and_named(
-    way: str,
-    position: int,
-    output: str,
-    multiple: float,
-    seed: int,
-    judged: Callable[[Facts, Decision], Record],
+    way: str, position: int, output: str, multiple: float, seed: int
 ) -> None:
     index = NAMES.index(way)
     position = min(position, PLAYS[index].length - 1)
@@ -185,7 +170,7 @@ def test_one_wrong_position_of_one_output_of_one_way_is_found_and_named(
     else:
         assert (bad.first_bad, bad.first_cache, bad.cache_from) == (None, output, position)
         assert f"{output} wrong from position {position} on" in decision.reason
-    read = judged(facts, decision)
+    read = decided_record(facts, decision)
     assert read.generation == facts.generation
     assert judged_again(read, POLICY).verdict is decision.verdict
 
@@ -207,7 +192,7 @@ def test_the_layer_that_fails_first_is_named() -> None:
     assert bad.kl[5] < 1e-6
 
 
-def test_nan_from_a_position_on_is_a_nan_mismatch(judged: Callable[[Facts, Decision], Record]) -> None:
+def test_nan_from_a_position_on_is_a_nan_mismatch() -> None:
     results = healthy(0)
     for index, play in enumerate(PLAYS):
         if play.length > 6:
@@ -217,7 +202,7 @@ def test_nan_from_a_position_on_is_a_nan_mismatch(judged: Callable[[Facts, Decis
     assert decision.reason.startswith("way at_once: logits wrong from position 6 on")
     assert told(facts).ways[0].kl[6:] == (None,) * 6
     assert told(facts).ways[0].perplexity is None
-    read = judged(facts, decision)
+    read = decided_record(facts, decision)
     assert read.generation == facts.generation
     assert judged_again(read, POLICY).verdict is Verdict.NAN_MISMATCH
 

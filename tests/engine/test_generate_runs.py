@@ -1,6 +1,5 @@
 """The scenario ``generate`` in a run: decoders on the real CPU EP, and what keeps a way from being judged."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,37 +9,31 @@ from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.core.ways import WAYS
 from harness.corpus.decoders.roster import write_decoder
-from harness.engine.events import Event, Finished
+from tests import small_decoders
+from tests.kit import of_folder, records_of, run_matrix, write_model
 
 pytest.importorskip("onnxruntime")
 
-RunMatrix = Callable[..., list[Event]]
 GENERATE = {"length": 16, "new_tokens": 4}
 
 
 @pytest.fixture(scope="module")
-def records(
-    tmp_path_factory: pytest.TempPathFactory,
-    run_matrix: RunMatrix,
-    write_model: Callable[..., None],
-    small_decoder: Callable[..., None],
-) -> dict[str, Record]:
+def records(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Record]:
     home = tmp_path_factory.mktemp("generate")
     (home / "models" / "decoder").mkdir(parents=True)
     write_decoder("gqa-h64", home / "models" / "decoder")
-    small_decoder("counting", home / "models" / "sums")
-    small_decoder("counting", home / "models" / "forgets", forgets=True)
-    small_decoder("counting", home / "models" / "refuses", refuses=3)
+    small_decoders.counting(home / "models" / "sums")
+    small_decoders.counting(home / "models" / "forgets", forgets=True)
+    small_decoders.counting(home / "models" / "refuses", refuses=3)
     write_model(home / "models" / "plain.onnx")
-    matrix: dict[str, Any] = {
-        "models": {"folders": ["models"]},
-        "axes": {"scenario": ["generate"]},
-        "scenarios": {"generate": GENERATE},
-        "tolerance": [{"noise": {}}],
-        "latency": [{"model": "*/sums/*", "warm_up": 0, "repeats": 2}],
-        "target": [{"name": "cpu", "provider": "CPUExecutionProvider"}],
-    }
-    found = [event.record for event in run_matrix(home, matrix) if isinstance(event, Finished)]
+    matrix: dict[str, Any] = of_folder(
+        {"name": "cpu", "provider": "CPUExecutionProvider"},
+        axes={"scenario": ["generate"]},
+        scenarios={"generate": GENERATE},
+        tolerance=[{"noise": {}}],
+        latency=[{"model": "*/sums/*", "warm_up": 0, "repeats": 2}],
+    )
+    found = records_of(run_matrix(home, matrix))
     return {Path(record.model).parent.name or Path(record.model).stem: record for record in found}
 
 

@@ -5,15 +5,22 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.core.verdict import Verdict
-from harness.engine.engine import Engine
-from harness.engine.events import Event, Finished, Warned
+from harness.engine.events import Event, Warned
+from tests.kit import (
+    FAKE_ENV,
+    by_model,
+    of_folder,
+    run_matrix,
+    start_engine,
+    wait_for,
+    write_model,
+)
 
 CUDA = "CUDAExecutionProvider"
 LINUX = pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
@@ -21,23 +28,15 @@ POSIX = pytest.mark.skipif(os.name != "posix", reason="kills by POSIX signals")
 
 
 def verdicts(events: list[Event]) -> dict[str, tuple[Verdict, int]]:
-    return {
-        event.record.model.removesuffix(".onnx"): (event.record.verdict, event.record.attempt)
-        for event in events
-        if isinstance(event, Finished)
-    }
+    return {model: (record.verdict, record.attempt) for model, record in by_model(events).items()}
 
 
 def matrix(env: dict[str, str], **settings: Any) -> dict[str, Any]:
-    target = {"name": "t", "provider": CUDA, "env": env, **settings}
-    return {"models": {"folders": ["models"]}, "target": [target]}
+    return of_folder({"name": "t", "provider": CUDA, "env": env, **settings})
 
 
-def wait_for(path: Path) -> int:
-    deadline = time.monotonic() + 60
-    while not path.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+def written_number(path: Path) -> int:
+    wait_for(path.exists)
     return int(path.read_text(encoding="utf-8"))
 
 
@@ -55,17 +54,12 @@ def children() -> set[int]:
 
 
 @POSIX
-def test_killing_the_agent_costs_one_more_attempt(
-    tmp_path: Path,
-    write_model: Callable[..., None],
-    start_engine: Callable[..., Engine],
-    fake_env: dict[str, str],
-) -> None:
+def test_killing_the_agent_costs_one_more_attempt(tmp_path: Path) -> None:
     for name in ("1_before", "2_waitonce_in_run", "3_after", "4_last"):
         write_model(tmp_path / "models" / f"{name}.onnx")
     marker = tmp_path / "marker"
-    engine = start_engine(tmp_path, matrix({**fake_env, "FAKE_MARKER": str(marker)}))
-    os.kill(wait_for(marker), signal.SIGKILL)
+    engine = start_engine(tmp_path, matrix({**FAKE_ENV, "FAKE_MARKER": str(marker)}))
+    os.kill(written_number(marker), signal.SIGKILL)
     assert verdicts(list(engine.events())) == {
         "1_before": (Verdict.PASS, 1),
         "2_waitonce_in_run": (Verdict.PASS, 2),
@@ -76,11 +70,7 @@ def test_killing_the_agent_costs_one_more_attempt(
 
 @LINUX
 def test_closing_in_mid_run_is_quick_and_leaves_nothing(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    write_model: Callable[..., None],
-    start_engine: Callable[..., Engine],
-    fake_env: dict[str, str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = children()
     scratch = tmp_path / "scratch"
@@ -89,8 +79,8 @@ def test_closing_in_mid_run_is_quick_and_leaves_nothing(
     for name in ("1_before", "2_waitonce_in_run", "3_after"):
         write_model(tmp_path / "models" / f"{name}.onnx")
     marker = tmp_path / "marker"
-    engine = start_engine(tmp_path, matrix({**fake_env, "FAKE_MARKER": str(marker)}))
-    wait_for(marker)
+    engine = start_engine(tmp_path, matrix({**FAKE_ENV, "FAKE_MARKER": str(marker)}))
+    wait_for(marker.exists)
     assert list(scratch.iterdir())
     started = time.monotonic()
     engine.close()
@@ -102,15 +92,10 @@ def test_closing_in_mid_run_is_quick_and_leaves_nothing(
 
 
 @LINUX
-def test_closing_while_processes_start_leaves_none(
-    tmp_path: Path,
-    write_model: Callable[..., None],
-    start_engine: Callable[..., Engine],
-    fake_env: dict[str, str],
-) -> None:
+def test_closing_while_processes_start_leaves_none(tmp_path: Path) -> None:
     before = children()
     write_model(tmp_path / "models" / "1_one.onnx")
-    engine = start_engine(tmp_path, matrix({**fake_env, "FAKE_FAULT": "hang_in_import"}))
+    engine = start_engine(tmp_path, matrix({**FAKE_ENV, "FAKE_FAULT": "hang_in_import"}))
     deadline = time.monotonic() + 60
     while children() <= before:
         assert time.monotonic() < deadline
@@ -122,31 +107,20 @@ def test_closing_while_processes_start_leaves_none(
 
 
 @LINUX
-def test_a_run_that_came_to_its_end_leaves_no_process(
-    tmp_path: Path,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-) -> None:
+def test_a_run_that_came_to_its_end_leaves_no_process(tmp_path: Path) -> None:
     before = children()
     write_model(tmp_path / "models" / "1_one.onnx")
-    assert verdicts(run_matrix(tmp_path, matrix(fake_env))) == {"1_one": (Verdict.PASS, 1)}
+    assert verdicts(run_matrix(tmp_path, matrix(FAKE_ENV))) == {"1_one": (Verdict.PASS, 1)}
     assert children() <= before
 
 
 @pytest.mark.parametrize(
     "settings", [{"runtime": {"python": "gone/python"}}, {}], ids=["no python", "corrupt"]
 )
-def test_a_run_ends_although_no_process_sends_a_last_word(
-    tmp_path: Path,
-    settings: dict[str, Any],
-    write_model: Callable[..., None],
-    start_engine: Callable[..., Engine],
-    fake_env: dict[str, str],
-) -> None:
+def test_a_run_ends_although_no_process_sends_a_last_word(tmp_path: Path, settings: dict[str, Any]) -> None:
     write_model(tmp_path / "models" / "1_one.onnx")
     (tmp_path / "models" / "9_corrupt.onnx").write_bytes(b"\x00garbage")
-    engine = start_engine(tmp_path, matrix(fake_env, **settings))
+    engine = start_engine(tmp_path, matrix(FAKE_ENV, **settings))
     events: list[Event] = []
     reader = threading.Thread(target=lambda: events.extend(engine.events()), daemon=True)
     reader.start()
@@ -162,16 +136,11 @@ def test_a_run_ends_although_no_process_sends_a_last_word(
 
 
 @POSIX
-def test_a_device_for_one_process_serves_with_one(
-    tmp_path: Path,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-) -> None:
+def test_a_device_for_one_process_serves_with_one(tmp_path: Path) -> None:
     names = ["1_say_in_run", *(f"{index}_more" for index in range(2, 9))]
     for name in names:
         write_model(tmp_path / "models" / f"{name}.onnx")
-    env = {**fake_env, "FAKE_MARKER": str(tmp_path / "marker"), "FAKE_FAULT": "single_in_register"}
+    env = {**FAKE_ENV, "FAKE_MARKER": str(tmp_path / "marker"), "FAKE_FAULT": "single_in_register"}
     events = run_matrix(tmp_path, matrix(env, workers=2))
     assert verdicts(events) == dict.fromkeys(names, (Verdict.PASS, 1))
     for event in events:

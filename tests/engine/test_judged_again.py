@@ -2,8 +2,6 @@
 
 import functools
 import math
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,35 +10,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.core.decide import decide, judged_again
-from harness.core.facts import UNREPEATABLE, Facts, Placement
+from harness.core.facts import UNREPEATABLE, Facts
 from harness.core.metrics import ATOL_GRID
 from harness.core.missing import USUAL, Need, missing
 from harness.core.policy import Policy
-from harness.core.record import Decision, Record
+from harness.core.record import Decision
 from harness.core.tolerance import Tolerance
 from harness.core.value import NamedValues, tensor
-from harness.corpus.case import Case, DataSet
-from harness.corpus.facts import ModelFacts
+from harness.corpus.case import DataSet
 from harness.corpus.port import ValueType
 from harness.engine.evidence import Evidence, Rule
 from harness.engine.measure import measure
 from harness.engine.outcome import Ran
 from harness.engine.task import Kind
 from harness.golden.golden import Golden
+from tests.kit import bare_case, decided_record, placement_of
 
-PLACEMENT = Placement(ep_nodes=1, cpu_nodes=0, ep_ops={"Erf": 1}, cpu_ops={}, partitions=1, source="profile")
-CASE = Case(
-    model_path=Path("m.onnx"),
-    ports=(),
+PLACEMENT = placement_of({"Erf": 1}, source="profile")
+CASE = bare_case(
     outputs=("y", "z"),
     output_types=(ValueType(kind="tensor"),) * 2,
     data_sets=(DataSet(name="given", inputs=()),),
-    rtol=0.0,
-    atol=0.0,
-    digest="d",
-    facts=ModelFacts(
-        ir_version=9, opsets={}, nodes=0, op_types={}, float_types=frozenset(), shape_only_ops=frozenset()
-    ),
 )
 TRUTH = np.array([[1.0, -3e-3, 7e-6, 50.0], [0.5, 2.0, -1e-4, 1e-7]])
 FIXED = [policy.fixed for policy in USUAL if policy.fixed is not None]
@@ -94,7 +84,6 @@ def test_it_is_what_a_run_would_have_said(
     providers_changed: str,
     others: tuple[float | None, float | None],
     doubt: tuple[str, dict[Kind, str]],
-    judged: Callable[[Facts, Decision], Record],
 ) -> None:
     before, after = policies
     dispute, doubts = doubt
@@ -124,7 +113,7 @@ def test_it_is_what_a_run_would_have_said(
         expected=() if expected is None else values(expected, 5),
         doubts=doubts,
     )
-    was, wanted = judged(*run(before)), judged(*run(after))
+    was, wanted = decided_record(*run(before)), decided_record(*run(after))
     policy = Policy(fixed=after, judge_by="table")
     if missing(was, policy, {Need.REFERENCES}) is not None:
         assert after not in FIXED  # what these fail is asked in every run

@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,8 @@ import pytest
 
 from harness.agent import tensor_files as agent_files
 from harness.core.verdict import Verdict
-from harness.engine import tensor_files
-from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished
+from tests.kit import by_model, fake_target, of_folder, records_of, start_engine, write_model
 
 FAULTS = {
     "": Verdict.PASS,
@@ -41,27 +40,8 @@ LARGEST_BYTES = 2 * TENSOR_BYTES
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake dies by POSIX signals")
 
 
-@pytest.fixture
-def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    memory = tmp_path / "memory"
-    memory.mkdir()
-    monkeypatch.setattr(tensor_files, "MEMORY", memory)
-    return memory
-
-
-def table(env: dict[str, str], **target: Any) -> dict[str, Any]:
-    return {
-        "models": {"folders": ["models"]},
-        "target": [
-            {
-                "name": "t",
-                "provider": "CUDAExecutionProvider",
-                "env": env,
-                "timeouts_s": {"create": 20.0, "run": 2.0, "teardown": 2.0},
-                **target,
-            }
-        ],
-    }
+def table(**target: Any) -> dict[str, Any]:
+    return of_folder(fake_target(**{"timeouts_s": {"create": 20.0, "run": 2.0, "teardown": 2.0}, **target}))
 
 
 def look(memory: Path) -> tuple[list[Path], int]:
@@ -82,22 +62,15 @@ def sizes(paths: list[Path]) -> Iterator[int]:
 
 
 def verdicts(events: list[Event]) -> dict[str, Verdict]:
-    records = [event.record for event in events if isinstance(event, Finished)]
-    return {record.model.removesuffix(".onnx"): record.verdict for record in records}
+    return {model: record.verdict for model, record in by_model(events).items()}
 
 
 @pytest.mark.long
-def test_each_fault_has_its_verdict_and_leaves_no_file(
-    tmp_path: Path,
-    memory: Path,
-    write_model: Callable[..., None],
-    start_engine: Callable[..., Engine],
-    fake_env: dict[str, str],
-) -> None:
+def test_each_fault_has_its_verdict_and_leaves_no_file(tmp_path: Path, memory: Path) -> None:
     for fault in FAULTS:
         for name in (f"2_{fault}", "3_after"):
             write_model(tmp_path / "models" / (fault or "none") / f"{name}.onnx", "big")
-    engine = start_engine(tmp_path, table(fake_env))
+    engine = start_engine(tmp_path, table())
     events: list[Event] = []
     seen = 0
     for event in engine.events():
@@ -115,37 +88,26 @@ def test_each_fault_has_its_verdict_and_leaves_no_file(
     assert {found[f"{fault or 'none'}/3_after"] for fault in FAULTS} == {Verdict.PASS}
 
 
-def test_a_run_that_is_broken_off_leaves_no_file(
-    tmp_path: Path,
-    memory: Path,
-    write_model: Callable[..., None],
-    start_engine: Callable[..., Engine],
-    fake_env: dict[str, str],
-) -> None:
+def test_a_run_that_is_broken_off_leaves_no_file(tmp_path: Path, memory: Path) -> None:
     for name in ("1_before", "2_hang_in_run", "3_after", "4_after"):
         write_model(tmp_path / "models" / f"{name}.onnx", "big")
-    engine = start_engine(tmp_path, table(fake_env, timeouts_s={"run": 60.0}))
+    engine = start_engine(tmp_path, table(timeouts_s={"run": 60.0}))
     next(event for event in engine.events() if isinstance(event, Finished))
     engine.close()
     assert list(memory.iterdir()) == []
 
 
 def test_a_target_elsewhere_gets_no_file_and_no_message_without_end(
-    tmp_path: Path,
-    memory: Path,
-    write_model: Callable[..., None],
-    start_engine: Callable[..., Engine],
-    fake_env: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, memory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(agent_files, "INLINE_LIMIT", TENSOR_BYTES - 1)
     write_model(tmp_path / "models" / "1_small.onnx")
     write_model(tmp_path / "models" / "2_big.onnx", "big")
     # Any command that ends in a Python counts as elsewhere.
     events = []
-    for event in start_engine(tmp_path, table(fake_env, runtime={"command": "env python"})).events():
+    for event in start_engine(tmp_path, table(runtime={"command": "env python"})).events():
         events.append(event)
         assert not [path for path in look(memory)[0] if path.parent.name == "1"]
     assert verdicts(events) == {"1_small": Verdict.PASS, "2_big": Verdict.NO_GOLDEN}
-    reasons = [event.record.reason for event in events if isinstance(event, Finished)]
+    reasons = [record.reason for record in records_of(events)]
     assert "the inputs take more than the 1 MiB that fit into one message" in reasons

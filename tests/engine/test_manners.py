@@ -3,13 +3,13 @@
 import contextlib
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from harness.core.verdict import Verdict
-from harness.engine.events import Event, Finished
+from harness.engine.events import Finished
+from tests.kit import FAKE_ENV, of_folder, run_matrix, write_model
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Linux tells all of it")
 
@@ -38,19 +38,14 @@ REPLACED = {"limit_in_create"}
 
 
 @pytest.fixture(scope="module")
-def cells(
-    tmp_path_factory: pytest.TempPathFactory,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-) -> dict[str, Finished]:
+def cells(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Finished]:
     home = tmp_path_factory.mktemp("manners")
     for fault in BAD:
         for name in ("1_before", f"2_{fault}", "3_after"):
             write_model(home / "models" / fault / f"{name}.onnx")
-    env = {**fake_env, "FAKE_MARKER": str(home / "marker")}
+    env = {**FAKE_ENV, "FAKE_MARKER": str(home / "marker")}
     target = {"name": "ep", "provider": "CUDAExecutionProvider", "env": env}
-    matrix = {"models": {"folders": ["models"]}, "target": [target]}
+    matrix = of_folder(target)
     finished = [event for event in run_matrix(home, matrix) if isinstance(event, Finished)]
     wait_for_end(int((home / "marker.outlaw").read_text(encoding="utf-8")))
     return {event.record.model.removesuffix(".onnx"): event for event in finished}

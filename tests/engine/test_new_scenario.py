@@ -1,16 +1,15 @@
 """A new scenario takes one entry in the table and one module of the agent, and nothing else."""
 
-import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from harness.core.scenario import SCENARIOS, agent_module
+from tests.kit import read_rows, write_model
 
 ROOT = Path(__file__).parents[2]
 ENTRY = '    "twice": Scenario(meaning="the model runs twice", measurable=False, repeatable=False),\n'
@@ -33,7 +32,7 @@ target = [{ name = "cpu", provider = "CPUExecutionProvider" }]
 """
 
 
-def test_an_entry_and_a_module_are_enough(tmp_path: Path, write_model: Callable[..., None]) -> None:
+def test_an_entry_and_a_module_are_enough(tmp_path: Path) -> None:
     package = tmp_path / "changed" / "harness"
     shutil.copytree(ROOT / "harness", package, ignore=shutil.ignore_patterns("__pycache__"))
     for folder in ("matrices", "report_templates", "golden"):
@@ -53,8 +52,9 @@ def test_an_entry_and_a_module_are_enough(tmp_path: Path, write_model: Callable[
     )
 
     assert done.returncode == 0, done.stderr + done.stdout
-    lines = (tmp_path / "run" / "records.jsonl").read_text(encoding="utf-8").splitlines()
-    records = {record["axes"]["scenario"]: record for record in map(json.loads, lines) if "axes" in record}
+    records = {
+        record["axes"]["scenario"]: record for record in read_rows(tmp_path / "run") if "axes" in record
+    }
     assert {name: record["verdict"] for name, record in records.items()} == {"plain": "pass", "twice": "pass"}
     assert records["twice"]["scenario"] == {"runs": 2}
 

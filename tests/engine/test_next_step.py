@@ -14,32 +14,21 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from harness.core.cell import Cell
-from harness.core.facts import Placement
 from harness.core.record import Record
 from harness.core.value import Tensor, tensor
 from harness.core.verdict import Phase, Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import Case
 from harness.engine import measure, next_step
-from harness.engine.cases import Cases
-from harness.engine.cell_pipeline import CellPipeline
-from harness.engine.effects import Effects
-from harness.engine.events import Event, Finished, Warned
-from harness.engine.next_step import NextStep
 from harness.engine.outcome import Died, Ending, Hung, Made, Raised, Ran
-from harness.engine.prepare import open_suites
-from harness.engine.references import References, Stores
-from harness.engine.task import CellTask, Kind, Question, Task
+from harness.engine.task import CellTask, Kind, Question
 from harness.golden.provenance import SESSION
-from harness.golden.store import GoldenStore
-from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
+from tests.engine.pipelines import WaitingPipeline
+from tests.kit import of_folder, placement_of
 
 MODEL = """<ir_version: 9, opset_import: ["" : 17]>
 agraph (float[4, 64] x) => (float[4, 8] y) <float[64, 8] w> { p = MatMul(x, w) y = Softmax(p) }"""
-ON_THE_EP = Placement(
-    ep_nodes=2, cpu_nodes=0, ep_ops={"MatMul": 1, "Softmax": 1}, cpu_ops={}, partitions=1, source="assignment"
-)
+ON_THE_EP = placement_of({"MatMul": 1, "Softmax": 1})
 onnxruntime: Any = importlib.import_module("onnxruntime")  # its types leave out what is used here
 Level = onnxruntime.GraphOptimizationLevel
 
@@ -69,7 +58,7 @@ def write(path: Path, text: str = MODEL) -> None:
     onnx.save(model, path)
 
 
-class Court:
+class Court(WaitingPipeline):
     """A pipeline whose questions the CPU EP of this process answers.
 
     Attributes:
@@ -81,37 +70,10 @@ class Court:
         self, folder: Path, model: str = MODEL, provider: str = "XnnpackExecutionProvider", **table: Any
     ) -> None:
         write(folder / "models" / "one.onnx", model)
-        target = {"name": "ep", "provider": provider}
-        matrix = matrix_from(
-            {"schema": 1, "models": {"folders": ["models"]}, "target": [target], **table}, folder / "m.toml"
-        )
-        suites = open_suites(matrix)
-        plan = expand(matrix, {name: suite.models() for name, suite in suites.items()})
-        stores = (
-            GoldenStore({"by": name}, folder / "goldens")
-            for name in ("cpu", "unoptimized", "onnx", "float64")
-        )
-        references = References(Stores(*stores))
-        cases = Cases(plan, suites, references, self.warn)
-        self.cells = plan.cells
-        self.queue: list[Task] = []
-        self.records: list[Record] = []
-        self.warnings: list[str] = []
+        super().__init__(folder, of_folder({"name": "ep", "provider": provider}, **table))
+        self.cells = self.plan.cells
         self.asked: list[str] = []
         self.answers: dict[str, Callable[[Case], Ending]] = {}
-        self.pipeline = CellPipeline(
-            NextStep(plan, cases, references), Effects(plan), self.queue.append, self.announce
-        )
-
-    def warn(self, text: str) -> None:
-        self.warnings.append(text)
-
-    def announce(self, event: Event) -> None:
-        if isinstance(event, Warned):
-            self.warn(event.message)
-        else:
-            assert isinstance(event, Finished), event
-            self.records.append(event.record)
 
     def judge(self, result: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]], at: int = 0) -> Record:
         """The record of a cell whose EP gives what ``result`` makes of the CPU EP's answer."""

@@ -5,14 +5,14 @@ import platform
 import shlex
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.core.verdict import Verdict
-from harness.engine.events import Event, Finished, TargetReady
+from harness.engine.events import Event, TargetReady
+from tests.kit import of_folder, records_of, run_matrix, write_model
 
 pytestmark = pytest.mark.compat
 
@@ -63,12 +63,7 @@ def interpreter(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def events(
-    interpreter: str,
-    tmp_path_factory: pytest.TempPathFactory,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-) -> list[Event]:
+def events(interpreter: str, tmp_path_factory: pytest.TempPathFactory) -> list[Event]:
     home = tmp_path_factory.mktemp("compat")
     for name, text in MODELS.items():
         write_model(home / "models" / f"{name}.onnx", text)
@@ -80,14 +75,14 @@ def events(
     (home / "plugin.so").touch()
     plugin = {**target, "name": "plugin", "provider": "QNNExecutionProvider", "plugin": "plugin.so"}
     launched = {**target, "name": "launched", "runtime": {"command": f"env {shlex.quote(interpreter)}"}}
-    return run_matrix(home, {"models": {"folders": ["models"]}, "target": [target, plugin, launched]})
+    return run_matrix(home, of_folder(target, plugin, launched))
 
 
 def verdicts(events: list[Event], target: str) -> dict[str, Verdict]:
     return {
-        event.record.model.removesuffix(".onnx"): event.record.verdict
-        for event in events
-        if isinstance(event, Finished) and event.record.target == target
+        record.model.removesuffix(".onnx"): record.verdict
+        for record in records_of(events)
+        if record.target == target
     }
 
 
@@ -115,9 +110,7 @@ def test_a_launcher_and_its_models_need_no_more(events: list[Event]) -> None:
 
 def test_placement_comes_from_the_profile(events: list[Event]) -> None:
     found = {
-        event.record.model: event.record.placement
-        for event in events
-        if isinstance(event, Finished) and event.record.verdict is Verdict.PASS
+        record.model: record.placement for record in records_of(events) if record.verdict is Verdict.PASS
     }
     assert found.keys() == {"elementwise.onnx", "strings.onnx", "matmul.onnx", "large.onnx"}
     for placement in found.values():
@@ -128,5 +121,5 @@ def test_placement_comes_from_the_profile(events: list[Event]) -> None:
 
 def test_a_plugin_is_too_new_for_it(events: list[Event]) -> None:
     assert set(verdicts(events, "plugin").values()) == {Verdict.UNAVAILABLE}
-    causes = {event.record.cause for event in events if isinstance(event, Finished)} - {""}
+    causes = {record.cause for record in records_of(events)} - {""}
     assert causes == {"version_conflict"}

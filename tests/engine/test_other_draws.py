@@ -1,7 +1,6 @@
 """A failure on generated inputs is tried with two others before it is final, or until one fails, too."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,8 @@ from harness.core.facts import Facts
 from harness.core.policy import Policy
 from harness.core.record import OtherDraw, Record
 from harness.core.verdict import Phase, Verdict
-from harness.engine.events import Event, Finished
 from harness.run.tally import TargetRow
+from tests.kit import of_folder, records_of, run_matrix, write_model
 
 PLANTED = Path(__file__).with_name("planted_sizes")
 ROOT = Path(__file__).parents[2]
@@ -32,11 +31,7 @@ TARGETS = {"at-one-size": "2", "at-two-sizes": "2 3", "at-all-sizes": "2 3 4 9",
 
 
 @pytest.fixture(scope="module")
-def records(
-    tmp_path_factory: pytest.TempPathFactory,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-) -> dict[tuple[str, str], Record]:
+def records(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Record]:
     home = tmp_path_factory.mktemp("draws")
     for name, graph in MODELS.items():
         write_model(home / "models" / f"{name}.onnx", HEAD + graph)
@@ -48,11 +43,10 @@ def records(
         }
         for name, refused in TARGETS.items()
     ]
-    matrix = {"schema": 1, "models": {"folders": ["models"]}, "target": targets}
+    matrix = of_folder(*targets)
     return {
-        (event.record.model.removesuffix(".onnx"), event.record.target): event.record
-        for event in run_matrix(home, matrix)
-        if isinstance(event, Finished)
+        (record.model.removesuffix(".onnx"), record.target): record
+        for record in records_of(run_matrix(home, matrix))
     }
 
 

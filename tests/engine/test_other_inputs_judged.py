@@ -13,11 +13,7 @@ from harness.core.decide import judged_again
 from harness.core.policy import Policy
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.engine.engine import Engine
-from harness.engine.events import Finished
-from harness.engine.prepare import open_suites
-from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
+from tests.kit import records_of, run_matrix
 
 PLANTED = Path(__file__).with_name("planted_others")
 ROOT = Path(__file__).parents[2]
@@ -118,16 +114,8 @@ def run(
         for fault in faults
     ]
     where = {"suites": ["zoo"]} if models else {"folders": ["models"]}
-    matrix = matrix_from({"schema": 1, "models": where, "target": targets, "axes": axes}, folder / "m.toml")
-    suites = open_suites(matrix)
-    plan = expand(matrix, {name: models or suite.models() for name, suite in suites.items()})
-    engine = Engine(plan, suites)
-    try:
-        engine.submit(plan.cells)
-        engine.drain()
-        return [event.record for event in engine.events() if isinstance(event, Finished)]
-    finally:
-        engine.close()
+    table = {"models": where, "target": targets, "axes": axes}
+    return records_of(run_matrix(folder, table, None, {"zoo": models} if models else None))
 
 
 def fault_of(record: Record) -> str:

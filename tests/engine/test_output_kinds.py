@@ -1,7 +1,7 @@
 """Outputs that are more than numbers, from the model to the verdict; and runs that are repeated."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,13 +9,10 @@ from typing import Any
 import ml_dtypes
 import msgspec
 import numpy as np
-import onnx
-import onnx.parser
 import pytest
 
 from harness.core.decide import decide
 from harness.core.draws import Bernoulli, Dropped, Multinomial, Normal, Uniform
-from harness.core.facts import Placement
 from harness.core.output_kind import Positions, Quantized
 from harness.core.policy import Policy
 from harness.core.record import Record
@@ -28,12 +25,13 @@ from harness.corpus.protos import tensor_proto
 from harness.corpus.suite import open_folder
 from harness.engine.answer import golden_of
 from harness.engine.compare_sets import compare_sets
-from harness.engine.events import Event, Finished
+from harness.engine.events import Event
 from harness.engine.evidence import Evidence, Rule
 from harness.engine.measure import measure
 from harness.engine.outcome import Ran
 from harness.engine.output_kinds import draws, output_kinds_of
 from harness.golden.golden import Golden
+from tests.kit import fake_target, of_folder, placement_of, records_of, run_matrix, write_model
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17]>\n'
 CHOSEN = (
@@ -54,7 +52,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="the fake is for POSIX sys
 def write(path: Path, text: str, *inputs: Array) -> None:
     data_set = path.parent / "test_data_set_0"
     data_set.mkdir(parents=True)
-    onnx.save(onnx.parser.parse_model(text), path)
+    write_model(path, text)
     for index, array in enumerate(inputs):
         (data_set / f"input_{index}.pb").write_bytes(tensor_proto(tensor(array)).SerializeToString())
 
@@ -69,17 +67,15 @@ def answer(**outputs: Array) -> tuple[NamedValues, ...]:
 
 
 def records(events: list[Event]) -> Mapping[str, Record]:
-    return {one.record.model.split("/")[0]: one.record for one in events if isinstance(one, Finished)}
+    return {record.model.split("/")[0]: record for record in records_of(events)}
 
 
 @posix
-def test_positions_of_hidden_values_that_tie(
-    tmp_path: Path, run_matrix: Callable[..., list[Event]], fake_env: dict[str, str]
-) -> None:
+def test_positions_of_hidden_values_that_tie(tmp_path: Path) -> None:
     write(tmp_path / "models/tie/model.onnx", CHOSEN % "1.0000002", COUNTING)
     write(tmp_path / "models/lesser/model.onnx", CHOSEN % "1.5", COUNTING)
-    target = {"name": "t", "provider": "CUDAExecutionProvider", "env": fake_env}
-    found = records(run_matrix(tmp_path, {"models": {"folders": ["models"]}, "target": [target]}))
+    target = fake_target()
+    found = records(run_matrix(tmp_path, of_folder(target)))
     tie, lesser = found["tie"], found["lesser"]
     assert (tie.verdict, tie.reason) == (
         Verdict.PASS,
@@ -110,13 +106,11 @@ def test_a_top_k_that_need_not_sort_is_a_set_in_every_data_set(tmp_path: Path) -
     assert [row.mismatched for row in compare(other + wrong).outputs] == [0, 0, 1, 1]
 
 
-def test_draws_are_judged_by_their_distribution(
-    tmp_path: Path, run_matrix: Callable[..., list[Event]]
-) -> None:
+def test_draws_are_judged_by_their_distribution(tmp_path: Path) -> None:
     write(tmp_path / "models/drawn/model.onnx", DRAWN, np.zeros(400, np.float32))
     target = {"name": "t", "provider": "CPUExecutionProvider"}
     repeat = [{"model": "*", "runs": 2, "bit_equal": True}]
-    matrix = {"models": {"folders": ["models"]}, "target": [target], "repeat": repeat}
+    matrix = of_folder(target, repeat=repeat)
     record = records(run_matrix(tmp_path, matrix))["drawn"]
     assert record.verdict is Verdict.PASS
     assert record.reason.startswith("output 'y' is judged by its distribution (normal), of which 400 numbers")
@@ -129,9 +123,7 @@ def test_a_cpu_provider_that_draws_wrong_numbers_judges_nobody(tmp_path: Path) -
     case = load(
         tmp_path, "g (float[64] x) => (float[64] y) { y = Bernoulli(x) }", np.full(64, 0.5, np.float32)
     )
-    placement = Placement(
-        ep_nodes=1, cpu_nodes=0, ep_ops={"Bernoulli": 1}, cpu_ops={}, partitions=1, source="assignment"
-    )
+    placement = placement_of({"Bernoulli": 1})
     wrong = Ran(outputs=answer(y=np.zeros(64, np.float32)), placement=placement, timings_ms={})
     assert golden_of(wrong, case).disputed.startswith("the CPU EP itself is wrong: output 'y': this is no")
     right = Ran(outputs=answer(y=(np.arange(64) % 2).astype(np.float32)), placement=placement, timings_ms={})
@@ -143,14 +135,7 @@ def test_numbers_that_are_wrong_in_another_run_only_are_wrong(tmp_path: Path) ->
         tmp_path, "g (float[64] x) => (float[64] y) { y = RandomUniformLike(x) }", np.zeros(64, np.float32)
     )
     right, wrong = np.random.default_rng(0).random(64, np.float32), np.full(64, 0.5, np.float32)
-    placement = Placement(
-        ep_nodes=1,
-        cpu_nodes=0,
-        ep_ops={"RandomUniformLike": 1},
-        cpu_ops={},
-        partitions=1,
-        source="assignment",
-    )
+    placement = placement_of({"RandomUniformLike": 1})
     ran = Ran(outputs=answer(y=right), second=answer(y=wrong)[0], placement=placement, timings_ms={})
     golden = Golden(status="ok", outputs=answer(y=right))
     found = decide(measure(ran, case, Evidence(golden=golden), Rule(), "AnyExecutionProvider"), Policy())
@@ -179,18 +164,13 @@ REPEATED: dict[str, tuple[dict[str, Any], Verdict, str]] = {
 
 
 @posix
-def test_repeated_runs(
-    tmp_path: Path,
-    run_matrix: Callable[..., list[Event]],
-    write_model: Callable[..., None],
-    fake_env: dict[str, str],
-) -> None:
+def test_repeated_runs(tmp_path: Path) -> None:
     repeat = []
     for name, (settings, _, _) in REPEATED.items():
         write_model(tmp_path / "models" / f"{name}.onnx", "rounded")
         repeat.append({"model": f"{name}.onnx", "runs": 5, "sessions": 2, **settings})
-    target = {"name": "t", "provider": "CUDAExecutionProvider", "env": fake_env}
-    matrix = {"models": {"folders": ["models"]}, "target": [target], "repeat": repeat}
+    target = fake_target()
+    matrix = of_folder(target, repeat=repeat)
     found = records(run_matrix(tmp_path, matrix))
     for name, (settings, verdict, reason) in REPEATED.items():
         record = found[f"{name}.onnx"]

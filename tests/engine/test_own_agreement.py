@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import ml_dtypes
@@ -15,8 +14,9 @@ from harness.core.verdict import Verdict
 from harness.corpus.case import load_case
 from harness.corpus.errors import SettingsError
 from harness.corpus.suite import open_folder
-from harness.engine.events import Event, Finished, Warned
+from harness.engine.events import Warned
 from harness.engine.own_agreement import PATIENCE, Call, OwnFunctions, figure_of
+from tests.kit import fake_target, of_folder, records_of, run_matrix, write_model
 
 TASK = """
 import os, sys, time
@@ -157,20 +157,15 @@ def test_a_damaged_result_is_no_figure(told: object) -> None:
     assert figure_of("m:f", told, 1).failed == "it ended without a result"
 
 
-def test_a_run_takes_the_figure_into_the_record_and_goes_on_without_it(
-    tmp_path: Path,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-) -> None:
+def test_a_run_takes_the_figure_into_the_record_and_goes_on_without_it(tmp_path: Path) -> None:
     (tmp_path / "task.py").write_text(TASK)
     for name in ("a", "b", "c"):
         write_model(tmp_path / "models" / f"{name}.onnx")
     (tmp_path / "models" / "c.onnx.toml").write_text('agree = "top1"')
     entries = [{"model": "a.onnx", "agree": "task:same"}, {"model": "b.onnx", "agree": "task:dies"}]
-    target = {"name": "fake", "provider": "CUDAExecutionProvider", "env": fake_env}
-    events = run_matrix(tmp_path, {"models": {"folders": ["models"]}, "model": entries, "target": [target]})
-    records = {event.record.model: event.record for event in events if isinstance(event, Finished)}
+    target = fake_target("fake")
+    events = run_matrix(tmp_path, of_folder(target, model=entries))
+    records = {record.model: record for record in records_of(events)}
     assert {record.verdict for record in records.values()} == {Verdict.PASS}
     assert [records["a.onnx"].agreement, records["c.onnx"].agreement] == [
         (Agreement(output="", kind="task:same", same=1, of=1),),
@@ -189,9 +184,7 @@ def test_a_run_takes_the_figure_into_the_record_and_goes_on_without_it(
         ("agree = 1", "agree"),
     ],
 )
-def test_a_side_file_with_code_or_a_slip_is_refused(
-    tmp_path: Path, write_model: Callable[..., None], content: str, why: str
-) -> None:
+def test_a_side_file_with_code_or_a_slip_is_refused(tmp_path: Path, content: str, why: str) -> None:
     write_model(tmp_path / "models" / "a.onnx")
     (tmp_path / "models" / "a.onnx.toml").write_text(content)
     with pytest.raises(SettingsError, match=why):

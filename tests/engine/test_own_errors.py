@@ -2,7 +2,6 @@
 
 import importlib
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.report.read import read_run
+from tests.kit import FAKE_ENV, write_model
 
 pytestmark = [
     pytest.mark.real_ep,
@@ -95,9 +95,7 @@ class PlantedError(RuntimeError):
 
 
 @pytest.fixture(scope="module")
-def home(
-    tmp_path_factory: pytest.TempPathFactory, write_model: Callable[..., None], fake_env: dict[str, str]
-) -> Path:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("planted")
     for number in range(8):
         write_model(home / "faulty" / f"{number}_fine.onnx")
@@ -112,7 +110,7 @@ folders = ["faulty", "sound"]
 [[target]]
 name = "faulty"
 provider = "CUDAExecutionProvider"
-env = {{ PYTHONPATH = {fake_env["PYTHONPATH"]!r}, PYTHONDONTWRITEBYTECODE = "1" }}
+env = {{ PYTHONPATH = {FAKE_ENV["PYTHONPATH"]!r}, PYTHONDONTWRITEBYTECODE = "1" }}
 [[target]]
 name = "sound"
 provider = "CPUExecutionProvider"

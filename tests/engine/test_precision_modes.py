@@ -1,7 +1,6 @@
 """The precision axis in a run: modes reach the process and decide the tolerance, or are declared."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +9,19 @@ import pytest
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.engine.configuration import Configuration, configuration
-from harness.engine.engine import Engine
-from harness.engine.events import Event, Finished, TargetReady
+from harness.engine.events import Event, TargetReady
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import TaskQueue
-from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
+from tests.kit import (
+    FAKE_ENV,
+    fake_target,
+    of_folder,
+    plan_of,
+    records_of,
+    run_matrix,
+    start_engine,
+    write_model,
+)
 
 CPU, CUDA, DNNL = "CPUExecutionProvider", "CUDAExecutionProvider", "DnnlExecutionProvider"
 posix = pytest.mark.skipif(os.name != "posix", reason="the fake is for POSIX systems")
@@ -23,7 +29,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="the fake is for POSIX sys
 
 def configured(**target: Any) -> list[Configuration]:
     table = {"schema": 1, "models": {"suites": ["s"]}, "target": [{"name": "t", **target}]}
-    plan = expand(matrix_from(table, Path("m.toml")), {"s": ["m"]})
+    plan = plan_of(table, {"s": ["m"]})
     return [configuration(plan.target("t"), cell) for cell in plan.cells]
 
 
@@ -47,13 +53,7 @@ def test_an_option_axis_wins_over_the_mode() -> None:
 
 
 @posix
-def test_the_axis_in_a_run(
-    tmp_path: Path,
-    write_model: Callable[..., None],
-    start_engine: Callable[..., Engine],
-    fake_env: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_axis_in_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     start_workers, started = ProcessPool.start_workers, set()
 
     def watched(pool: ProcessPool, queue: TaskQueue) -> None:
@@ -63,20 +63,16 @@ def test_the_axis_in_a_run(
     monkeypatch.setattr(ProcessPool, "start_workers", watched)
     write_model(tmp_path / "models" / "1_rounds.onnx")
     targets = [
-        {"name": "cpu", "provider": CPU, "env": fake_env},
-        {"name": "cuda", "provider": CUDA, "env": fake_env},
-        {"name": "nothing", "provider": CUDA, "env": fake_env, "axes": {"precision": ["ep:int8"]}},
+        {"name": "cpu", "provider": CPU, "env": FAKE_ENV},
+        fake_target("cuda"),
+        fake_target("nothing", axes={"precision": ["ep:int8"]}),
     ]
     axes = {"precision": ["fp32", "ep:bf16-fastmath"]}
     by_table = [{"table_only": True}]
-    matrix = {"models": {"folders": ["models"]}, "axes": axes, "target": targets, "tolerance": by_table}
+    matrix = of_folder(*targets, axes=axes, tolerance=by_table)
     engine = start_engine(tmp_path, matrix)
     events: list[Event] = list(engine.events())
-    found = {
-        (event.record.target, event.record.axes["precision"]): event.record
-        for event in events
-        if isinstance(event, Finished)
-    }
+    found = {(record.target, record.axes["precision"]): record for record in records_of(events)}
     assert found["cpu", "fp32"].verdict is Verdict.PASS
     fast = found["cpu", "ep:bf16-fastmath"]
     # An error of 0.4 % would be a mismatch in float32.
@@ -96,17 +92,12 @@ def test_the_axis_in_a_run(
 
 
 @posix
-def test_a_target_is_described_by_its_own_options(
-    tmp_path: Path,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-) -> None:
+def test_a_target_is_described_by_its_own_options(tmp_path: Path) -> None:
     """A run that is continued may begin with another precision, in the same environment."""
     write_model(tmp_path / "models" / "1_exact.onnx")
     axes = {"precision": ["ep:fp32-strict"], "option.cudnn_conv_algo_search": ["DEFAULT"]}
-    only = {"name": "t", "provider": CUDA, "options": {"device_id": 0}, "env": fake_env, "axes": axes}
-    events = run_matrix(tmp_path, {"models": {"folders": ["models"]}, "target": [only]})
+    only = fake_target(options={"device_id": 0}, axes=axes)
+    events = run_matrix(tmp_path, of_folder(only))
     (ready,) = [event for event in events if isinstance(event, TargetReady)]
     assert ready.fingerprint["options"] == {"device_id": "0"}
 

@@ -14,9 +14,9 @@ import pytest
 
 from harness.core.verdict import Verdict
 from harness.engine import prestarted
-from harness.engine.events import Event, Finished
 from harness.engine.prestarted import PrestartedProcess, prestart, take_prestarted
 from harness.engine.process import AgentProcess
+from tests.kit import records_of, run_matrix, write_model
 
 HERE = """
 schema = 1
@@ -60,13 +60,11 @@ def ahead(matrix: Path) -> PrestartedProcess:
     return one
 
 
-def test_it_serves_the_first_cells_and_ends_with_the_run(
-    matrix: Path, write_model: Callable[..., None], run_matrix: Callable[..., list[Event]]
-) -> None:
+def test_it_serves_the_first_cells_and_ends_with_the_run(matrix: Path) -> None:
     write_model(matrix.parent / "models" / "m.onnx")
     one = ahead(matrix)
     assert ahead(matrix) is one, "there is only one"
-    found = [e.record for e in run_matrix(matrix.parent, matrix.read_text()) if isinstance(e, Finished)]
+    found = records_of(run_matrix(matrix.parent, matrix.read_text()))
     (served,) = [record.process for record in found if record.verdict is Verdict.PASS]
     assert served is not None
     assert served.pid == one.process.pid

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from harness.engine.queues import TaskQueue
 from harness.engine.task import Question, QuestionTask
 from harness.plan.file_format import Timeouts
 from harness.plan.target import Runtime
+from tests.kit import FAKE_ENV, wait_for
 
 
 @pytest.mark.parametrize(
@@ -58,22 +58,20 @@ process.serve(print)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only the end of the pipe tells")
-def test_an_agent_that_hangs_with_the_gil_dies_with_the_harness(
-    tmp_path: Path, fake_env: dict[str, str]
-) -> None:
+def test_an_agent_that_hangs_with_the_gil_dies_with_the_harness(tmp_path: Path) -> None:
     marker = tmp_path / "marker"
-    env = {**os.environ, **fake_env, "FAKE_FAULT": "stuck_in_import", "FAKE_MARKER": str(marker)}
+    env = {**os.environ, **FAKE_ENV, "FAKE_FAULT": "stuck_in_import", "FAKE_MARKER": str(marker)}
     with subprocess.Popen([sys.executable, "-c", HARNESS, tmp_path], env=env) as harness:
-        wait_until(lambda: marker.exists() and marker.read_text(encoding="utf-8") != "")
+        wait_for(lambda: marker.exists() and marker.read_text(encoding="utf-8") != "")
         agent = Path("/proc", marker.read_text(encoding="utf-8"))
         assert agent.exists()
         harness.kill()
-    wait_until(lambda: not agent.exists() or ") Z " in (agent / "stat").read_text(encoding="utf-8"))
+    wait_for(lambda: not agent.exists() or ") Z " in (agent / "stat").read_text(encoding="utf-8"))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills by a POSIX signal")
 def test_a_process_outlives_the_thread_that_asked_for_it_and_its_folder_does_not_outlive_it(
-    tmp_path: Path, fake_env: dict[str, str]
+    tmp_path: Path,
 ) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -81,7 +79,7 @@ def test_a_process_outlives_the_thread_that_asked_for_it_and_its_folder_does_not
     enough = threading.Event()
 
     def start() -> None:
-        started.put(AgentProcess(launch_here([sys.executable], fake_env, folder)))
+        started.put(AgentProcess(launch_here([sys.executable], FAKE_ENV, folder)))
         enough.wait(10.0)
 
     starter = threading.Thread(target=start)
@@ -90,7 +88,7 @@ def test_a_process_outlives_the_thread_that_asked_for_it_and_its_folder_does_not
     messages: list[Any] = []
     serving = threading.Thread(target=process.serve, args=(messages.append,), daemon=True)
     serving.start()
-    wait_until(lambda: messages == [("imported",)])
+    wait_for(lambda: messages == [("imported",)])
     enough.set()
     starter.join()
     time.sleep(0.1)
@@ -98,7 +96,7 @@ def test_a_process_outlives_the_thread_that_asked_for_it_and_its_folder_does_not
     (folder / "core").touch()
     (folder / "output.txt").write_text("last words", encoding="utf-8")
     os.kill(process.pid, signal.SIGTERM)
-    wait_until(lambda: messages == [("imported",), ENDED])
+    wait_for(lambda: messages == [("imported",), ENDED])
     assert process.wait() == "SIGTERM"
     assert not folder.exists()
     assert process.printed() == "last words"
@@ -137,13 +135,6 @@ def test_a_system_that_shows_no_variables_is_not_asked(tmp_path: Path) -> None:
 
 def test_no_message_passes_for_the_end() -> None:
     assert ENDED != ("ended",)
-
-
-def wait_until(condition: Callable[[], bool], limit_s: float = 60.0) -> None:
-    deadline = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
 import itertools
-from collections.abc import Callable
 from pathlib import Path
 
 from harness.core.verdict import Verdict
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
 from harness.engine.prepare import prepare
+from tests.kit import records_of, write_model
 
 MATRIX = """
 schema = 1
@@ -21,9 +21,7 @@ provider = "CPUExecutionProvider"
 """
 
 
-def test_a_target_that_is_the_reference_still_has_a_life_of_its_own(
-    tmp_path: Path, write_model: Callable[..., None]
-) -> None:
+def test_a_target_that_is_the_reference_still_has_a_life_of_its_own(tmp_path: Path) -> None:
     # The CPU provider is asked for a golden before the target "cpu", of the same configuration, gets a cell.
     write_model(tmp_path / "models" / "a.onnx")
     (tmp_path / "m.toml").write_text(MATRIX, "utf-8")
@@ -37,4 +35,4 @@ def test_a_target_that_is_the_reference_still_has_a_life_of_its_own(
     rest = list(engine.events())
     assert [event.target for event in first if isinstance(event, TargetReady)] == ["host"]
     assert [event.target for event in rest if isinstance(event, TargetReady)] == ["cpu"]
-    assert [event.record.verdict for event in rest if isinstance(event, Finished)] == [Verdict.PASS]
+    assert [record.verdict for record in records_of(rest)] == [Verdict.PASS]

@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Mapping
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -13,13 +12,13 @@ from harness.core.reference import Adjudication
 from harness.core.tolerance import Tolerance, default_tolerance
 from harness.core.value import Value, tensor
 from harness.corpus.case import Case, DataSet
-from harness.corpus.facts import ModelFacts
 from harness.corpus.port import ValueType
 from harness.engine.compare_sets import compare_sets
 from harness.engine.evidence import Evidence
 from harness.engine.reference_check import check_references
 from harness.engine.task import Kind
 from harness.golden.golden import Golden
+from tests.kit import bare_case, model_facts
 
 Outputs = tuple[tuple[tuple[str, Value], ...], ...]
 
@@ -38,20 +37,13 @@ def golden(*numbers: float, dtype: type = np.float32) -> Golden:
 
 
 def case(expected: Outputs = ((), ())) -> Case:
-    facts = ModelFacts(
-        ir_version=9, opsets={}, nodes=0, op_types={}, float_types=frozenset(), shape_only_ops=frozenset()
-    )
-    return Case(
-        model_path=Path("m.onnx"),
-        ports=(),
+    facts = model_facts()
+    return bare_case(
         outputs=("y",),
         output_types=(ValueType(kind="tensor"),),
         data_sets=tuple(
             DataSet(name=str(number), inputs=(), expected=one) for number, one in enumerate(expected)
         ),
-        rtol=0.0,
-        atol=0.0,
-        digest="d",
         facts=facts,
     )
 

@@ -1,7 +1,6 @@
 """Real references in a run: a bad golden fails nobody, and a bad provider finds no excuse."""
 
 import os
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,12 +10,12 @@ from harness.core.value import Tensor
 from harness.core.verdict import Verdict
 from harness.corpus.case import load_case
 from harness.corpus.suite import open_folder
-from harness.engine.events import Event, Finished
 from harness.engine.reference_check import TRUTHS
 from harness.engine.task import Kind
 from harness.golden.golden import Golden
 from harness.golden.provenance import provenance
 from harness.golden.store import GoldenStore
+from tests.kit import by_model, fake_target, run_matrix, write_model
 
 pytestmark = [
     pytest.mark.real_ep,
@@ -44,12 +43,7 @@ PLANTED = {"soft": (4,), "erf": (4,), "grid": (1, 1, 1, 4), "dynamic": (4, 4), "
 
 
 @pytest.fixture(scope="module")
-def records(
-    tmp_path_factory: pytest.TempPathFactory,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-) -> dict[str, Record]:
+def records(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Record]:
     home = tmp_path_factory.mktemp("compared_references")
     for name in ("2_zeros", "2_off_by_one", "2_wrong_shape"):
         write_model(home / "faulty" / f"{name}.onnx")
@@ -70,15 +64,10 @@ def records(
         store.save(case, Golden(status="ok", outputs=((("y", Tensor(dtype="float32", array=wrong)),),)))
     matrix = {
         "models": {"folders": ["faulty", "sound"]},
-        "target": [
-            {"name": "faulty", "provider": "CUDAExecutionProvider", "env": fake_env},
-            {"name": "sound", "provider": "CPUExecutionProvider"},
-        ],
+        "target": [fake_target("faulty"), {"name": "sound", "provider": "CPUExecutionProvider"}],
         "exclude": [{"target": "faulty", "suite": "sound"}, {"target": "sound", "suite": "faulty"}],
     }
-    events = run_matrix(home, matrix)
-    found = [event.record for event in events if isinstance(event, Finished)]
-    return {record.model.removesuffix(".onnx"): record for record in found}
+    return by_model(run_matrix(home, matrix))
 
 
 @pytest.mark.parametrize(

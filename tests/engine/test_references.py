@@ -1,6 +1,5 @@
 """Answers in memory: those used last, of each kind."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -13,10 +12,11 @@ from harness.engine.references import MORE_OF_SMALL, References, Stores
 from harness.engine.task import Kind, Question
 from harness.golden.golden import Golden
 from harness.golden.store import GoldenStore
+from tests.kit import write_model
 
 
 @pytest.fixture
-def cases(tmp_path: Path, write_model: Callable[..., Path]) -> list[Case]:
+def cases(tmp_path: Path) -> list[Case]:
     """More cases than are kept of small answers where one golden is kept."""
     path = tmp_path / "models" / "one.onnx"
     write_model(path)

@@ -2,14 +2,14 @@
 
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from harness.core.verdict import Cause, Verdict
-from harness.engine.events import Event, Finished
+from harness.engine.events import Finished
 from harness.run.artifacts import keep_artifacts
+from tests.kit import of_folder, run_matrix, write_model
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the crooked EP is compiled on POSIX systems")
 
@@ -17,17 +17,12 @@ FAULTS = ("abort_at_register", "wrong_api_version")
 
 
 @pytest.fixture(scope="module")
-def cells(
-    tmp_path_factory: pytest.TempPathFactory,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    crooked_ep: Path,
-) -> dict[str, Finished]:
+def cells(tmp_path_factory: pytest.TempPathFactory, crooked_ep: Path) -> dict[str, Finished]:
     home = tmp_path_factory.mktemp("registration")
     write_model(home / "models" / "one.onnx")
     usual = {"provider": "CrookedExecutionProvider", "plugin": str(crooked_ep)}
     targets = [{"name": fault, **usual, "env": {"CROOKED_EP_FAULT": fault}} for fault in FAULTS]
-    events = run_matrix(home, {"models": {"folders": ["models"]}, "target": targets}, processes=2)
+    events = run_matrix(home, of_folder(*targets), processes=2)
     found = {event.record.target: event for event in events if isinstance(event, Finished)}
     assert found.keys() == set(FAULTS)
     assert {event.record.verdict for event in found.values()} == {Verdict.UNAVAILABLE}

@@ -5,7 +5,7 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,11 @@ from harness.engine.events import Event, Finished, TargetReady
 from harness.engine.launch import SSH, launch
 from harness.engine.process import AgentProcess
 from harness.plan.target import Runtime
+from tests.kit import FAKE_ENV, fake_target, of_folder, records_of, run_matrix, write_model
 from tests.programs import write_program
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the fake looks at /proc")
 
-Run = Callable[..., list[Event]]
-Write = Callable[..., None]
 
 CUDA = "CUDAExecutionProvider"
 PYTHON = shlex.quote(sys.executable)
@@ -83,13 +82,13 @@ def ssh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def env(tmp_path: Path, fake_env: dict[str, str]) -> dict[str, str]:
+def env(tmp_path: Path) -> dict[str, str]:
     """Of a target: the fake, and a cache of its own."""
-    return {**fake_env, "FAKE_MARKER": str(tmp_path / "marker"), ENVIRONMENT: str(tmp_path / "far")}
+    return {**FAKE_ENV, "FAKE_MARKER": str(tmp_path / "marker"), ENVIRONMENT: str(tmp_path / "far")}
 
 
 def records(events: list[Event], target: str) -> dict[str, Record]:
-    found = [event.record for event in events if isinstance(event, Finished)]
+    found = records_of(events)
     return {record.model: record for record in found if record.target == target}
 
 
@@ -100,33 +99,26 @@ def kept(tmp_path: Path) -> list[Path]:
 
 def far(env: dict[str, str], **more: Any) -> dict[str, Any]:
     target = {"name": "far", "provider": CUDA, "runtime": {"command": PYTHON}, "env": env, **more}
-    return {"models": {"folders": ["models"]}, "target": [target]}
+    return of_folder(target)
 
 
 @pytest.fixture(scope="module")
-def faults(
-    tmp_path_factory: pytest.TempPathFactory, run_matrix: Run, write_model: Write, fake_env: dict[str, str]
-) -> list[Event]:
+def faults(tmp_path_factory: pytest.TempPathFactory) -> list[Event]:
     home = tmp_path_factory.mktemp("faults")
     for number, fault in enumerate(FAULTS):
         write_model(home / "models" / f"{number:02}_{fault}.onnx")
     targets = [
-        {
-            "name": name,
-            "provider": CUDA,
-            "timeouts_s": {"create": 2.0, "run": 2.0, "teardown": 2.0},
+        fake_target(
+            name,
+            timeouts_s={"create": 2.0, "run": 2.0, "teardown": 2.0},
             **table,
-            "env": {
-                **fake_env,
-                "FAKE_MARKER": str(home / name),
-                ENVIRONMENT: str(home / f"{name}-cache"),
-            },
-        }
+            env={"FAKE_MARKER": str(home / name), ENVIRONMENT: str(home / f"{name}-cache")},
+        )
         for name, table in TARGETS.items()
     ]
     others = [f"*_{fault}.onnx" for fault in FAULTS if fault not in OVER_SSH]
     exclude = [{"target": "ssh", "model": others}]
-    matrix = {"models": {"folders": ["models"]}, "target": targets, "exclude": exclude}
+    matrix = of_folder(*targets, exclude=exclude)
     return run_matrix(home, matrix, processes=2)
 
 
@@ -154,9 +146,7 @@ def test_a_fault_is_the_same_elsewhere(faults: list[Event], target: str, fault: 
     assert found[target] == found["here"]
 
 
-def test_a_hang_out_of_reach_ends_with_the_connection(
-    tmp_path: Path, run_matrix: Run, write_model: Write, env: dict[str, str]
-) -> None:
+def test_a_hang_out_of_reach_ends_with_the_connection(tmp_path: Path, env: dict[str, str]) -> None:
     write_model(tmp_path / "models" / "1_stuck_in_run.onnx")
     for runtime in (TARGETS["ssh"]["runtime"], {"command": PYTHON}):
         events = run_matrix(tmp_path, far(env, runtime=runtime, timeouts_s={"run": 1.0}))
@@ -168,9 +158,7 @@ def test_a_hang_out_of_reach_ends_with_the_connection(
             time.sleep(0.02)
 
 
-def test_variables_are_set_over_there(
-    tmp_path: Path, run_matrix: Run, write_model: Write, env: dict[str, str]
-) -> None:
+def test_variables_are_set_over_there(tmp_path: Path, env: dict[str, str]) -> None:
     write_model(tmp_path / "models" / "1_fine.onnx")
     wrapper = tmp_path / "wrapper"
     write_program(wrapper, f'#!/bin/sh\nenv > {tmp_path}/seen\nexec {PYTHON} "$@"\n')
@@ -182,9 +170,7 @@ def test_variables_are_set_over_there(
     assert "FAKE_VERSION" not in (tmp_path / "seen").read_text(encoding="utf-8")
 
 
-def test_a_lost_connection_costs_a_second_try(
-    tmp_path: Path, run_matrix: Run, write_model: Write, env: dict[str, str]
-) -> None:
+def test_a_lost_connection_costs_a_second_try(tmp_path: Path, env: dict[str, str]) -> None:
     for name in ("1_cutoffonce_in_run", "2_cutoff_in_run", "3_fine"):
         write_model(tmp_path / "models" / f"{name}.onnx")
     events = run_matrix(tmp_path, far(env, runtime=TARGETS["ssh"]["runtime"]))
@@ -205,13 +191,7 @@ def test_a_lost_connection_costs_a_second_try(
     ids=["host", "python", "command"],
 )
 def test_where_nothing_answers(
-    tmp_path: Path,
-    run_matrix: Run,
-    write_model: Write,
-    env: dict[str, str],
-    runtime: dict[str, str],
-    cause: Cause,
-    reason: str,
+    tmp_path: Path, env: dict[str, str], runtime: dict[str, str], cause: Cause, reason: str
 ) -> None:
     write_model(tmp_path / "models" / "1_fine.onnx")
     events = run_matrix(tmp_path, far(env, runtime=runtime))
@@ -220,13 +200,7 @@ def test_where_nothing_answers(
     assert reason in record.reason
 
 
-def test_a_model_travels_once(
-    tmp_path: Path,
-    run_matrix: Run,
-    write_model: Write,
-    env: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_model_travels_once(tmp_path: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, int]] = []
     piece = job.piece
 
@@ -240,7 +214,7 @@ def test_a_model_travels_once(
         write_model(tmp_path / "models" / f"{number}_fine.onnx", "big" if number == 5 else "")
     table = far(env, axes={"execution_mode": ["sequential", "parallel"]})
     for turn in range(2):
-        found = [event.record for event in run_matrix(tmp_path, table) if isinstance(event, Finished)]
+        found = records_of(run_matrix(tmp_path, table))
         assert [record.verdict for record in found] == [Verdict.PASS] * 12
         # Five of the six have the same content, but names of their own.
         assert len(kept(tmp_path)) == 6
@@ -265,12 +239,12 @@ def save_with_external_data(path: Path) -> None:
     onnx.save(model, path)
 
 
-def test_external_data_travels_too(tmp_path: Path, run_matrix: Run) -> None:
+def test_external_data_travels_too(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     save_with_external_data(tmp_path / "models" / "m.onnx")
     base = {"provider": "CPUExecutionProvider", "env": {ENVIRONMENT: str(tmp_path / "far")}}
     targets = [{**base, **table, "name": name} for name, table in TARGETS.items()]
-    events = run_matrix(tmp_path, {"models": {"folders": ["models"]}, "target": targets})
+    events = run_matrix(tmp_path, of_folder(*targets))
     here, *others = (records(events, name)["m.onnx"] for name in TARGETS)
     assert here.verdict is Verdict.PASS
     for other in others:
@@ -280,9 +254,7 @@ def test_external_data_travels_too(tmp_path: Path, run_matrix: Run) -> None:
     assert files == {"m.onnx", "v.bin", "weights/w.bin"}
 
 
-def test_a_model_that_is_damaged_over_there_travels_again(
-    tmp_path: Path, run_matrix: Run, write_model: Write, env: dict[str, str]
-) -> None:
+def test_a_model_that_is_damaged_over_there_travels_again(tmp_path: Path, env: dict[str, str]) -> None:
     write_model(tmp_path / "models" / "1_fine.onnx")
     run_matrix(tmp_path, far(env))
     (model,) = kept(tmp_path)
@@ -296,11 +268,7 @@ def test_a_model_that_is_damaged_over_there_travels_again(
 
 
 def test_a_model_that_goes_missing_on_its_way_says_so(
-    tmp_path: Path,
-    run_matrix: Run,
-    write_model: Write,
-    env: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("harness.engine.worker.piece", lambda *_: None)
     write_model(tmp_path / "models" / "1_fine.onnx")
@@ -310,9 +278,7 @@ def test_a_model_that_goes_missing_on_its_way_says_so(
     assert kept(tmp_path) == []
 
 
-def test_without_a_cache_models_end_with_the_process(
-    tmp_path: Path, run_matrix: Run, write_model: Write, env: dict[str, str]
-) -> None:
+def test_without_a_cache_models_end_with_the_process(tmp_path: Path, env: dict[str, str]) -> None:
     (tmp_path / "file").touch()
     write_model(tmp_path / "models" / "1_fine.onnx")
     table = far({**env, ENVIRONMENT: str(tmp_path / "file")})

@@ -13,7 +13,7 @@ import pytest
 from harness.core.record import Record
 from harness.core.verdict import Phase, Verdict
 from harness.engine.connection import Connection
-from harness.engine.events import Event, Finished
+from tests.kit import FAKE_ENV, of_folder, records_of, run_matrix, write_model
 
 CUDA = "CUDAExecutionProvider"
 
@@ -21,12 +21,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /pro
 
 
 @pytest.fixture
-def run_models(
-    tmp_path: Path,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-) -> Callable[..., list[Record]]:
+def run_models(tmp_path: Path) -> Callable[..., list[Record]]:
     """Run models of these names on the fake; their records in the order of the names."""
 
     def run(
@@ -35,10 +30,10 @@ def run_models(
         home = tmp_path / folder
         for name in names:
             write_model(home / "models" / f"{name}.onnx")
-        table = {**fake_env, "FAKE_MARKER": str(home / "marker"), **(env or {})}
+        table = {**FAKE_ENV, "FAKE_MARKER": str(home / "marker"), **(env or {})}
         target = {"name": "t", "provider": CUDA, "env": table, **settings}
-        events = run_matrix(home, {"models": {"folders": ["models"]}, "target": [target]})
-        records = {event.record.model: event.record for event in events if isinstance(event, Finished)}
+        events = run_matrix(home, of_folder(target))
+        records = {record.model: record for record in records_of(events)}
         return [records[f"{name}.onnx"] for name in names]
 
     return run

@@ -12,8 +12,6 @@ import pytest
 
 from harness.core.cell import Cell
 from harness.core.errors import UsageError
-from harness.core.facts import Placement
-from harness.core.record import Record
 from harness.core.value import Tensor, tensor
 from harness.core.verdict import Phase, Verdict
 from harness.corpus import value_file
@@ -22,62 +20,29 @@ from harness.corpus.case import Case
 from harness.corpus.external_copy import SMALLEST
 from harness.corpus.protos import TooLargeError
 from harness.corpus.scenario import Inapplicable
-from harness.engine.cases import Cases
-from harness.engine.cell_pipeline import CellPipeline
-from harness.engine.effects import Effects
-from harness.engine.events import Event, Finished, Warned
 from harness.engine.messages import ProtocolError, Result
-from harness.engine.next_step import NextStep
 from harness.engine.outcome import Asked, Outcome, Raised, Ran, Unsupported, from_result
-from harness.engine.prepare import open_suites
-from harness.engine.references import References, Stores
 from harness.engine.task import CellTask, QuestionTask, Task
 from harness.engine.tensor_files import Tensors
-from harness.golden.store import GoldenStore
-from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
+from tests.engine.pipelines import WaitingPipeline
+from tests.kit import placement_of, write_model
 
 MODEL = """<ir_version: 9, opset_import: ["" : 17]>
 agraph (float[batch, width] x) => (float[batch, width] y) { y = Relu(x) }"""
-PLACEMENT = Placement(
-    ep_nodes=1, cpu_nodes=0, ep_ops={"Relu": 1}, cpu_ops={}, partitions=1, source="assignment"
-)
+PLACEMENT = placement_of({"Relu": 1})
 
 
-class PipelineBench:
+class PipelineBench(WaitingPipeline):
     """A pipeline whose questions and cells wait in a list for the test to answer."""
 
     def __init__(self, folder: Path) -> None:
-        (folder / "models").mkdir(parents=True, exist_ok=True)
-        onnx.save(onnx.parser.parse_model(MODEL), folder / "models" / "one.onnx")
+        write_model(folder / "models" / "one.onnx", MODEL)
         table = {
-            "schema": 1,
             "models": {"folders": ["models"], "dimensions": {"batch": 1, "width": 4}},
             "axes": {"scenario": ["plain", "dynamic_shapes", "from_bytes", "external_data"]},
             "target": [{"name": "ep", "provider": "CUDAExecutionProvider"}],
         }
-        matrix = matrix_from(table, folder / "m.toml")
-        suites = open_suites(matrix)
-        self.plan = expand(matrix, {name: suite.models() for name, suite in suites.items()})
-        self.queue: list[Task] = []
-        self.records: list[Record] = []
-        self.warnings: list[str] = []
-        stores = (
-            GoldenStore({"by": name}, folder / "goldens")
-            for name in ("cpu", "unoptimized", "onnx", "float64")
-        )
-        references = References(Stores(*stores))
-        cases = Cases(self.plan, suites, references, self.warnings.append)
-        self.pipeline = CellPipeline(
-            NextStep(self.plan, cases, references), Effects(self.plan), self.queue.append, self.announce
-        )
-
-    def announce(self, event: Event) -> None:
-        if isinstance(event, Warned):
-            self.warnings.append(event.message)
-        else:
-            assert isinstance(event, Finished), event
-            self.records.append(event.record)
+        super().__init__(folder, table)
 
     def submit(self, scenario: str) -> Task:
         cell = next(cell for cell in self.plan.cells if cell.axis("scenario") == scenario)

@@ -1,6 +1,5 @@
 """Scenarios that the harness makes itself, by other data or other files, run by the real CPU provider."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ from harness.core.errors import Problem, UsageError
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.engine import cases
-from harness.engine.events import Event, Finished
+from tests.kit import of_folder, records_of, run_matrix, write_model
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17]> agraph '
 MODELS = {
@@ -26,9 +25,7 @@ SCENARIOS = ("plain", "dynamic_shapes", "zero_size", "external_data")
 
 
 @pytest.fixture(scope="module")
-def records(
-    tmp_path_factory: pytest.TempPathFactory, run_matrix: Callable[..., list[Event]]
-) -> dict[tuple[str, str], Record]:
+def records(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Record]:
     home = tmp_path_factory.mktemp("scenarios")
     (home / "models").mkdir()
     for name, graph in MODELS.items():
@@ -42,7 +39,7 @@ def records(
         "axes": {"scenario": list(SCENARIOS)},
         "target": [{"name": "cpu", "provider": "CPUExecutionProvider"}],
     }
-    found = [event.record for event in run_matrix(home, matrix) if isinstance(event, Finished)]
+    found = records_of(run_matrix(home, matrix))
     return {(record.model.removesuffix(".onnx"), record.axes["scenario"]): record for record in found}
 
 
@@ -88,19 +85,15 @@ def test_what_cannot_be_played_says_why(records: dict[tuple[str, str], Record]) 
     assert records["no_empty_batch", "zero_size"].reason.startswith("with batch=0: ")
 
 
-def test_a_full_cache_ends_the_run_and_skips_no_cell(
-    tmp_path: Path, run_matrix: Callable[..., list[Event]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_cache_ends_the_run_and_skips_no_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise UsageError(Problem(where="cache", what="cannot be written: No space left on device"))
 
     monkeypatch.setattr(cases, "scenario_case", full)
     (tmp_path / "models").mkdir()
-    onnx.save(onnx.parser.parse_model(HEAD + MODELS["fixed"]), tmp_path / "models" / "m.onnx")
-    matrix = {
-        "models": {"folders": ["models"]},
-        "axes": {"scenario": ["external_data"]},
-        "target": [{"name": "cpu", "provider": "CPUExecutionProvider"}],
-    }
+    write_model(tmp_path / "models" / "m.onnx", HEAD + MODELS["fixed"])
+    matrix = of_folder(
+        {"name": "cpu", "provider": "CPUExecutionProvider"}, axes={"scenario": ["external_data"]}
+    )
     with pytest.raises(UsageError, match="No space left"):
         run_matrix(tmp_path, matrix)

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ import pytest
 
 from harness.core.record import Record
 from harness.core.verdict import Phase, Verdict
-from harness.engine.events import Event, Finished
+from tests.kit import FAKE_ENV, records_of, run_matrix, write_model
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake dies by POSIX signals")
 
@@ -59,15 +58,9 @@ def marker(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def records(
-    marker: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-) -> dict[tuple[str, str], Record]:
+def records(marker: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Record]:
     home = tmp_path_factory.mktemp("scenario_faults")
-    env = {**fake_env, "FAKE_MARKER": str(marker)}
+    env = {**FAKE_ENV, "FAKE_MARKER": str(marker)}
     ep = {"provider": "CUDAExecutionProvider"}
     # One worker for each scenario, with all its faults; they share nothing but the runtime.
     targets: list[dict[str, Any]] = [
@@ -88,7 +81,7 @@ def records(
         "target": targets,
         "exclude": [{"suite": suite, "target": name} for suite in names for name in names if suite != name],
     }
-    found = [event.record for event in run_matrix(home, matrix) if isinstance(event, Finished)]
+    found = records_of(run_matrix(home, matrix))
     return {(record.target, record.model.removesuffix(".onnx").partition("_")[2]): record for record in found}
 
 

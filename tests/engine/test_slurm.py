@@ -4,14 +4,13 @@ import os
 import queue
 import shlex
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.core.verdict import Cause, Verdict
-from harness.engine.events import Event, Finished, Noted
+from harness.engine.events import Noted
 from harness.engine.process import AgentProcess
 from harness.engine.slurm import (
     Queued,
@@ -22,12 +21,10 @@ from harness.engine.slurm import (
     waiting_jobs,
 )
 from harness.plan.target import Runtime
+from tests.kit import fake_target, of_folder, records_of, run_matrix, write_model
 from tests.programs import write_program
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Slurm is for POSIX")
-
-Run = Callable[..., list[Event]]
-Write = Callable[..., None]
 
 
 @pytest.fixture
@@ -151,9 +148,7 @@ def test_which_commands_allocate(runtime: Runtime, expected: bool) -> None:  # n
     assert allocates(runtime) is expected
 
 
-def test_a_run_tells_that_it_waits_and_gives_up_after_the_queues_limit(
-    squeue: Path, tmp_path: Path, run_matrix: Run, write_model: Write, fake_env: dict[str, str]
-) -> None:
+def test_a_run_tells_that_it_waits_and_gives_up_after_the_queues_limit(squeue: Path, tmp_path: Path) -> None:
     """The command leaves its own row, as its job does, and starts nothing."""
     write_model(tmp_path / "models" / "1_fine.onnx")
     script = tmp_path / "wait.py"
@@ -162,17 +157,15 @@ def test_a_run_tells_that_it_waits_and_gives_up_after_the_queues_limit(
         f"pathlib.Path({str(squeue)!r}).write_text(row)\ntime.sleep(1000)\n",
         encoding="utf-8",
     )
-    target = {
-        "name": "npu",
-        "provider": "CUDAExecutionProvider",
-        "runtime": {"command": f"{shlex.quote(sys.executable)} {shlex.quote(str(script))}"},
-        "env": fake_env,
-        "timeouts_s": {"start": 30.0, "queue": 0.5},
-    }
-    events = run_matrix(tmp_path, {"models": {"folders": ["models"]}, "target": [target]})
+    target = fake_target(
+        "npu",
+        runtime={"command": f"{shlex.quote(sys.executable)} {shlex.quote(str(script))}"},
+        timeouts_s={"start": 30.0, "queue": 0.5},
+    )
+    events = run_matrix(tmp_path, of_folder(target))
     assert [event.message for event in events if isinstance(event, Noted)] == [
         "target npu: job 17 waits in Slurm's queue: Priority"
     ]
-    (record,) = (event.record for event in events if isinstance(event, Finished))
+    (record,) = (record for record in records_of(events))
     assert (record.verdict, record.cause) == (Verdict.UNAVAILABLE, Cause.NO_DEVICE)
     assert "job 17 waits in Slurm's queue: Priority, for 0.5 s, the limit timeouts_s.queue" in record.reason

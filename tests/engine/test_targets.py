@@ -1,13 +1,13 @@
 """Targets that cannot be used, each for its own reason: one run over all of them."""
 
 import os
-from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import pytest
 
 from harness.core.verdict import Cause, Phase, Verdict
 from harness.engine.events import Event, Finished, TargetReady
+from tests.kit import fake_target, of_folder, run_matrix, write_model
 
 CUDA = "CUDAExecutionProvider"
 
@@ -95,40 +95,23 @@ TARGETS = {
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake dies by POSIX signals")
 
 
-def target(name: str, table: dict[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
-    return {"name": name, "provider": CUDA, **table, "env": {**env, **table.get("env", {})}}
-
-
 @pytest.fixture(scope="module")
-def events(
-    tmp_path_factory: pytest.TempPathFactory,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-) -> list[Event]:
+def events(tmp_path_factory: pytest.TempPathFactory) -> list[Event]:
     home = tmp_path_factory.mktemp("targets")
     (home / "here.so").touch()
     write_model(home / "models" / "1_one.onnx")
     write_model(home / "models" / "2_once_in_create.onnx")
-    targets = [target(name, want.table, fake_env) for name, want in TARGETS.items()]
+    targets = [fake_target(name, **want.table) for name, want in TARGETS.items()]
     targets += [
-        target("good", {}, fake_env),
-        target("plugin", {"plugin": "here.so", "device": {"type": "gpu"}}, fake_env),
-        target("profiled", {"env": {"FAKE_VERSION": "1.24.1"}}, fake_env),
+        fake_target("good"),
+        fake_target("plugin", plugin="here.so", device={"type": "gpu"}),
+        fake_target("profiled", env={"FAKE_VERSION": "1.24.1"}),
         # Libraries of pip's packages are on no search path.
-        target("needs-libraries", fault("needs_libraries"), fake_env),
-        target(
-            "rejected",
-            {"options": {"precision": "wrong", "device_id": 0}, "unchecked_options": True},
-            fake_env,
-        ),
-        target(
-            "varied",
-            {"axes": {"option.precision": ["right", "wrong"]}, "unchecked_options": True},
-            fake_env,
-        ),
+        fake_target("needs-libraries", **fault("needs_libraries")),
+        fake_target("rejected", options={"precision": "wrong", "device_id": 0}, unchecked_options=True),
+        fake_target("varied", axes={"option.precision": ["right", "wrong"]}, unchecked_options=True),
     ]
-    return run_matrix(home, {"models": {"folders": ["models"]}, "target": targets}, processes=3)
+    return run_matrix(home, of_folder(*targets), processes=3)
 
 
 def cells(events: list[Event], name: str) -> list[Finished]:

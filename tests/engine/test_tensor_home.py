@@ -20,14 +20,6 @@ LARGE = tensor(np.zeros(FILE_FROM, np.uint8))
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="a file system in memory")
 
 
-@pytest.fixture
-def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    memory = tmp_path / "memory"
-    memory.mkdir()
-    monkeypatch.setattr(tensor_files, "MEMORY", memory)
-    return memory
-
-
 def test_a_worker_has_a_folder_in_memory_and_one_on_disk(memory: Path, tmp_path: Path) -> None:
     home = TensorHome()
     scratch = tmp_path / "7"

@@ -10,10 +10,9 @@ import pytest
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.engine.engine import Engine
-from harness.engine.events import Event, Finished
 from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
+from tests.kit import FAKE_ENV, make_matrix, of_folder, records_of, run_matrix, write_model
 
 CUDA = "CUDAExecutionProvider"
 LATENCY = [{"warm_up": 2, "repeats": 10, "budget_s": 60.0}]
@@ -22,24 +21,22 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake needs POSIX
 
 
 @pytest.fixture
-def matrix(tmp_path: Path, write_model: Callable[..., None], fake_env: dict[str, str]) -> Callable[..., Any]:
+def matrix(tmp_path: Path) -> Callable[..., Any]:
     def tables(*names: str, latency: list[dict[str, Any]] = LATENCY, **settings: Any) -> dict[str, Any]:
         for name in names:
             write_model(tmp_path / "models" / f"{name}.onnx")
-        env = {**fake_env, "FAKE_MARKER": str(tmp_path / "marker")}
+        env = {**FAKE_ENV, "FAKE_MARKER": str(tmp_path / "marker")}
         target = {"name": "t", "provider": CUDA, "env": env, **settings}
-        return {"schema": 1, "models": {"folders": ["models"]}, "target": [target], "latency": latency}
+        return of_folder(target, latency=latency)
 
     return tables
 
 
 @pytest.fixture
-def run(
-    tmp_path: Path, run_matrix: Callable[..., list[Event]], matrix: Callable[..., Any]
-) -> Callable[..., Any]:
+def run(tmp_path: Path, matrix: Callable[..., Any]) -> Callable[..., Any]:
     def records(*names: str, **settings: Any) -> list[Record]:
         events = run_matrix(tmp_path, matrix(*names, **settings))
-        found = {event.record.model: event.record for event in events if isinstance(event, Finished)}
+        found = {record.model: record for record in records_of(events)}
         return [found[f"{name}.onnx"] for name in names]
 
     return records
@@ -79,13 +76,13 @@ def test_a_provider_that_tires_while_it_is_timed_fails(run: Callable[..., list[R
 def test_an_engine_that_is_not_the_only_one_measures_nothing(
     tmp_path: Path, matrix: Callable[..., Any]
 ) -> None:
-    loaded = matrix_from(matrix("1_m", "2_m", workers=2), tmp_path / "m.toml")
+    loaded = make_matrix(matrix("1_m", "2_m", workers=2), tmp_path / "m.toml")
     suites = open_suites(loaded)
     plan = expand(loaded, {name: suite.models() for name, suite in suites.items()})
     engine = Engine(plan, suites, processes=2, measures=False)
     engine.submit(plan.cells)
     engine.drain()
-    records = [event.record for event in engine.events() if isinstance(event, Finished)]
+    records = records_of(engine.events())
     engine.close()
     assert [record.verdict for record in records] == [Verdict.PASS] * 2
     assert [record.latency for record in records] == [None] * 2

@@ -1,6 +1,5 @@
 """Models without test data in whole runs: inputs that the CPU provider refuses are followed by others."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,11 +8,10 @@ from harness.core.record import GeneratedInputs, Record
 from harness.core.verdict import Family, Phase, Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import Case
-from harness.engine.engine import Engine
-from harness.engine.events import Event, Finished
 from harness.engine.references import References
 from harness.engine.task import Question
 from harness.golden.golden import Golden
+from tests.kit import by_model, records_of, run_matrix, start_engine, write_model
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17, "nowhere" : 1]> '
 MODELS = {
@@ -38,24 +36,16 @@ provider = "CPUExecutionProvider"
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory, write_model: Callable[..., None]) -> Path:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("trials")
     for name, graph in MODELS.items():
         write_model(home / "models" / f"{name}.onnx", HEAD + graph)
     return home
 
 
-def records_of(events: list[Event]) -> dict[str, Record]:
-    return {
-        event.record.model.removesuffix(".onnx"): event.record
-        for event in events
-        if isinstance(event, Finished)
-    }
-
-
 @pytest.fixture(scope="module")
-def records(home: Path, run_matrix: Callable[..., list[Event]]) -> dict[str, Record]:
-    return records_of(run_matrix(home, MATRIX % ""))
+def records(home: Path) -> dict[str, Record]:
+    return by_model(run_matrix(home, MATRIX % ""))
 
 
 def inputs(record: Record) -> GeneratedInputs:
@@ -103,9 +93,7 @@ def test_a_golden_that_stays_weak_is_that_of_the_first_inputs(records: dict[str,
     assert inputs(records["always_weak"]) == GeneratedInputs(dimensions={"n": 2})
 
 
-def test_a_second_run_asks_nothing(
-    tmp_path: Path, home: Path, start_engine: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_run_asks_nothing(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))
     keep, asked = References.keep, []
 
@@ -119,7 +107,7 @@ def test_a_second_run_asks_nothing(
         """The records, and whether the CPU provider was asked for goldens."""
         asked.clear()
         engine = start_engine(home, MATRIX % "" + '[[exclude]]\nmodel = "no_session.onnx"')
-        records = records_of(list(engine.events()))
+        records = by_model(engine.events())
         return records, bool(asked)
 
     first, was_asked = run()
@@ -134,20 +122,18 @@ def test_a_second_run_asks_nothing(
     }
 
 
-def test_other_data_and_other_precisions_are_made_of_the_inputs_that_run(
-    home: Path, run_matrix: Callable[..., list[Event]]
-) -> None:
+def test_other_data_and_other_precisions_are_made_of_the_inputs_that_run(home: Path) -> None:
     events = run_matrix(home, MATRIX % 'scenario = ["dynamic_shapes", "external_data", "sessions"]')
     of_shapes = {
-        event.record.model.removesuffix(".onnx"): event.record
-        for event in events
-        if isinstance(event, Finished) and event.record.axes["scenario"] == "dynamic_shapes"
+        record.model.removesuffix(".onnx"): record
+        for record in records_of(events)
+        if record.axes["scenario"] == "dynamic_shapes"
     }
     assert of_shapes["takes_first"].scenario["shapes"] == ("given", "n=4", "w=1", "given")
     # With 2 for both, one of them may be 1 or, as the batch, 4, which the other does not broadcast to.
     assert of_shapes["equal_sizes"].scenario["shapes"] == ("given", "w=1", "given")
     assert of_shapes["no_size"].verdict is Verdict.NO_INPUT
     events = run_matrix(home, MATRIX % 'precision = ["fp16"]')
-    converted = records_of(events)
+    converted = by_model(events)
     assert inputs(converted["equal_sizes"]).dimensions == {"n": 2, "w": 2}
     assert converted["no_size"].verdict is Verdict.NO_INPUT

@@ -1,7 +1,5 @@
 """From an outcome and the CPU provider's answers to a verdict, as a table."""
 
-import tomllib
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,7 +15,6 @@ from harness.core.tolerance import Tolerance, default_tolerance
 from harness.core.value import NamedValues, Sequence, tensor
 from harness.core.verdict import Cause, Family, Phase, Verdict
 from harness.corpus.case import Case, DataSet
-from harness.corpus.facts import ModelFacts
 from harness.corpus.origins import Origins
 from harness.corpus.port import Port, ValueType
 from harness.engine.answer import golden_of
@@ -35,10 +32,9 @@ from harness.engine.outcome import (
 )
 from harness.engine.recorded import Attempt, record_of
 from harness.golden.golden import Golden
-from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
 from harness.report.evidence import evidence
+from tests.kit import bare_case, model_facts, plan_of
 
 RIGHT = [1.0, -2.0, 0.0]
 
@@ -48,8 +44,7 @@ def values(y: Any, name: str = "y", dtype: Any = np.float32) -> NamedValues:
 
 
 def case(*expected: NamedValues, by_chance: tuple[str, ...] = ()) -> Case:
-    facts = ModelFacts(
-        ir_version=9,
+    facts = model_facts(
         opsets={"ai.onnx": 17},
         nodes=2,
         op_types={"Relu": 1, "Shape": 1},
@@ -58,9 +53,7 @@ def case(*expected: NamedValues, by_chance: tuple[str, ...] = ()) -> Case:
         origins=Origins(by_chance=by_chance),
     )
     data_sets = [DataSet(name=f"{i}", inputs=(), expected=known) for i, known in enumerate(expected or [()])]
-    return Case(
-        model_path=Path("m.onnx"),
-        ports=(),
+    return bare_case(
         outputs=("y",),
         output_types=(ValueType(kind="tensor"),),
         data_sets=tuple(data_sets),
@@ -306,7 +299,7 @@ reason = "bug 1"
 @pytest.fixture
 def plan() -> Plan:
     models = {"onnx-node": ["any", "known", "loose"]}
-    return expand(matrix_from(tomllib.loads(MATRIX), Path("m.toml")), models)
+    return plan_of(MATRIX, models)
 
 
 def cell(plan: Plan, model: str) -> Cell:

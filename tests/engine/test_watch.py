@@ -6,7 +6,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from harness.engine.early_end import ended
 from harness.engine.events import Event, Finished
 from harness.engine.outcome import Hung
 from harness.engine.watch import MOST_LIMITS, Watch, hung, lost_s
+from tests.kit import FAKE_ENV, fake_target, records_of, run_matrix, write_model
 
 LIMIT_S = 1.0
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the fake looks at /proc")
@@ -173,17 +174,12 @@ def crowded() -> Iterator[int]:
 
 @linux
 def test_a_model_is_judged_by_what_its_process_does(
-    tmp_path: Path,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-    crowded: int,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, crowded: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "STARVED", 1.0)  # the machine of the tests is as busy as it is
     for name in ("1_burn_in_run", "2_hang_in_run", "3_spin_in_run", "4_fine"):
         write_model(tmp_path / "all" / f"{name}.onnx")
-    env = {**fake_env, "FAKE_MARKER": str(tmp_path / "marker"), "FAKE_PROCESSOR": str(crowded)}
+    env = {**FAKE_ENV, "FAKE_MARKER": str(tmp_path / "marker"), "FAKE_PROCESSOR": str(crowded)}
     limits = {"timeouts_s": {"run": LIMIT_S}, "provider": "CUDAExecutionProvider", "env": env}
     matrix = {
         "models": {"folders": ["all"]},
@@ -211,7 +207,7 @@ def test_a_model_is_judged_by_what_its_process_does(
 
 
 def found_in(events: list[Event]) -> dict[str, Record]:
-    return {event.record.cell: event.record for event in events if isinstance(event, Finished)}
+    return {record.cell: record for record in records_of(events)}
 
 
 def test_a_timeout_is_a_skip_that_was_tried() -> None:
@@ -220,23 +216,15 @@ def test_a_timeout_is_a_skip_that_was_tried() -> None:
 
 @linux
 def test_an_agent_elsewhere_is_watched_by_its_launcher(
-    tmp_path: Path,
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its signs of life tell what the agent has used, and leave no trace in what it printed."""
     monkeypatch.setattr(launch, "BEAT_S", 0.1)
     for name in ("1_hang_in_run", "2_spin_in_run"):
         write_model(tmp_path / "all" / f"{name}.onnx")
-    target = {
-        "name": "far",
-        "provider": "CUDAExecutionProvider",
-        "env": fake_env,
-        "runtime": {"command": shlex.quote(sys.executable)},
-        "timeouts_s": {"run": 2 * LIMIT_S},
-    }
+    target = fake_target(
+        "far", runtime={"command": shlex.quote(sys.executable)}, timeouts_s={"run": 2 * LIMIT_S}
+    )
     events = run_matrix(tmp_path, {"models": {"folders": ["all"]}, "target": [target]})
     found = {name.partition("[")[0]: record for name, record in found_in(events).items()}
     assert found["all/1_hang_in_run.onnx"].verdict is Verdict.HANG

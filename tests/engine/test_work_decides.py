@@ -1,7 +1,7 @@
 """How much is checked follows from the work of a model, and never from the time that it takes."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.core.work import Unchecked, unchecked_words
-from harness.engine.events import Event, Finished
+from tests.kit import fake_target, of_folder, records_of, run_matrix, write_model
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake onnxruntime needs POSIX")
 
@@ -22,38 +22,21 @@ SYMBOLIC = '<ir_version: 9, opset_import: ["" : 17]> agraph (float[N] x) => (flo
 class Bench:
     """Runs models of the fake onnxruntime, by the names of their faults."""
 
-    def __init__(
-        self,
-        folder: Path,
-        run_matrix: Callable[..., list[Event]],
-        write_model: Callable[..., None],
-        env: Mapping[str, str],
-    ) -> None:
-        self.folder, self.run_matrix, self.write_model, self.env = folder, run_matrix, write_model, env
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
-    def records(
-        self, *faults: str, matrix: Mapping[str, Any] | None = None, **target: object
-    ) -> list[Record]:
+    def records(self, *faults: str, matrix: Mapping[str, Any] | None = None, **target: Any) -> list[Record]:
         for number, fault in enumerate(faults):
-            self.write_model(self.folder / "models" / f"{number:02}_{fault}.onnx")
-        table = {
-            "models": {"folders": ["models"]},
-            "target": [{"name": "t", "provider": EP, "env": self.env, "workers": 2, **target}],
-            **(matrix or {}),
-        }
-        events = self.run_matrix(self.folder, table)
-        found = {event.record.model: event.record for event in events if isinstance(event, Finished)}
+            write_model(self.folder / "models" / f"{number:02}_{fault}.onnx")
+        table = of_folder(fake_target(**{"workers": 2, **target}), **matrix or {})
+        events = run_matrix(self.folder, table)
+        found = {record.model: record for record in records_of(events)}
         return [found[f"{number:02}_{fault}.onnx"] for number, fault in enumerate(faults)]
 
 
 @pytest.fixture
-def bench(
-    tmp_path: Path,
-    run_matrix: Callable[..., list[Event]],
-    write_model: Callable[..., None],
-    fake_env: dict[str, str],
-) -> Bench:
-    return Bench(tmp_path, run_matrix, write_model, fake_env)
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
 
 
 def checks(record: Record) -> tuple[object, ...]:
@@ -142,20 +125,15 @@ def test_a_budget_that_is_used_up_is_told(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("scenario", ["io_binding", "dynamic_shapes"])
-def test_other_scenarios_repeat_as_they_are_told(
-    tmp_path: Path, run_matrix: Any, write_model: Any, scenario: str
-) -> None:
+def test_other_scenarios_repeat_as_they_are_told(tmp_path: Path, scenario: str) -> None:
     write_model(tmp_path / "models" / "m.onnx", SYMBOLIC)
-    matrix = {
-        "models": {"folders": ["models"]},
-        "axes": {"scenario": [scenario]},
-        "target": [
-            {"name": "much", "provider": "CPUExecutionProvider"},
-            {"name": "little", "provider": "CPUExecutionProvider", "work_limit": 10},
-        ],
-    }
+    matrix = of_folder(
+        {"name": "much", "provider": "CPUExecutionProvider"},
+        {"name": "little", "provider": "CPUExecutionProvider", "work_limit": 10},
+        axes={"scenario": [scenario]},
+    )
     events = run_matrix(tmp_path, matrix)
-    found = {event.record.target: event.record for event in events if isinstance(event, Finished)}
+    found = {record.target: record for record in records_of(events)}
     much, little = found["much"], found["little"]
     assert much.repeats is not None
     assert much.repeats.runs == (10 if scenario == "io_binding" else 2)

@@ -11,6 +11,7 @@ import pytest
 import harness.fuzz.work_folder
 from harness.cli import main
 from harness.fuzz.state import read_state
+from tests.kit import read_rows
 
 CPU = "CPUExecutionProvider"
 
@@ -37,7 +38,7 @@ def test_a_campaign_on_the_cpu_and_its_continuation(
     assert main(["fuzz", CPU, "--models", "40", "--no-report", "--resume", str(folder)]) == 0
     state = read_state(folder)
     assert (state.seed, state.models, state.cells) == (5, 40, 40)
-    cells = [json.loads(line)["cell"] for line in (folder / "records.jsonl").read_text().splitlines()]
+    cells = [row["cell"] for row in read_rows(folder)]
     assert len(cells) >= len(records)
     assert len(set(cells)) == len(cells)
     assert json.loads((folder / "run.json").read_text())["complete"]

@@ -12,7 +12,7 @@ from harness.fuzz import coverage as coverage_module
 from harness.fuzz.candidates import Candidates
 from harness.fuzz.coverage import BRED, ENOUGH, Coverage, fused_in
 from harness.fuzz.findings import EXPLAINS, KEPT_CELLS, Findings, signature
-from tests.records import bare_record
+from tests.kit import bare_record
 
 
 def record(

@@ -3,26 +3,15 @@
 import pytest
 
 from harness.core.cell import Cell
-from harness.core.record import SCHEMA, Record
-from harness.core.verdict import Verdict
+from harness.core.record import Record
 from harness.fuzz import originals
 from harness.fuzz.originals import Originals
+from tests.kit import bare_record
 
 
 def record_of(model: str, target: str = "gpu") -> Record:
     cell = Cell(suite="fuzz-1", model=model, target=target)
-    return Record(
-        schema=SCHEMA,
-        cell=cell.id,
-        suite="fuzz-1",
-        model=model,
-        target=target,
-        provider="",
-        axes={},
-        verdict=Verdict.PASS,
-        family=Verdict.PASS.family,
-        expected=True,
-    )
+    return bare_record(model, cell=cell.id, suite="fuzz-1", target=target)
 
 
 GROWN, VARIANT = "000004-grown", "000005-variant-of-000004"

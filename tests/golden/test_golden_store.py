@@ -1,7 +1,6 @@
 """The golden cache: what is saved is loaded, unchanged."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import ml_dtypes
@@ -19,6 +18,7 @@ from harness.corpus.value_file import read_value
 from harness.golden.golden import Golden
 from harness.golden.provenance import provenance
 from harness.golden.store import GoldenStore
+from tests.golden.typed_cases import ONE_CASE, case_of_types
 
 TENSOR = ValueType(kind="tensor")
 STRINGS = tensor(np.array(["", "ä€😀", "a\nb"], dtype=object))
@@ -44,11 +44,11 @@ def tensors() -> dict[str, Tensor]:
 
 
 @pytest.mark.parametrize("name", tensors())
-def test_every_element_type_comes_back(store: GoldenStore, name: str, one_case: Case) -> None:
+def test_every_element_type_comes_back(store: GoldenStore, name: str) -> None:
     value = tensors()[name]
-    store.save(one_case, golden(one_case, value))
+    store.save(ONE_CASE, golden(ONE_CASE, value))
     for _ in ("from its files", "from the row cache"):
-        loaded = store.load(one_case)
+        loaded = store.load(ONE_CASE)
         assert loaded is not None
         ((_, back),) = loaded.outputs[0]
         assert to_wire(back) == to_wire(value)
@@ -75,10 +75,8 @@ def test_every_element_type_comes_back(store: GoldenStore, name: str, one_case: 
         ),
     ],
 )
-def test_every_container_comes_back(
-    store: GoldenStore, declared: ValueType, value: Value, make_case: Callable[..., Case]
-) -> None:
-    model = make_case((declared, TENSOR))
+def test_every_container_comes_back(store: GoldenStore, declared: ValueType, value: Value) -> None:
+    model = case_of_types((declared, TENSOR))
     store.save(model, golden(model, value, FLOATS))
     for _ in ("from its files", "from the row cache"):
         loaded = store.load(model)
@@ -89,11 +87,11 @@ def test_every_container_comes_back(
         assert to_wire(beside) == to_wire(FLOATS)
 
 
-def test_all_data_sets_and_the_rest_of_a_golden_come_back(store: GoldenStore, one_case: Case) -> None:
-    outputs = tuple(((one_case.outputs[0], tensor(np.array([n]))),) for n in range(12))
+def test_all_data_sets_and_the_rest_of_a_golden_come_back(store: GoldenStore) -> None:
+    outputs = tuple(((ONE_CASE.outputs[0], tensor(np.array([n]))),) for n in range(12))
     saved = Golden(status="ok", outputs=outputs, disputed="random")
-    store.save(one_case, saved)
-    loaded = store.load(one_case)
+    store.save(ONE_CASE, saved)
+    loaded = store.load(ONE_CASE)
     assert loaded is not None
     assert [to_wire(data_set[0][1]) for data_set in loaded.outputs] == [
         to_wire(data_set[0][1]) for data_set in outputs
@@ -102,32 +100,30 @@ def test_all_data_sets_and_the_rest_of_a_golden_come_back(store: GoldenStore, on
     assert loaded.provenance == PROVENANCE
 
 
-def test_a_refusal_is_an_answer_and_a_loss_is_none(store: GoldenStore, one_case: Case) -> None:
-    store.save(one_case, Golden(status="lost", message="it crashed"))
-    assert store.load(one_case) is None
-    store.save(one_case, Golden(status="refused", message="no kernel for Foo"))
-    loaded = store.load(one_case)
+def test_a_refusal_is_an_answer_and_a_loss_is_none(store: GoldenStore) -> None:
+    store.save(ONE_CASE, Golden(status="lost", message="it crashed"))
+    assert store.load(ONE_CASE) is None
+    store.save(ONE_CASE, Golden(status="refused", message="no kernel for Foo"))
+    loaded = store.load(ONE_CASE)
     assert loaded is not None
     assert (loaded.status, loaded.message, loaded.outputs) == ("refused", "no kernel for Foo", ())
 
 
-def test_another_model_or_provenance_is_another_entry(
-    store: GoldenStore, tmp_path: Path, one_case: Case
-) -> None:
-    store.save(one_case, golden(one_case, FLOATS))
-    assert store.load(msgspec.structs.replace(one_case, digest="e")) is None
+def test_another_model_or_provenance_is_another_entry(store: GoldenStore, tmp_path: Path) -> None:
+    store.save(ONE_CASE, golden(ONE_CASE, FLOATS))
+    assert store.load(msgspec.structs.replace(ONE_CASE, digest="e")) is None
     for key in PROVENANCE:
-        assert GoldenStore({**PROVENANCE, key: "other"}, tmp_path).load(one_case) is None
-    assert GoldenStore(dict(reversed(PROVENANCE.items())), tmp_path).load(one_case) is not None
+        assert GoldenStore({**PROVENANCE, key: "other"}, tmp_path).load(ONE_CASE) is None
+    assert GoldenStore(dict(reversed(PROVENANCE.items())), tmp_path).load(ONE_CASE) is not None
 
 
 @pytest.mark.parametrize("cached", [False, True])
 @pytest.mark.parametrize("damage", ["cut", "gone", "zeros", "manifest", "format"])
 def test_a_damaged_entry_counts_as_none_and_can_be_written_anew(
-    store: GoldenStore, tmp_path: Path, damage: str, one_case: Case, *, cached: bool
+    store: GoldenStore, tmp_path: Path, damage: str, *, cached: bool
 ) -> None:
-    store.save(one_case, golden(one_case, FLOATS))
-    assert not cached or store.load(one_case) is not None
+    store.save(ONE_CASE, golden(ONE_CASE, FLOATS))
+    assert not cached or store.load(ONE_CASE) is not None
     (manifest,) = tmp_path.rglob("manifest.json")
     (values,) = tmp_path.rglob("output_0.pb")
     if damage == "cut":
@@ -143,9 +139,9 @@ def test_a_damaged_entry_counts_as_none_and_can_be_written_anew(
         manifest.write_bytes(manifest.read_bytes()[:20])
     else:
         manifest.write_bytes(b'{"format": "x"}')
-    assert store.load(one_case) is None
-    store.save(one_case, golden(one_case, FLOATS))
-    assert store.load(one_case) is not None
+    assert store.load(ONE_CASE) is None
+    store.save(ONE_CASE, golden(ONE_CASE, FLOATS))
+    assert store.load(ONE_CASE) is not None
 
 
 @pytest.fixture
@@ -161,14 +157,12 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return found
 
 
-def test_a_golden_is_read_from_its_files_once(
-    store: GoldenStore, tmp_path: Path, reads: list[Path], one_case: Case
-) -> None:
-    store.save(one_case, golden(one_case, FLOATS))
+def test_a_golden_is_read_from_its_files_once(store: GoldenStore, tmp_path: Path, reads: list[Path]) -> None:
+    store.save(ONE_CASE, golden(ONE_CASE, FLOATS))
     assert reads == []
-    first = store.load(one_case)
+    first = store.load(ONE_CASE)
     assert len(reads) == 1
-    later = GoldenStore(PROVENANCE, tmp_path).load(one_case)
+    later = GoldenStore(PROVENANCE, tmp_path).load(ONE_CASE)
     assert len(reads) == 1
     assert first is not None
     assert later is not None
@@ -176,25 +170,23 @@ def test_a_golden_is_read_from_its_files_once(
     assert msgspec.structs.replace(first, outputs=()) == msgspec.structs.replace(later, outputs=())
 
 
-def test_a_refusal_comes_from_the_row_cache_too(store: GoldenStore, one_case: Case) -> None:
+def test_a_refusal_comes_from_the_row_cache_too(store: GoldenStore) -> None:
     saved = Golden(status="refused", message="no kernel", disputed="random", provenance=PROVENANCE)
-    store.save(one_case, saved)
-    assert store.load(one_case) == store.load(one_case) == saved
+    store.save(ONE_CASE, saved)
+    assert store.load(ONE_CASE) == store.load(ONE_CASE) == saved
 
 
-def test_large_goldens_are_read_each_time(store: GoldenStore, reads: list[Path], one_case: Case) -> None:
-    store.save(one_case, golden(one_case, tensor(np.zeros(LARGEST, np.int8))))
+def test_large_goldens_are_read_each_time(store: GoldenStore, reads: list[Path]) -> None:
+    store.save(ONE_CASE, golden(ONE_CASE, tensor(np.zeros(LARGEST, np.int8))))
     for _ in range(2):
-        assert store.load(one_case) is not None
+        assert store.load(ONE_CASE) is not None
     assert len(reads) == 2
 
 
 @pytest.mark.parametrize("what", ["manifest.json", "the entry", "everything"])
-def test_a_golden_that_is_deleted_by_hand_is_gone(
-    store: GoldenStore, tmp_path: Path, what: str, one_case: Case
-) -> None:
-    store.save(one_case, golden(one_case, FLOATS))
-    assert store.load(one_case) is not None
+def test_a_golden_that_is_deleted_by_hand_is_gone(store: GoldenStore, tmp_path: Path, what: str) -> None:
+    store.save(ONE_CASE, golden(ONE_CASE, FLOATS))
+    assert store.load(ONE_CASE) is not None
     (manifest,) = tmp_path.rglob("manifest.json")
     if what == "manifest.json":
         manifest.unlink()
@@ -202,40 +194,36 @@ def test_a_golden_that_is_deleted_by_hand_is_gone(
         shutil.rmtree(manifest.parent)
     else:
         shutil.rmtree(tmp_path)
-    assert store.load(one_case) is None
-    store.save(one_case, golden(one_case, STRINGS))
-    loaded = store.load(one_case)
+    assert store.load(ONE_CASE) is None
+    store.save(ONE_CASE, golden(ONE_CASE, STRINGS))
+    loaded = store.load(ONE_CASE)
     assert loaded is not None
     assert to_wire(loaded.outputs[0][0][1]) == to_wire(STRINGS)
 
 
-def test_a_damaged_row_cache_loses_no_golden(
-    store: GoldenStore, tmp_path: Path, reads: list[Path], one_case: Case
-) -> None:
-    store.save(one_case, golden(one_case, FLOATS))
-    store.load(one_case)
+def test_a_damaged_row_cache_loses_no_golden(store: GoldenStore, tmp_path: Path, reads: list[Path]) -> None:
+    store.save(ONE_CASE, golden(ONE_CASE, FLOATS))
+    store.load(ONE_CASE)
     for number, damage in enumerate((b"", b"garbage" * 1000), 2):
         (tmp_path / FILE_NAME).write_bytes(damage)
         for ending in ("-wal", "-shm"):
             (tmp_path / f"{FILE_NAME}{ending}").unlink(missing_ok=True)
         open_row_cache.cache_clear()
-        assert GoldenStore(PROVENANCE, tmp_path).load(one_case) is not None
+        assert GoldenStore(PROVENANCE, tmp_path).load(ONE_CASE) is not None
         assert len(reads) == number
 
 
-def test_values_of_another_kind_than_declared_are_not_kept(
-    store: GoldenStore, tmp_path: Path, make_case: Callable[..., Case]
-) -> None:
-    model = make_case((ValueType(kind="sequence", item=TENSOR),))
+def test_values_of_another_kind_than_declared_are_not_kept(store: GoldenStore, tmp_path: Path) -> None:
+    model = case_of_types((ValueType(kind="sequence", item=TENSOR),))
     store.save(model, golden(model, FLOATS))
     assert store.load(model) is None
     assert not list(tmp_path.rglob("output_0.pb"))
 
 
-def test_a_store_that_cannot_be_written_is_an_error(tmp_path: Path, one_case: Case) -> None:
+def test_a_store_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="cannot be filled"):
-        GoldenStore(PROVENANCE, tmp_path / "file").save(one_case, golden(one_case, FLOATS))
+        GoldenStore(PROVENANCE, tmp_path / "file").save(ONE_CASE, golden(ONE_CASE, FLOATS))
 
 
 def test_provenance_names_the_runtime_and_the_processor() -> None:

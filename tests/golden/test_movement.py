@@ -1,14 +1,12 @@
 """What counts as another value, and its message."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
 from harness.core.value import Sequence, Tensor, Value, tensor
-from harness.corpus.case import Case
 from harness.corpus.port import ValueType
 from harness.golden.movement import movements
+from tests.golden.typed_cases import ONE_CASE, case_of_types
 
 TENSOR = ValueType(kind="tensor")
 FLOATS = np.array([1.0, -0.0, np.nan, np.inf], np.float32)
@@ -30,8 +28,8 @@ def floats(*numbers: float) -> Tensor:
         (Sequence(items=()), Sequence(items=())),
     ],
 )
-def test_the_same_values_have_not_moved(one_case: Case, before: Value, now: Value) -> None:
-    assert list(movements(one_case, [(("out/0", before),)], [(("out/0", now),)])) == []
+def test_the_same_values_have_not_moved(before: Value, now: Value) -> None:
+    assert list(movements(ONE_CASE, [(("out/0", before),)], [(("out/0", now),)])) == []
 
 
 @pytest.mark.parametrize(
@@ -49,16 +47,16 @@ def test_the_same_values_have_not_moved(one_case: Case, before: Value, now: Valu
         (None, floats(1.0), "golden is"),
     ],
 )
-def test_another_value_has_moved(one_case: Case, before: Value, now: Value, says: str) -> None:
-    (found,) = movements(one_case, [(("out/0", before),)], [(("out/0", now),)])
+def test_another_value_has_moved(before: Value, now: Value, says: str) -> None:
+    (found,) = movements(ONE_CASE, [(("out/0", before),)], [(("out/0", now),)])
     assert found.data_set == "test_data_set_0"
     assert found.metrics.name == "out/0"
     assert says in found.message
     assert bool(says) == bool(found.message)
 
 
-def test_only_what_moved_is_named(make_case: Callable[..., Case]) -> None:
-    case = make_case((TENSOR, ValueType(kind="sequence", item=TENSOR)), inputs=((), ()))
+def test_only_what_moved_is_named() -> None:
+    case = case_of_types((TENSOR, ValueType(kind="sequence", item=TENSOR)), inputs=((), ()))
     same = (("out/0", floats(1.0)), ("out/1", Sequence(items=(floats(1.0), floats(2.0)))))
     other = (("out/0", floats(1.0)), ("out/1", Sequence(items=(floats(1.0), floats(2.5)))))
     (found,) = movements(case, [same, same], [same, other])
@@ -66,9 +64,9 @@ def test_only_what_moved_is_named(make_case: Callable[..., Case]) -> None:
 
 
 @pytest.mark.parametrize("is_new", [False, True])
-def test_an_output_of_one_side_alone_has_moved(one_case: Case, *, is_new: bool) -> None:
+def test_an_output_of_one_side_alone_has_moved(*, is_new: bool) -> None:
     sides = [(("out/0", floats(1.0)),), ()]
     if is_new:
         sides.reverse()
-    (found,) = movements(one_case, sides[:1], sides[1:])
+    (found,) = movements(ONE_CASE, sides[:1], sides[1:])
     assert "out/0" in found.message

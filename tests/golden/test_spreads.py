@@ -8,21 +8,21 @@ import pytest
 from harness.core.moved import Move
 from harness.core.spread import Spread
 from harness.core.value import Floats, tensor
-from harness.corpus.case import Case
 from harness.golden.golden import Golden
 from harness.golden.kept import prune_goldens
 from harness.golden.spreads import load_spread, save_spread
 from harness.golden.store import GoldenStore
+from tests.golden.typed_cases import ONE_CASE
 
 AMPLITUDES = (0.0, 16.0, 16.0)
 
 
 @pytest.fixture
-def entry(tmp_path: Path, one_case: Case) -> Path:
+def entry(tmp_path: Path) -> Path:
     """The folder of a golden."""
     store = GoldenStore({"onnxruntime": "1.31.1"}, tmp_path)
-    store.save(one_case, Golden(status="ok", outputs=((("out/0", tensor(np.ones(3, np.float32))),),)))
-    return store.entry(one_case)
+    store.save(ONE_CASE, Golden(status="ok", outputs=((("out/0", tensor(np.ones(3, np.float32))),),)))
+    return store.entry(ONE_CASE)
 
 
 def spread() -> Spread:

@@ -1,7 +1,6 @@
 """Baselines: the class of a machine, which one fits, and what is expected where one does or none."""
 
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +25,12 @@ from harness.plan.baseline_file import (
 )
 from harness.plan.device_class import class_differences, class_of, class_words
 from harness.plan.expectation import Expectation, is_expected
-from harness.plan.matrix import Matrix, matrix_from
+from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.surroundings import Surroundings, surroundings_of
 from harness.plan.where import Where, holds
+from tests.kit import make_matrix
+from tests.mutations import mutated
 
 OPENVINO = "OpenVINOExecutionProvider"
 WITH_AMX: dict[str, Any] = {
@@ -149,7 +150,7 @@ def matrix(*entries: dict[str, Any]) -> Matrix:
         "target": [{"name": "ov", "provider": OPENVINO}],
         "expect": [{"model": "a", "reason": "issue 7", **entry} for entry in entries],
     }
-    return matrix_from(table, Path("m.toml"))
+    return make_matrix(table)
 
 
 A = Cell(suite="onnx-node", model="a", target="ov")
@@ -268,7 +269,7 @@ def test_clean_ends_fail_no_run_that_is_compared() -> None:
         "models": {"suites": ["onnx-node"]},
         "target": [{"name": "ov", "provider": OPENVINO}],
     }
-    alone = Plan(matrix=matrix_from({**table, "expect": [entry]}, Path("m.toml")), cells=())
+    alone = Plan(matrix=make_matrix({**table, "expect": [entry]}), cells=())
     compared = msgspec.structs.replace(alone, matrix=msgspec.structs.replace(alone.matrix, baselines=()))
     assert alone.exit_verdicts("ov", WITHOUT) == (Verdict.UNCLEAN_EXIT,)
     assert compared.exit_verdicts("ov", WITHOUT) == (Verdict.UNCLEAN_EXIT, Verdict.PASS)
@@ -370,9 +371,7 @@ def test_a_folder_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @settings(max_examples=100, derandomize=True, deadline=None, database=None)
 @given(st.data())
-def test_any_table_is_a_baseline_or_an_error_of_use(
-    mutated: Callable[..., st.SearchStrategy[Any]], data: st.DataObject
-) -> None:
+def test_any_table_is_a_baseline_or_an_error_of_use(data: st.DataObject) -> None:
     valid = tomllib.loads(baseline_text((baseline(failures={Verdict.CRASH: (A.id,)}),)))
     table = data.draw(mutated(valid).filter(lambda made: isinstance(made, dict)))
     try:

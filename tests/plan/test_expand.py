@@ -1,10 +1,8 @@
 """From a matrix to cells: order, ids, and entries that match nothing."""
 
 import time
-import tomllib
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,8 +12,9 @@ from syrupy.assertion import SnapshotAssertion
 from harness.core.cell import AXIS_DEFAULTS, Cell, parse_cell_id
 from harness.core.errors import UsageError
 from harness.plan.expand import cells, expand
-from harness.plan.matrix import Matrix, Models, matrix_from
+from harness.plan.matrix import Matrix, Models
 from harness.plan.target import Target
+from tests.kit import make_matrix, plan_of
 
 MODELS = {"onnx-node": ["test_abs", "test_stft", "test_add_expanded"], "models": ["a/b.onnx"]}
 
@@ -41,7 +40,7 @@ axes = { graph_optimization = ["all"] }
 
 
 def matrix(lists: str = "") -> Matrix:
-    return matrix_from(tomllib.loads(HEAD + lists), Path("m.toml"))
+    return make_matrix(HEAD + lists)
 
 
 def complaint(lists: str, models: Mapping[str, Sequence[str]] = MODELS) -> str:
@@ -110,9 +109,7 @@ model = ["onnx-node/test_stfft*", "onnx-node/x"]
 verdict = "crash"
 reason = "misspelt"
 """
-    broken = matrix_from(
-        tomllib.loads((HEAD + lists).replace('"*_expanded"', '"*_expanded", "test_expandd"')), Path("m.toml")
-    )
+    broken = make_matrix((HEAD + lists).replace('"*_expanded"', '"*_expanded", "test_expandd"'))
     with pytest.raises(UsageError) as caught:
         expand(broken, MODELS)
     assert str(caught.value) == snapshot
@@ -210,4 +207,4 @@ plugin = "a"
 [target.axes]
 {axes}"""
     with pytest.raises(UsageError, match="the axes make 2,000,000,000,000 cells"):
-        expand(matrix_from(tomllib.loads(table), Path("m.toml")), {"onnx-node": ["test_abs", "test_stft"]})
+        plan_of(table, {"onnx-node": ["test_abs", "test_stft"]})

@@ -1,16 +1,14 @@
 """``[[expect]]`` entries about the ends of a target's processes."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.core.errors import UsageError
 from harness.core.verdict import Verdict
-from harness.plan.expand import expand
 from harness.plan.expectation import is_expected, is_expected_exit
-from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
+from tests.kit import plan_of
 
 EXIT = {"verdict": "unclean_exit", "reason": "known"}
 OR_CLEAN = EXIT | {"verdict": ["unclean_exit", "pass"]}
@@ -23,7 +21,7 @@ def plan(*expect: dict[str, Any]) -> Plan:
         "target": [{"name": name, "provider": "CPUExecutionProvider"} for name in ("npu-a", "npu-b")],
         "expect": [*expect],
     }
-    return expand(matrix_from(table, Path("m.toml")), {"m": ("a.onnx",)})
+    return plan_of(table)
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,11 @@
 """``[[model]]``: settings of single models."""
 
-import tomllib
-from pathlib import Path
-
 import pytest
 
 from harness.core.errors import UsageError
 from harness.core.model_settings import InputSettings, ModelSettings
-from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
+from tests.kit import plan_of
 
 MODELS = {"texts": ("bert/model.onnx", "gpt.onnx"), "images": ("resnet.onnx", "left_out.onnx")}
 REST = """
@@ -22,7 +18,7 @@ provider = "CPUExecutionProvider"
 
 
 def plan(text: str) -> Plan:
-    return expand(matrix_from(tomllib.loads(REST + text), Path("m.toml")), MODELS)
+    return plan_of(REST + text, MODELS)
 
 
 def problems(text: str) -> list[str]:

@@ -1,8 +1,5 @@
 """Provider options and precision modes, checked before a device is used."""
 
-import tomllib
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,13 +8,14 @@ from syrupy.assertion import SnapshotAssertion
 from harness.catalog.catalog import load_catalog
 from harness.core.errors import UsageError
 from harness.plan.known_provider import known_provider, release_of
-from harness.plan.matrix import Matrix, matrix_from
+from harness.plan.matrix import Matrix
+from tests.kit import make_matrix
 
 HEAD = "schema = 1\n[models]\nsuites = ['s']\n"
 
 
 def load(text: str) -> Matrix:
-    return matrix_from(tomllib.loads(HEAD + text), Path("m.toml"))
+    return make_matrix(HEAD + text)
 
 
 def complaint(text: str) -> str:
@@ -146,8 +144,8 @@ def test_any_option_is_accepted_or_refused_at_its_place(
     table = {"schema": 1, "models": {"suites": ["s"]}, "target": [one]}
     message = ""
     try:
-        matrix_from(table, Path("m.toml"))
+        make_matrix(table)
     except UsageError as error:
         message = str(error)
     assert message.startswith("m.toml: target[0].options") or not message
-    assert matrix_from({**table, "target": [{**one, "unchecked_options": True}]}, Path("m.toml")) or message
+    assert make_matrix({**table, "target": [{**one, "unchecked_options": True}]}) or message

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 from harness.core.errors import UsageError
-from harness.plan.matrix import matrix_from
 from harness.plan.places import Place
 from harness.plan.target import Target
+from tests.kit import make_matrix
 
 
 def target(places: Any, **more: Any) -> Target:
     table = {"name": "npu", "provider": "QNNExecutionProvider", "places": places, **more}
     matrix = {"schema": 1, "models": {"suites": ["onnx-node"]}, "target": [table]}
-    return matrix_from(matrix, Path("/m/m.toml")).targets[0]
+    return make_matrix(matrix, Path("/m/m.toml")).targets[0]
 
 
 def test_a_list_names_each_place() -> None:

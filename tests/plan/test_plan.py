@@ -1,8 +1,6 @@
 """What a plan says about its cells, and how it is narrowed."""
 
 import hashlib
-import tomllib
-from pathlib import Path
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
@@ -12,9 +10,8 @@ from harness.core.errors import UsageError
 from harness.core.noise import DEFAULT_LIMITS, NoiseLimits
 from harness.core.tolerance import Tolerance
 from harness.core.verdict import Verdict
-from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
+from tests.kit import plan_of
 
 TEXT = """
 schema = 1
@@ -52,9 +49,7 @@ reason = "last wins"
 
 @pytest.fixture
 def plan() -> Plan:
-    return expand(
-        matrix_from(tomllib.loads(TEXT), Path("m.toml")), {"onnx-node": ["test_abs", "test_stft", "test_add"]}
-    )
+    return plan_of(TEXT, {"onnx-node": ["test_abs", "test_stft", "test_add"]})
 
 
 def cell(plan: Plan, cell_id: str) -> Cell:

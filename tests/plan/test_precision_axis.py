@@ -1,8 +1,5 @@
 """The precision axis: which modes there are, which targets lack one, and what a mode does to the options."""
 
-import tomllib
-from pathlib import Path
-
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
@@ -11,9 +8,9 @@ from harness.core.cell import Cell
 from harness.core.errors import UsageError
 from harness.plan.expand import expand
 from harness.plan.known_provider import precision_mode, valid_precisions
-from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
 from harness.plan.target import Target, with_mode
+from tests.kit import make_matrix
 
 OPENVINO = """
 [[target]]
@@ -24,7 +21,7 @@ plugin = "onnxruntime_ep_openvino"
 
 
 def plan(text: str) -> Plan:
-    matrix = matrix_from(tomllib.loads("schema = 1\nmodels = { suites = ['s'] }\n" + text), Path("m.toml"))
+    matrix = make_matrix("schema = 1\nmodels = { suites = ['s'] }\n" + text)
     return expand(matrix, {"s": ["a", "b"]})
 
 

@@ -1,6 +1,5 @@
 """The axis ``scenario`` and the table ``[scenarios]``."""
 
-from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -10,15 +9,14 @@ from harness.core.errors import UsageError
 from harness.core.scenario import PLAIN, SCENARIOS, session_of
 from harness.core.ways import WAYS, TextSettings
 from harness.plan.expand import expand
-from harness.plan.matrix import Matrix, matrix_from
+from harness.plan.matrix import Matrix
 from harness.plan.scenarios import Scenario, Way
+from tests.kit import make_matrix
 
 
 def matrix(**tables: Any) -> Matrix:
     target = {"name": "cpu", "provider": "CPUExecutionProvider"}
-    return matrix_from(
-        {"schema": 1, "models": {"suites": ["s"]}, "target": [target], **tables}, Path("m.toml")
-    )
+    return make_matrix({"schema": 1, "models": {"suites": ["s"]}, "target": [target], **tables})
 
 
 def problems(**tables: Any) -> list[str]:

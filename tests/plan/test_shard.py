@@ -1,14 +1,11 @@
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.core.errors import UsageError
-from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
 from harness.plan.shard import parse_shard, shard
+from tests.kit import plan_of
 
 TABLE = {
     "schema": 1,
@@ -18,9 +15,7 @@ TABLE = {
 
 
 def plan(models: int) -> Plan:
-    return expand(
-        matrix_from(TABLE, Path("m.toml")), {"m": [f"{number:03}.onnx" for number in range(models)]}
-    )
+    return plan_of(TABLE, {"m": [f"{number:03}.onnx" for number in range(models)]})
 
 
 @given(st.integers(1, 40), st.integers(1, 9), st.data())

@@ -1,7 +1,5 @@
 """``where`` of ``[[expect]]``: on which targets an entry applies."""
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,10 +11,11 @@ from harness.core.errors import UsageError
 from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.version_range import version_range
 from harness.plan.expectation import open_condition
-from harness.plan.matrix import Matrix, matrix_from
+from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.surroundings import Surroundings, surroundings_of
 from harness.plan.where import FEATURES, holds, where_from
+from tests.kit import make_matrix
 
 OPENVINO: dict[str, Any] = {
     "platform": "Linux-6.18-x86_64-with-glibc2.36",
@@ -195,9 +194,6 @@ def test_an_agent_reports_the_features_that_a_matrix_may_name() -> None:
     assert FEATURES == REPORTED
 
 
-MakeMatrix = Callable[..., Matrix]
-
-
 def matrix(**entry: Any) -> Matrix:
     table = {
         "schema": 1,
@@ -208,7 +204,7 @@ def matrix(**entry: Any) -> Matrix:
             {"model": "a", "verdict": "crash", "reason": "there", **entry},
         ],
     }
-    return matrix_from(table, Path("m.toml"))
+    return make_matrix(table)
 
 
 A = Cell(suite="onnx-node", model="a", target="ov", axes=())

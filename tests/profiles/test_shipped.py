@@ -13,7 +13,6 @@ from harness.corpus.case import load_case
 from harness.corpus.protos import encode
 from harness.corpus.suite import Suite
 from harness.engine.engine import Engine, Study
-from harness.engine.events import Finished
 from harness.engine.references import Stores
 from harness.plan.expand import expand
 from harness.plan.matrix import Matrix, Models
@@ -21,6 +20,7 @@ from harness.plan.target import Target
 from harness.profiles.archive import read_archive, write_archive
 from harness.profiles.profile import load_profile, profile_labels, profiles_folder
 from harness.profiles.suite import checked_files, open_profile, profile_suite
+from tests.kit import records_of
 
 LABELS = profile_labels()
 CPU = Target(name="cpu", provider=("CPUExecutionProvider",))
@@ -34,7 +34,7 @@ def run(suite: Suite, stores: Path) -> dict[str, Record]:
     try:
         engine.submit(plan.cells)
         engine.drain()
-        return {one.record.model: one.record for one in engine.events() if isinstance(one, Finished)}
+        return {record.model: record for record in records_of(engine.events())}
     finally:
         engine.close()
 

@@ -2,16 +2,13 @@
 
 import json
 import sys
-import tomllib
 from pathlib import Path
-
-import pytest
 
 from benchmarks.profiles.environments import compare_environments
 from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
 from harness.profiles.profile import load_profile
 from harness.profiles.suite import open_profile
+from tests.kit import Capture, make_matrix
 from tests.programs import write_program
 
 LABEL = "qdq@1"
@@ -30,8 +27,6 @@ else:
     pathlib.Path("run/records.jsonl").write_text("".join(json.dumps(one) + "\\n" for one in records))
 """
 
-Printed = pytest.CaptureFixture[str]
-
 
 def python(folder: Path, name: str, verdict: str, rmse: float) -> str:
     path = folder / name
@@ -43,7 +38,7 @@ def compared(folder: Path, *pythons: str) -> int:
     return compare_environments(pythons, [LABEL], folder / "out", qnn=False)
 
 
-def test_equal_verdicts_and_metrics(tmp_path: Path, capsys: Printed) -> None:
+def test_equal_verdicts_and_metrics(tmp_path: Path, capsys: Capture) -> None:
     pythons = [python(tmp_path, name, "pass", 1e-7) for name in "ab"]
     assert compared(tmp_path, *pythons) == 0
     rows = capsys.readouterr().out.splitlines()[2:]
@@ -52,13 +47,13 @@ def test_equal_verdicts_and_metrics(tmp_path: Path, capsys: Printed) -> None:
     assert all(row.endswith("| 1 | 1 | `" + row.split("`")[-2] + "` | 0 |") for row in rows)
 
 
-def test_another_verdict_is_an_error_and_named(tmp_path: Path, capsys: Printed) -> None:
+def test_another_verdict_is_an_error_and_named(tmp_path: Path, capsys: Capture) -> None:
     pythons = [python(tmp_path, "a", "pass", 1e-7), python(tmp_path, "b", "mismatch", 1e-7)]
     assert compared(tmp_path, *pythons) == 1
     assert "- qdq-1/a[cpu,scenario=plain]: pass, mismatch" in capsys.readouterr().out
 
 
-def test_other_metrics_are_named(tmp_path: Path, capsys: Printed) -> None:
+def test_other_metrics_are_named(tmp_path: Path, capsys: Capture) -> None:
     pythons = [python(tmp_path, "a", "pass", 1e-7), python(tmp_path, "b", "pass", 2e-7)]
     assert compared(tmp_path, *pythons) == 0
     assert "other metrics" in capsys.readouterr().out.splitlines()[-1]
@@ -68,7 +63,7 @@ def test_the_matrix_has_just_the_cases_of_the_profile(tmp_path: Path, own_cache:
     assert own_cache
     compared(tmp_path, python(tmp_path, "a", "pass", 0.0))
     path = tmp_path / "out" / f"0-{LABEL}" / "matrix.toml"
-    matrix = matrix_from(tomllib.loads(path.read_text("utf-8")), path)
+    matrix = make_matrix(path.read_text("utf-8"), path)
     suite = open_profile(LABEL)
     plan = expand(matrix, {suite.name: suite.models()})
     found = {(one.model, dict(one.axes)["scenario"]) for one in plan.cells if one.target == "cpu"}

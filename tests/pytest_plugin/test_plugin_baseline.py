@@ -7,15 +7,17 @@ from typing import Any
 
 import pytest
 
+from tests.pytest_plugin.projects import run_pytest, write_project
+
 Run = Callable[..., Any]
 
 
 @pytest.mark.long
-def test_a_first_run_with_xdist(tmp_path: Path, make_project: Callable[..., Path], run: Run) -> None:
-    project = make_project(tmp_path / "project")
+def test_a_first_run_with_xdist(tmp_path: Path) -> None:
+    project = write_project(tmp_path / "project")
     (project / "base").mkdir()
     options = ("-p", "xdist", "-n", "2", "-v", "-k", "relu and not ghost or add", "--ep-baseline", "base")
-    done = run(project, *options, "m.toml", "--ep-out", "run")
+    done = run_pytest(project, *options, "m.toml", "--ep-out", "run")
     # A pass that the matrix does not expect fails no run that is compared, and a crash any.
     assert {cell: word for cell, word in done.outcomes.items() if "ghost" not in cell} == {
         "models/add.onnx[cpu]": "PASSED",

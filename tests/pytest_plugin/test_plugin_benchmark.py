@@ -10,8 +10,9 @@ import msgspec
 import pytest
 
 from harness.core.generated import Generation, GenerationSpeed
-from harness.core.record import decode_record
 from harness.pytest_plugin.benchmarks import add_benchmark, why_not_measured
+from tests.kit import read_records
+from tests.pytest_plugin.projects import write_project
 
 pytest.importorskip("pytest_benchmark")
 pytest.importorskip("pygal")
@@ -36,15 +37,12 @@ class Saved:
         self.folder = folder
         self.ran = ran
         self.json = json.loads((folder / "b.json").read_text(encoding="utf-8"))
-        lines = (folder / "run" / "records.jsonl").read_text(encoding="utf-8").splitlines()
-        self.records = {record.cell: record for record in map(decode_record, lines)}
+        self.records = {record.cell: record for record in read_records(folder / "run")}
 
 
 @pytest.fixture(scope="module")
-def saved(
-    tmp_path_factory: pytest.TempPathFactory, make_project: Callable[..., Path], run_warm: Run
-) -> Saved:
-    folder = make_project(tmp_path_factory.mktemp("benchmark") / "project", matrix=MATRIX)
+def saved(tmp_path_factory: pytest.TempPathFactory, run_warm: Run) -> Saved:
+    folder = write_project(tmp_path_factory.mktemp("benchmark") / "project", matrix=MATRIX)
     options = ("-p", "no:xdist", "--benchmark-json=b.json", "--benchmark-save=base", "--ep-out=run")
     return Saved(folder, run_warm(folder, "m.toml", *BENCHMARK, *options))
 
@@ -107,7 +105,7 @@ def test_without_measurements_the_summary_has_the_reason(
     ran = run_warm(saved.folder, "m.toml", *BENCHMARK, *options, f"--ep-out={out}")
     assert ran.code == 0, ran.out + ran.err
     assert f"latency was not measured: {reason}" in ran.out
-    records = [decode_record(line) for line in (out / "records.jsonl").read_bytes().splitlines()]
+    records = read_records(out)
     assert [record.verdict for record in records] == ["pass"] * 3
     assert not any(record.latency for record in records)
 

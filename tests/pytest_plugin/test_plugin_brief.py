@@ -12,6 +12,7 @@ import pytest
 
 from harness.core.record import decode_record
 from harness.pytest_plugin.brief import Brevity
+from tests.pytest_plugin.projects import write_project
 
 Run = Callable[..., Any]
 
@@ -80,11 +81,11 @@ def test_wrong(here):
 
 
 @pytest.fixture(scope="module")
-def projects(tmp_path_factory: pytest.TempPathFactory, make_project: Callable[..., Path]) -> dict[str, Path]:
+def projects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Two equal projects, but in one of them a conftest has a hook for the setup of items."""
     found = {}
     for way in WAYS:
-        project = found[way] = make_project(tmp_path_factory.mktemp(way) / "project")
+        project = found[way] = write_project(tmp_path_factory.mktemp(way) / "project")
         conftest = CONFTEST + (PHASES if way == "standard" else "")
         (project / "conftest.py").write_text(conftest, encoding="utf-8")
         for name in ("test_1.py", "test_2.py"):

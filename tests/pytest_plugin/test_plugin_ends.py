@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.pytest_plugin.conftest import MODES
+from tests.pytest_plugin.projects import MODES, write_project
 
 MATRIX = """\
 schema = 1
@@ -31,18 +31,13 @@ ENDS = "import atexit, os\natexit.register(os._exit, 7)\n"
     ("mode", "expect", "code"), [("alone", "", 1), ("alone", KNOWN, 0), ("xdist", "", 1)]
 )
 def test_the_ends_of_processes_decide_the_exit_code(
-    tmp_path: Path,
-    make_project: Callable[..., Path],
-    run_warm: Callable[..., Any],
-    mode: str,
-    expect: str,
-    code: int,
+    tmp_path: Path, run_warm: Callable[..., Any], mode: str, expect: str, code: int
 ) -> None:
     ends = tmp_path / "ends"
     ends.mkdir()
     (ends / "sitecustomize.py").write_text(ENDS, encoding="utf-8")
     matrix = MATRIX.replace('"ends"', f'"{ends.as_posix()}"')
-    project = make_project(tmp_path / "project", matrix + expect)
+    project = write_project(tmp_path / "project", matrix + expect)
     found = run_warm(project, "m.toml", "-q", *MODES[mode])
     assert found.code == code, found.out
     assert "4 passed" in found.out

@@ -7,6 +7,7 @@ import pytest
 
 from harness.core.value import Map, Sequence, Tensor
 from harness.pytest_plugin.fixture import plain
+from tests.pytest_plugin.projects import write_project
 
 Run = Callable[..., Any]
 
@@ -76,11 +77,9 @@ WRONG = {
 
 
 @pytest.fixture(scope="module")
-def refused(
-    tmp_path_factory: pytest.TempPathFactory, make_project: Callable[..., Path], run_warm: Run
-) -> Any:
+def refused(tmp_path_factory: pytest.TempPathFactory, run_warm: Run) -> Any:
     """One run of files with one wrong marker each."""
-    project = make_project(tmp_path_factory.mktemp("wrong") / "project")
+    project = write_project(tmp_path_factory.mktemp("wrong") / "project")
     for number, marker in enumerate(WRONG):
         text = f"import pytest\n\n{marker}\ndef test_it(ep_cell): pass\n"
         (project / f"test_wrong_{number}.py").write_text(text, encoding="utf-8")

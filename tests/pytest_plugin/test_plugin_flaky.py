@@ -1,17 +1,14 @@
 """What pytest says of cells that gave another verdict when tried again."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.core.record import SCHEMA, Record
 from harness.core.verdict import Verdict
-from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
 from harness.pytest_plugin.outcome import outcome_of
 from harness.run.summary import summary_lines
 from harness.run.tally import TargetRow
+from tests.kit import bare_record, plan_of
 
 
 def failed(retries: tuple[Verdict, ...]) -> str:
@@ -20,17 +17,14 @@ def failed(retries: tuple[Verdict, ...]) -> str:
         "models": {"folders": ["m"]},
         "target": [{"name": "ep", "provider": "CPUExecutionProvider", "retries": len(retries)}],
     }
-    plan = expand(matrix_from(tables, Path("m.toml")), {"m": ("a.onnx",)})
+    plan = plan_of(tables)
     (cell,) = plan.cells
-    record = Record(
-        schema=SCHEMA,
+    record = bare_record(
+        "a.onnx",
+        Verdict.MISMATCH,
         cell=cell.id,
         suite="m",
-        model="a.onnx",
-        target="ep",
         provider="CPUExecutionProvider",
-        verdict=Verdict.MISMATCH,
-        family=Verdict.MISMATCH.family,
         expected=False,
         reason="3 of 5 elements differ",
         retries=retries,

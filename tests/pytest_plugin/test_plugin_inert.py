@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from tests.pytest_plugin.projects import run_pytest
+
 Run = Callable[..., Any]
 
 PLAIN = """
@@ -18,10 +20,10 @@ def test_plain():
 """
 
 
-def test_a_plain_suite_loads_the_option_and_nothing_else(tmp_path: Path, run: Run) -> None:
+def test_a_plain_suite_loads_the_option_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "test_plain.py").write_text(PLAIN, encoding="utf-8")
     (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
-    done = run(tmp_path, "-p", "no:xdist")
+    done = run_pytest(tmp_path, "-p", "no:xdist")
     assert done.code == 0, done.out
     assert "execution providers" not in done.out
 
@@ -43,14 +45,14 @@ def test_other_toml_files_are_left_to_others(project: Path, run_warm: Run) -> No
     assert "::" not in done.out
 
 
-def test_collecting_imports_no_runtime_and_opens_no_model(project: Path, run: Run) -> None:
+def test_collecting_imports_no_runtime_and_opens_no_model(project: Path) -> None:
     for model in (project / "models").iterdir():
         model.write_bytes(b"nothing that could be opened")
     (project / "conftest.py").write_text(
         "import sys\ndef pytest_collection_finish(): assert 'onnxruntime' not in sys.modules\n",
         encoding="utf-8",
     )
-    done = run(project, "--co", "-q", "-p", "no:xdist", "m.toml")
+    done = run_pytest(project, "--co", "-q", "-p", "no:xdist", "m.toml")
     assert done.code == 0, done.out + done.err
     assert done.lines[-1].startswith("11 tests collected")
 

@@ -14,10 +14,10 @@ from harness.core.errors import UncontainedError
 from harness.engine.events import Event, Finished
 from harness.engine.prepare import RunnablePlan
 from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
 from harness.pytest_plugin import session
 from harness.pytest_plugin.session import EngineRun
-from tests.records import bare_record
+from tests.kit import bare_record, make_matrix
+from tests.pytest_plugin.projects import write_project
 
 MODELS = ("a.onnx", "b.onnx", "c.onnx")
 
@@ -57,7 +57,7 @@ def opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Open:
         "models": {"folders": ["m"]},
         "target": [{"name": "ep", "provider": "CPUExecutionProvider"}],
     }
-    planned = expand(matrix_from(tables, tmp_path / "m.toml"), {"m": MODELS})
+    planned = expand(make_matrix(tables, tmp_path / "m.toml"), {"m": MODELS})
     plan = RunnablePlan(matrix=planned.matrix, cells=planned.cells, suites={})
     monkeypatch.setenv("EP_HARNESS_CACHE", str(tmp_path / "cache"))
 
@@ -177,9 +177,9 @@ def pytest_report_teststatus(report):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pytest-timeout has no signals there")
 def test_a_session_with_a_timeout_and_repeated_tests_counts_as_its_table(
-    tmp_path: Path, make_project: Callable[..., Path], run_warm: Callable[..., Any]
+    tmp_path: Path, run_warm: Callable[..., Any]
 ) -> None:
-    project = make_project(tmp_path / "project", MATRIX)
+    project = write_project(tmp_path / "project", MATRIX)
     flag = f"FLAG = {str(project / 'flag')!r}\n"
     (project / "faults" / "sitecustomize.py").write_text(flag + SLOW, encoding="utf-8")
     (project / "conftest.py").write_text(flag + OTHER_PLUGINS, encoding="utf-8")

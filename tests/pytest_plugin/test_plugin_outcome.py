@@ -1,5 +1,4 @@
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -7,17 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.facts import Placement
 from harness.core.output_metrics import OutputMetrics
 from harness.core.record import Record
 from harness.core.verdict import Family, Phase, Verdict
 from harness.plan.baseline import FIRST_RUN, Baseline
-from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
 from harness.pytest_plugin.outcome import EDGE, Outcome, excerpt, outcome_of
 from harness.run.summary import table
 from harness.run.tally import TargetRow
+from tests.kit import bare_record, placement_of, plan_of
 
 
 def plan(*, required: bool = False, expect: str = "") -> Plan:
@@ -25,21 +22,12 @@ def plan(*, required: bool = False, expect: str = "") -> Plan:
     matrix: dict[str, Any] = {"schema": 1, "models": {"folders": ["m"]}, "target": [target]}
     if expect:
         matrix["expect"] = [{"model": "a.onnx", "verdict": expect, "reason": "https://example.org/2"}]
-    return expand(matrix_from(matrix, Path("m.toml")), {"m": ("a.onnx",)})
+    return plan_of(matrix)
 
 
 def record(verdict: Verdict, *, expected: bool = True, **fields: Any) -> Record:
-    return Record(
-        schema=1,
-        cell="m/a.onnx[ep]",
-        suite="m",
-        model="a.onnx",
-        target="ep",
-        provider="CPUExecutionProvider",
-        verdict=verdict,
-        family=verdict.family,
-        expected=expected,
-        **fields,
+    return bare_record(
+        "a.onnx", verdict, suite="m", provider="CPUExecutionProvider", expected=expected, **fields
     )
 
 
@@ -105,9 +93,7 @@ def test_a_failure_has_what_where_and_what_was_allowed() -> None:
         expected=False,
         phase=Phase.COMPARE,
         reason="output 'y': 3 of 60 elements (5.0%) differ; greatest absolute difference 0.2 at (1, 2)",
-        placement=Placement(
-            ep_nodes=2, cpu_nodes=1, ep_ops={"Conv": 2}, cpu_ops={"Shape": 1}, partitions=1, source="profile"
-        ),
+        placement=placement_of({"Conv": 2}, {"Shape": 1}, source="profile"),
         outputs=(
             OutputMetrics(name="ok", dtype="float32", shape=(3,), elements=3),
             OutputMetrics(

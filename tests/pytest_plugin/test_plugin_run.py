@@ -7,48 +7,43 @@ from typing import Any
 
 import pytest
 
-from harness.core.record import Record, decode_record
+from harness.core.record import Record
 from harness.engine.engine import Engine
-from harness.engine.events import Finished
 from harness.engine.prepare import prepare
+from tests.kit import read_records, records_of
+from tests.pytest_plugin.projects import OUTCOMES, run_pytest, write_project
 
 Run = Callable[..., Any]
 Shown = tuple[Path, Any]
 
 
 @pytest.fixture(scope="module", params=["alone", "xdist"])
-def shown(
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
-    make_project: Callable[..., Path],
-    run: Run,
-) -> Shown:
+def shown(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Shown:
     """A project, and a run in it."""
-    project = make_project(tmp_path_factory.mktemp("runs") / "project")
+    project = write_project(tmp_path_factory.mktemp("runs") / "project")
     options = {"alone": ["-p", "no:xdist"], "xdist": ["-p", "xdist", "-n", "2"]}
-    return project, run(project, *options[request.param], "-v", "-ra", "m.toml", "--ep-out", "run")
+    return project, run_pytest(project, *options[request.param], "-v", "-ra", "m.toml", "--ep-out", "run")
 
 
 @pytest.fixture(scope="module")
-def direct(tmp_path_factory: pytest.TempPathFactory, make_project: Callable[..., Path]) -> dict[str, Record]:
+def direct(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Record]:
     """The records that the engine gives without pytest."""
-    project = make_project(tmp_path_factory.mktemp("direct") / "project")
+    project = write_project(tmp_path_factory.mktemp("direct") / "project")
     plan, suites = prepare(project / "m.toml")
     engine = Engine(plan, suites)
     engine.submit(plan.cells)
     engine.drain()
-    records = [event.record for event in engine.events() if isinstance(event, Finished)]
+    records = records_of(engine.events())
     return {record.cell: record for record in records}
 
 
 def records(project: Path) -> list[Record]:
-    lines = (project / "run" / "records.jsonl").read_bytes().splitlines()
-    return [decode_record(line) for line in lines]
+    return read_records(project / "run")
 
 
-def test_outcomes(shown: Shown, outcomes: dict[str, str]) -> None:
+def test_outcomes(shown: Shown) -> None:
     _, done = shown
-    assert done.outcomes == outcomes, done.out
+    assert done.outcomes == OUTCOMES, done.out
     assert done.code == pytest.ExitCode.TESTS_FAILED
     assert "2 failed, 3 passed, 5 skipped, 1 xfailed" in done.lines[-1]
 
@@ -140,13 +135,11 @@ def test_last_failed_selects_cells(shown: Shown, run_warm: Run) -> None:
     ]
 
 
-def test_another_way_to_spread_cells_gives_the_same(
-    project: Path, run_warm: Run, outcomes: dict[str, str]
-) -> None:
+def test_another_way_to_spread_cells_gives_the_same(project: Path, run_warm: Run) -> None:
     done = run_warm(
         project, "-p", "xdist", "-n", "2", "--dist", "worksteal", "-v", "m.toml", "-k", "cpu or ghost"
     )
-    assert done.outcomes == {cell: what for cell, what in outcomes.items() if "[abort]" not in cell}
+    assert done.outcomes == {cell: what for cell, what in OUTCOMES.items() if "[abort]" not in cell}
     assert "scheduling tests via WorkStealingScheduling" in done.out
 
 
@@ -166,10 +159,8 @@ provider = "CPUExecutionProvider"
 """
 
 
-def test_a_required_target_that_is_unavailable_fails(
-    tmp_path: Path, make_project: Callable[..., Path], run_warm: Run
-) -> None:
-    project = make_project(tmp_path / "project", REQUIRED)
+def test_a_required_target_that_is_unavailable_fails(tmp_path: Path, run_warm: Run) -> None:
+    project = write_project(tmp_path / "project", REQUIRED)
     done = run_warm(
         project, "-p", "no:xdist", "-v", "m.toml", "-k", "abs", "--ep-out", "run", "--junitxml=j.xml"
     )
@@ -181,9 +172,9 @@ def test_a_required_target_that_is_unavailable_fails(
 
 
 def test_a_matrix_that_proves_nothing_fails_the_session(
-    tmp_path: Path, make_project: Callable[..., Path], run_warm: Run, mode: tuple[str, ...]
+    tmp_path: Path, run_warm: Run, mode: tuple[str, ...]
 ) -> None:
-    project = make_project(tmp_path / "project", REQUIRED.replace("required = true\n", ""))
+    project = write_project(tmp_path / "project", REQUIRED.replace("required = true\n", ""))
     done = run_warm(project, *mode, "m.toml", "-k", "not abs")
     assert done.code == 0, "a selection says nothing about targets"
     done = run_warm(project, *mode, "m.toml")
@@ -192,9 +183,9 @@ def test_a_matrix_that_proves_nothing_fails_the_session(
 
 
 def test_stopping_at_the_first_failure_keeps_what_has_been_found_out(
-    tmp_path: Path, make_project: Callable[..., Path], run_warm: Run, mode: tuple[str, ...]
+    tmp_path: Path, run_warm: Run, mode: tuple[str, ...]
 ) -> None:
-    project = make_project(tmp_path / "project", REQUIRED)
+    project = write_project(tmp_path / "project", REQUIRED)
     done = run_warm(project, *mode, "-x", "-qq", "m.toml", "--ep-out", "run")
     assert done.code in {pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED}
     info = json.loads((project / "run" / "run.json").read_text(encoding="utf-8"))
@@ -225,8 +216,8 @@ def pytest_sessionstart(session):
 """
 
 
-def test_the_first_process_starts_ahead_and_serves(project: Path, run: Run) -> None:
-    (ahead,) = ran_ahead(project, run, "-p", "no:xdist", "--ep-out", "run")["main"]
+def test_the_first_process_starts_ahead_and_serves(project: Path) -> None:
+    (ahead,) = ran_ahead(project, "-p", "no:xdist", "--ep-out", "run")["main"]
     assert ahead in {record.process.pid for record in records(project) if record.process}
 
 
@@ -236,15 +227,15 @@ def test_the_first_process_starts_ahead_and_serves(project: Path, run: Run) -> N
     ids=["collecting", "shared"],
 )
 def test_none_starts_ahead_where_it_may_not_be_needed(
-    project: Path, run: Run, options: tuple[str, ...], parts: dict[str, list[int]]
+    project: Path, options: tuple[str, ...], parts: dict[str, list[int]]
 ) -> None:
-    assert ran_ahead(project, run, *options) == parts
+    assert ran_ahead(project, *options) == parts
 
 
-def ran_ahead(project: Path, run: Run, *options: str) -> dict[str, list[int]]:
+def ran_ahead(project: Path, *options: str) -> dict[str, list[int]]:
     """The processes that were ahead when the session started, by part of the session."""
     (project / "conftest.py").write_text(AHEAD, encoding="utf-8")
     (project / "ahead.txt").write_text("", encoding="utf-8")
-    run(project, *options, "m.toml", "-k", "cpu")
+    run_pytest(project, *options, "m.toml", "-k", "cpu")
     lines = (project / "ahead.txt").read_text(encoding="utf-8").splitlines()
     return {part: [int(pid) for pid in pids] for part, *pids in map(str.split, lines)}

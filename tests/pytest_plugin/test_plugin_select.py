@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.pytest_plugin.projects import OUTCOMES, run_python, write_project
+
 Run = Callable[..., Any]
 
 
@@ -41,11 +43,9 @@ print(json.dumps(found))
 
 
 @pytest.fixture(scope="module")
-def collected(
-    tmp_path_factory: pytest.TempPathFactory, make_project: Callable[..., Path], run_python: Run
-) -> dict[str, list[str]]:
+def collected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     """The cells of each selection."""
-    project = make_project(tmp_path_factory.mktemp("selections") / "project")
+    project = write_project(tmp_path_factory.mktemp("selections") / "project")
     asked = [arguments for arguments, _ in SELECTIONS.values()]
     answers = json.loads(run_python(project, COLLECT, json.dumps(asked)))
     found = {}
@@ -55,8 +55,8 @@ def collected(
     return found
 
 
-def test_items_are_named_by_their_cells(collected: dict[str, list[str]], outcomes: dict[str, str]) -> None:
-    assert collected["all"] == list(outcomes)
+def test_items_are_named_by_their_cells(collected: dict[str, list[str]]) -> None:
+    assert collected["all"] == list(OUTCOMES)
 
 
 @pytest.mark.parametrize("name", [name for name in SELECTIONS if name != "all"])
@@ -119,12 +119,10 @@ def test_of_its_own():
 """
 
 
-def test_fixtures_are_for_tests_and_not_for_cells(
-    project: Path, run_warm: Run, outcomes: dict[str, str]
-) -> None:
+def test_fixtures_are_for_tests_and_not_for_cells(project: Path, run_warm: Run) -> None:
     (project / "conftest.py").write_text(FIXTURES, encoding="utf-8")
     (project / "test_own.py").write_text("from conftest import test_of_its_own\n", encoding="utf-8")
-    on_cpu = {cell: outcome for cell, outcome in outcomes.items() if "[cpu]" in cell}
+    on_cpu = {cell: outcome for cell, outcome in OUTCOMES.items() if "[cpu]" in cell}
     select = ("-v", "-k", "cpu or own")
     assert run_warm(project, "-p", "no:xdist", *select, "m.toml").outcomes == on_cpu
     beside = run_warm(project, "-p", "xdist", "-n", "2", *select, "m.toml", "test_own.py")

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from harness.agent.system import usable_processors
+from tests.pytest_plugin.projects import start_pytest, write_project
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 
-Start = Callable[..., "subprocess.Popen[str]"]
 
 MATRIX = """\
 schema = 1
@@ -31,9 +31,9 @@ provider = "CPUExecutionProvider"
 
 
 @pytest.fixture
-def endless(tmp_path: Path, make_project: Callable[..., Path], endless_model: Path) -> Path:
+def endless(tmp_path: Path, endless_model: Path) -> Path:
     """A project whose fourth cell of six runs for ever."""
-    project = make_project(tmp_path / "project", MATRIX)
+    project = write_project(tmp_path / "project", MATRIX)
     shutil.copy(endless_model, project / "models")
     return project
 
@@ -73,9 +73,9 @@ def recorded(project: Path) -> int:
 
 
 def test_an_interrupt_ends_every_process_soon(
-    endless: Path, start: Start, tag: dict[str, str], mode: tuple[str, ...]
+    endless: Path, tag: dict[str, str], mode: tuple[str, ...]
 ) -> None:
-    session = start(endless, *mode, "m.toml", "--ep-out", "run", **tag)
+    session = start_pytest(endless, *mode, "m.toml", "--ep-out", "run", **tag)
     wait_for(lambda: recorded(endless) >= 3)
     time.sleep(1)  # processes without work have ended by then
     started = time.monotonic()
@@ -109,12 +109,12 @@ reason = "so that there are artifacts"
 
 @pytest.mark.skipif(usable_processors() < 2, reason="one target would wait for the other")
 def test_what_is_known_at_an_interrupt_is_kept_and_the_rest_can_be_run(
-    endless: Path, start: Start, tag: dict[str, str]
+    endless: Path, tag: dict[str, str]
 ) -> None:
     (endless / "m.toml").write_text(TWO_TARGETS % (endless / "late"), encoding="utf-8")
     (endless / "late").mkdir()
     (endless / "late" / "sitecustomize.py").write_text("import time; time.sleep(2)", encoding="utf-8")
-    session = start(endless, "-p", "no:xdist", "m.toml", "--ep-out", "run", **tag)
+    session = start_pytest(endless, "-p", "no:xdist", "m.toml", "--ep-out", "run", **tag)
     # Three cells of the first target come before the endless one, and those of the other after it. (Its
     # golden is endless, too: other models would wait for theirs.)
     wait_for(lambda: len(list((endless / "run").glob("artifacts/*/output.txt"))) == 2)
@@ -133,21 +133,19 @@ def test_what_is_known_at_an_interrupt_is_kept_and_the_rest_can_be_run(
         resumed.kill()
 
 
-def test_a_failure_with_x_ends_the_engine_although_a_cell_runs(
-    endless: Path, start: Start, tag: dict[str, str]
-) -> None:
+def test_a_failure_with_x_ends_the_engine_although_a_cell_runs(endless: Path, tag: dict[str, str]) -> None:
     matrix = endless / "m.toml"
     text = '[[expect]]\nmodel = "abs.onnx"\nverdict = "crash"\nreason = "no"\n'
     matrix.write_text(matrix.read_text(encoding="utf-8") + text, encoding="utf-8")
-    session = start(endless, "-p", "no:xdist", "-x", "m.toml", **tag)
+    session = start_pytest(endless, "-p", "no:xdist", "-x", "m.toml", **tag)
     out, _ = session.communicate(timeout=60)
     assert session.returncode == pytest.ExitCode.TESTS_FAILED
     assert "stopping after 1 failures" in out
     wait_for(lambda: not processes(tag), limit_s=2)
 
 
-def test_a_worker_of_xdist_that_dies_costs_one_cell(endless: Path, start: Start, tag: dict[str, str]) -> None:
-    session = start(endless, "-p", "xdist", "-n", "2", "-v", "m.toml", "--ep-out", "run", **tag)
+def test_a_worker_of_xdist_that_dies_costs_one_cell(endless: Path, tag: dict[str, str]) -> None:
+    session = start_pytest(endless, "-p", "xdist", "-n", "2", "-v", "m.toml", "--ep-out", "run", **tag)
     # One worker has reported its share and closed its engine; the other waits for the endless model.
     wait_for(lambda: recorded(endless) >= 3 and len(parents(tag) - {session.pid}) == 1)
     (stuck,) = parents(tag) - {session.pid}

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from harness.core.fault import decode_fault
+from tests.pytest_plugin.projects import write_project
 
 Run = Callable[..., Any]
 
@@ -28,10 +29,8 @@ PLANTED_FAULT = '{{"kind": "scale", "op_type": "Relu", "factor": 2.0}}'
 
 
 @pytest.mark.parametrize("mode", [("-p", "no:xdist"), ("-p", "xdist", "-n", "1")], ids=["alone", "xdist"])
-def test_failing_cells_are_explained(
-    tmp_path: Path, make_project: Callable[..., Path], run_warm: Run, mode: tuple[str, ...]
-) -> None:
-    project = make_project(tmp_path / "project", MATRIX)
+def test_failing_cells_are_explained(tmp_path: Path, run_warm: Run, mode: tuple[str, ...]) -> None:
+    project = write_project(tmp_path / "project", MATRIX)
     done = run_warm(project, *mode, "m.toml", "-k", "relu or abs", "--ep-out", "run", "--ep-triage")
     assert done.code == 1, done.out + done.err
     (fault,) = (project / "run" / "triage" / "faults.jsonl").read_bytes().splitlines()

@@ -1,15 +1,14 @@
 """Corner values on real providers: `matrices/corners.toml`, whose list of known faults has to hold."""
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.data_files import data_root
+from tests.kit import read_rows
 
 pytestmark = pytest.mark.real_ep
 
@@ -25,8 +24,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
         [*command, "--out", str(out)], capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    lines = Path(out, "records.jsonl").read_text("utf-8").splitlines()
-    return {row["cell"]: row for row in map(json.loads, lines)}
+    return {row["cell"]: row for row in read_rows(out)}
 
 
 def test_the_cpu_provider_is_right_but_for_what_is_known(found: dict[str, dict[str, Any]]) -> None:

@@ -17,6 +17,7 @@ from harness.corpus.errors import ModelError
 from harness.corpus.suite import Suite, open_folder
 from harness.golden.provenance import provenance
 from harness.golden.store import GoldenStore
+from tests.kit import read_rows
 
 pytestmark = pytest.mark.real_ep
 
@@ -76,8 +77,7 @@ def records(folder: Path, right: dict[str, list[str]], own_cache: Path) -> dict[
     command = [sys.executable, "-m", "harness", "run", "m.toml", "--out", "run"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 1, done.stderr  # 1: there are crashes that nobody expects
-    lines = (folder / "run" / "records.jsonl").read_text(encoding="utf-8").splitlines()
-    return {record["model"]: record for record in map(json.loads, lines)}
+    return {record["model"]: record for record in read_rows(folder / "run")}
 
 
 def test_each_model_has_the_verdict_that_is_right_for_it(

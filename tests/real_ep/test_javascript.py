@@ -21,7 +21,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.engine.events import Event, Finished, TargetReady
+from harness.engine.events import TargetReady
+from tests.kit import by_model, records_of, run_matrix
 
 pytestmark = [pytest.mark.real_ep, pytest.mark.browser]
 
@@ -92,17 +93,11 @@ def save_loop(folder: Path, steps: int) -> None:
     save(folder, "long", [loop], [SIZE, SIZE], {"n": np.int64(steps), "w": w})
 
 
-@pytest.fixture
-def records(run_matrix: Callable[..., list[Event]]) -> Callable[..., dict[str, Record]]:
+def records(models: Path, provider: str, runtime: dict[str, Any], **target: Any) -> dict[str, Record]:
     """``records(models, provider, runtime, **target)``: model -> record."""
-
-    def run(models: Path, provider: str, runtime: dict[str, Any], **target: Any) -> dict[str, Record]:
-        table = {"name": "it", "provider": provider, "runtime": runtime, **target}
-        events = run_matrix(models, {"models": {"folders": [str(models)]}, "target": [table]}, 2)
-        ended = (event.record for event in events if isinstance(event, Finished))
-        return {record.model.removesuffix(".onnx"): record for record in ended}
-
-    return run
+    table = {"name": "it", "provider": provider, "runtime": runtime, **target}
+    events = run_matrix(models, {"models": {"folders": [str(models)]}, "target": [table]}, 2)
+    return by_model(events)
 
 
 @contextlib.contextmanager
@@ -151,11 +146,7 @@ def _descendants(root: int) -> set[int]:
     [(CPU, NODE), (CPU, {**BROWSER, "threads": 2}), (WEBGPU, BROWSER), (JSEP, BROWSER)],
 )
 def test_they_compute_and_the_log_tells_the_placement(
-    built: Callable[..., Any],
-    records: Callable[..., dict[str, Record]],
-    models: Path,
-    provider: str,
-    runtime: dict[str, Any],
+    built: Callable[..., Any], models: Path, provider: str, runtime: dict[str, Any]
 ) -> None:
     found = records(models, provider, built(runtime), timeouts_s={"run": 300})
     small = found["small1"]
@@ -173,12 +164,7 @@ def test_they_compute_and_the_log_tells_the_placement(
     [(CPU, "--type=renderer", "the tab crashed"), (WEBGPU, "--type=gpu-process", "the GPU process died")],
 )
 def test_a_killed_part_of_a_browser_costs_one_cell(
-    built: Callable[..., Any],
-    records: Callable[..., dict[str, Record]],
-    lasting: Path,
-    provider: str,
-    program: str,
-    reason: str,
+    built: Callable[..., Any], lasting: Path, provider: str, program: str, reason: str
 ) -> None:
     with killing(program, busy_s=2.0) as killed:
         found = records(lasting, provider, built(BROWSER), timeouts_s={"run": 300})
@@ -192,7 +178,7 @@ def test_a_killed_part_of_a_browser_costs_one_cell(
 
 @pytest.mark.long
 def test_memory_that_runs_out_in_wasm_is_a_verdict_of_its_own(
-    built: Callable[..., Any], records: Callable[..., dict[str, Record]], tmp_path: Path
+    built: Callable[..., Any], tmp_path: Path
 ) -> None:
     # Of 64 MiB in all, in place of 4 GiB that this machine's CPU EP would have to fill as often.
     limited = {**BROWSER, "flags": [*SOFTWARE_GPU, "--js-flags=--wasm-max-mem-pages=1024"]}
@@ -209,7 +195,7 @@ def test_memory_that_runs_out_in_wasm_is_a_verdict_of_its_own(
 
 
 def test_a_hang_of_wasm_ends_at_the_limit_and_leaves_no_process(
-    built: Callable[..., Any], records: Callable[..., dict[str, Record]], lasting: Path
+    built: Callable[..., Any], lasting: Path
 ) -> None:
     found = records(lasting, CPU, built(BROWSER), timeouts_s={"run": 0.4})
     assert found["long"].verdict is Verdict.TIMEOUT
@@ -220,9 +206,7 @@ def test_a_hang_of_wasm_ends_at_the_limit_and_leaves_no_process(
         time.sleep(0.2)
 
 
-def test_what_is_not_there_is_said(
-    built: Callable[..., Any], run_matrix: Callable[..., list[Event]], models: Path
-) -> None:
+def test_what_is_not_there_is_said(built: Callable[..., Any], models: Path) -> None:
     webnn = {"name": "webnn", "provider": "WebNNExecutionProvider", "runtime": built(BROWSER)}
     older = {**webnn, "name": "older", "runtime": {**BROWSER, "browser": "/nowhere/chromium"}}
     table = {"models": {"folders": [str(models)]}, "target": [webnn, older]}
@@ -230,7 +214,7 @@ def test_what_is_not_there_is_said(
     problems = {event.target: event.problem for event in events if isinstance(event, TargetReady)}
     assert "no WebNN" in problems["webnn"] or "WebNN has no device" in problems["webnn"]
     assert "/nowhere/chromium" in problems["older"]
-    verdicts = {event.record.verdict for event in events if isinstance(event, Finished)}
+    verdicts = {record.verdict for record in records_of(events)}
     assert verdicts == {Verdict.UNAVAILABLE}
 
 

@@ -5,14 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import onnx
-import onnx.parser
 import pytest
 
 from harness.cli import main
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.engine.events import Event, Finished
+from tests.kit import records_of, run_matrix, write_model
 
 pytestmark = [pytest.mark.real_ep, pytest.mark.browser]
 
@@ -42,14 +40,12 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One model for the EP alone, and one with a node for the CPU."""
     folder = tmp_path_factory.mktemp("models")
     for name, text in MODELS.items():
-        onnx.save(onnx.parser.parse_model(text), folder / f"{name}.onnx")
+        write_model(folder / f"{name}.onnx", text)
     return folder
 
 
 @pytest.fixture
-def played(
-    run_matrix: Callable[..., list[Event]], models: Path
-) -> Callable[..., dict[tuple[str, str], Record]]:
+def played(models: Path) -> Callable[..., dict[tuple[str, str], Record]]:
     """``played(target, scenarios)``: (scenario, model) -> record."""
 
     def run(target: dict[str, Any], *scenarios: str) -> dict[tuple[str, str], Record]:
@@ -59,7 +55,7 @@ def played(
             "axes": {"scenario": list(scenarios)},
             **({"scenarios": {"sessions": {"count": 4}}} if "sessions" in scenarios else {}),
         }
-        ended = (event.record for event in run_matrix(models, matrix, 2) if isinstance(event, Finished))
+        ended = (record for record in records_of(run_matrix(models, matrix, 2)))
         return {(record.axes["scenario"], record.model.removesuffix(".onnx")): record for record in ended}
 
     return run

@@ -29,6 +29,7 @@ from harness.data_files import data_root
 from harness.plan.expectation import is_expected
 from harness.plan.matrix import read_matrix
 from harness.plan.plan import Plan
+from tests.kit import read_rows
 
 pytestmark = pytest.mark.real_ep
 
@@ -76,8 +77,7 @@ def is_target_gone(row: dict[str, Any]) -> bool:
 
 @pytest.fixture(scope="module")
 def rows(run: Path, elsewhere: dict[str, str]) -> Rows:
-    lines = (run / "records.jsonl").read_text("utf-8").splitlines()
-    found = [json.loads(line) for line in lines]
+    found = read_rows(run)
     missing = {row["target"]: row["reason"] for row in found if is_target_gone(row)}
     known = {row["target"] for row in found if row["provider"] in elsewhere}
     if missing.keys() - known and not os.environ.get("CI"):
@@ -187,7 +187,7 @@ def test_known_faults_fit_a_processor_without_bfloat16(
 
 def test_the_table_of_operators_is_what_the_records_say(run: Path) -> None:
     # On whatever could be tried: a target that is missing here takes nothing from the others.
-    rows = [json.loads(line) for line in (run / "records.jsonl").read_text("utf-8").splitlines()]
+    rows = read_rows(run)
     site = run / "report"
     index = (site / "operators.html").read_text("utf-8")
     files = {

@@ -11,11 +11,7 @@ from onnx import helper, numpy_helper
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.corpus.cache import ENVIRONMENT
-from harness.engine.engine import Engine
-from harness.engine.events import Finished
-from harness.engine.prepare import open_suites
-from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
+from tests.kit import of_folder, records_of, run_matrix
 
 pytestmark = pytest.mark.real_ep
 
@@ -28,7 +24,7 @@ QNN = {"provider": "QNNExecutionProvider", "plugin": "onnxruntime_qnn", "options
 CPUINFO = Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").is_file() else ""
 HAS_BFLOAT16 = "amx_bf16" in CPUINFO or "avx512_bf16" in CPUINFO
 FLOAT32 = {"load_config": '{"CPU": {"INFERENCE_PRECISION_HINT": "f32"}}'}
-TARGETS = [
+TARGETS: list[dict[str, Any]] = [
     {
         "name": "modes",
         **OPENVINO,
@@ -59,23 +55,12 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], l
     home = tmp_path_factory.mktemp("effects")
     for seed in range(3):
         write_matmul(home / "models" / f"{seed}.onnx", seed)
-    table: dict[str, Any] = {"schema": 1, "models": {"folders": ["models"]}, "target": TARGETS}
-    matrix = matrix_from(table, home / "m.toml")
-    suites = open_suites(matrix)
-    plan = expand(matrix, {name: suite.models() for name, suite in suites.items()})
+    table: dict[str, Any] = of_folder(*TARGETS)
     found: dict[tuple[str, str], list[Record]] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(ENVIRONMENT, str(tmp_path_factory.mktemp("cache")))
-        engine = Engine(plan, suites)
-        try:
-            engine.submit(plan.cells)
-            engine.drain()
-            for event in engine.events():
-                if isinstance(event, Finished):
-                    record = event.record
-                    found.setdefault((record.target, record.axes["precision"]), []).append(record)
-        finally:
-            engine.close()
+        for record in records_of(run_matrix(home, table, None)):
+            found.setdefault((record.target, record.axes["precision"]), []).append(record)
     return found
 
 

@@ -8,11 +8,7 @@ import pytest
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.data_files import data_root
-from harness.engine.engine import Engine
-from harness.engine.events import Finished
-from harness.engine.prepare import open_suites
-from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
+from tests.kit import records_of, run_matrix
 
 pytestmark = pytest.mark.real_ep
 
@@ -29,13 +25,7 @@ def records() -> dict[str, Record]:
         "target": [target for target in local["target"] if target["name"] in TARGETS],
         "latency": [{"warm_up": 2, "repeats": 12, "budget_s": 60}],
     }
-    matrix = matrix_from(table, Path("latency.toml"))
-    plan = expand(matrix, {"onnx-node": ["test_matmul_2d"]})
-    engine = Engine(plan, open_suites(matrix))
-    engine.submit(plan.cells)
-    engine.drain()
-    found = [event.record for event in engine.events() if isinstance(event, Finished)]
-    engine.close()
+    found = records_of(run_matrix(Path(), table, None, {"onnx-node": ["test_matmul_2d"]}))
     return {f"{record.target} {record.axes['scenario']}": record for record in found}
 
 

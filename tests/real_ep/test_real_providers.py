@@ -15,11 +15,8 @@ from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.data_files import data_root
-from harness.engine.engine import Engine
-from harness.engine.events import Event, Finished, TargetReady
-from harness.engine.prepare import open_suites
-from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
+from harness.engine.events import Event, TargetReady
+from tests.kit import records_of, run_matrix
 
 pytestmark = pytest.mark.real_ep
 
@@ -86,18 +83,9 @@ def events(
     for target in table["target"]:
         # Drivers of display servers look there; a runner may have none.
         target["env"] = {"XDG_RUNTIME_DIR": str(home), **target.get("env", {})}
-    matrix = matrix_from(table, home / "real.toml")
-    suites = open_suites(matrix)
-    plan = expand(matrix, {"onnx-node": MODELS, "own": ["matmul.onnx"]})
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(ENVIRONMENT, str(with_suites(home / "cache")))
-        engine = Engine(plan, suites)
-        try:
-            engine.submit(plan.cells)
-            engine.drain()
-            yield list(engine.events())
-        finally:
-            engine.close()
+        yield run_matrix(home, table, None, {"onnx-node": MODELS, "own": ["matmul.onnx"]})
 
 
 @pytest.fixture
@@ -106,11 +94,7 @@ def available(events: list[Event], require: Callable[[str, str], None]) -> Avail
 
     def records(target: str) -> dict[str, Record]:
         (ready,) = [event for event in events if isinstance(event, TargetReady) and event.target == target]
-        found = {
-            event.record.model: event.record
-            for event in events
-            if isinstance(event, Finished) and event.record.target == target
-        }
+        found = {record.model: record for record in records_of(events) if record.target == target}
         require(found["test_abs"].provider, ready.problem)
         return found
 

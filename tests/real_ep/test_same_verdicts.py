@@ -1,6 +1,5 @@
 """The smoke matrix gives the same verdicts through the command, through pytest, and through pytest-xdist."""
 
-import json
 import os
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import pytest
 from harness.core.cell import parse_cell_id
 from harness.data_files import data_root
 from harness.plan.matrix import read_matrix
+from tests.kit import read_rows
 
 pytestmark = pytest.mark.real_ep
 
@@ -69,7 +69,7 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, tu
 
 
 def _read(folder: Path) -> dict[str, tuple[str, bool]]:
-    rows = map(json.loads, (folder / "records.jsonl").read_text("utf-8").splitlines())
+    rows = read_rows(folder)
     return {row["cell"]: (row["verdict"], row["expected"]) for row in rows}
 
 

@@ -15,10 +15,9 @@ from harness.core.scenario import PLAIN, SCENARIOS
 from harness.core.verdict import Family, Phase, Verdict
 from harness.data_files import data_root
 from harness.engine.engine import Engine
-from harness.engine.events import Finished
 from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
+from tests.kit import make_matrix, records_of
 
 pytestmark = pytest.mark.real_ep
 
@@ -54,13 +53,13 @@ def targets_in(home: Path, names: Collection[str]) -> list[dict[str, Any]]:
 
 def run(table: dict[str, Any], home: Path, model: str | None = None) -> list[Record]:
     """The records of a matrix, or of one of its models."""
-    matrix = matrix_from(table, home / "scenarios.toml")
+    matrix = make_matrix(table, home / "scenarios.toml")
     suites = open_suites(matrix)
     plan = expand(matrix, {name: suite.models() for name, suite in suites.items()})
     engine = Engine(plan, suites)
     engine.submit([cell for cell in plan.cells if model in {None, cell.model}])
     engine.drain()
-    found = [event.record for event in engine.events() if isinstance(event, Finished)]
+    found = records_of(engine.events())
     engine.close()
     return found
 

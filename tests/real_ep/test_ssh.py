@@ -6,7 +6,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,11 +16,9 @@ import pytest
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.corpus.cache import ENVIRONMENT
-from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, TargetReady
 from harness.engine.prepare import open_suites
-from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
+from tests.kit import make_matrix, records_of, run_matrix, wait_for
 from tests.programs import write_program
 
 pytestmark = pytest.mark.real_ep
@@ -105,29 +102,15 @@ def box(tmp_path_factory: pytest.TempPathFactory, with_suites: Callable[[Path], 
             server.wait(10)
 
 
-def wait_for(come_true: Callable[[], bool], limit_s: float = 60) -> None:
-    deadline = time.monotonic() + limit_s
-    while not come_true():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def run(home: Path, models: dict[str, Any], targets: list[dict[str, Any]], names: list[str]) -> list[Event]:
-    matrix = matrix_from({"schema": 1, "models": models, "target": targets}, home / "m.toml")
-    suites = open_suites(matrix)
-    engine = Engine(expand(matrix, dict.fromkeys(suites, names)), suites)
-    try:
-        engine.submit(expand(matrix, dict.fromkeys(suites, names)).cells)
-        engine.drain()
-        return list(engine.events())
-    finally:
-        engine.close()
+    table = {"models": models, "target": targets}
+    suites = open_suites(make_matrix(table, home / "m.toml"))
+    return run_matrix(home, table, None, dict.fromkeys(suites, names))
 
 
 def records(events: list[Event], target: str) -> dict[str, Record]:
     """The records of a target by model."""
-    found = (event.record for event in events if isinstance(event, Finished))
-    return {record.model: record for record in found if record.target == target}
+    return {record.model: record for record in records_of(events) if record.target == target}
 
 
 def problem(events: list[Event], target: str) -> str:

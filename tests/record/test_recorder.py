@@ -9,8 +9,6 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import onnx
-import onnx.parser
 import pytest
 
 import harness.record
@@ -19,6 +17,7 @@ from harness.corpus.case import load_case
 from harness.corpus.suite import open_folder
 from harness.record.data_set import UnsavedError, array, write_data_set
 from harness.record.summary import summary
+from tests.kit import write_model
 
 PACKAGE = Path(harness.record.__file__).parent
 
@@ -202,9 +201,7 @@ def test_texts_lists_and_odd_names_are_saved_as_the_harness_reads_them(tmp_path:
     graph = (
         "agraph (string[2] file, float[2] a) => (string[2] b, float[2] c) { b = Identity(file) c = Abs(a) }"
     )
-    onnx.save(
-        onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 17]> {graph}'), tmp_path / "m.onnx"
-    )
+    write_model(tmp_path / "m.onnx", f'<ir_version: 9, opset_import: ["" : 17]> {graph}')
     values = {
         "file": array("file", np.array(["é", b"b"], object), "tensor(string)"),
         "a": array("a", [1, 2], "tensor(float)"),

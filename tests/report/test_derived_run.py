@@ -24,7 +24,7 @@ from harness.report.diff import compare, read_side
 from harness.report.gate import Limits, judge
 from harness.report.merge import merge
 from harness.report.read import read_run
-from tests.records import bare_record, with_facts
+from tests.kit import bare_record, read_rows, with_facts
 
 STORED = Path(__file__).parent / "stored" / "before_policies"
 WRONG = "onnx-node/test_top_k_same_values[openvino]"
@@ -36,7 +36,7 @@ Row = dict[str, Any]
 def copied(to: Path, change: Callable[[list[Row]], object]) -> Path:
     """Return a copy of a run that was really made, with other lines of records."""
     shutil.copytree(STORED, to)
-    rows = [json.loads(line) for line in (STORED / "records.jsonl").read_text("utf-8").splitlines()]
+    rows = read_rows(STORED)
     change(rows)
     (to / "records.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     return to

@@ -1,5 +1,5 @@
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -18,23 +18,16 @@ from harness.report.gate import Limits, judge
 from harness.report.latencies import latency_words
 from harness.report.merge import merge
 from harness.report.read import RunData, read_run
-
-MakeRecord = Callable[..., Record]
-MakeRun = Callable[..., RunData]
-WriteRun = Callable[..., Path]
+from tests.kit import bare_record, latency, record, run_of, write_run
 
 
-@pytest.fixture
-def between(run_of: MakeRun) -> Callable[..., Diff]:
-    def build(old: list[Record], new: list[Record], **fields: object) -> Diff:
-        return compare(
-            merge([run_of(old, **fields)]), merge([run_of(new, **fields)]), names=("last night", "tonight")
-        )
-
-    return build
+def between(old: list[Record], new: list[Record], **fields: Any) -> Diff:
+    return compare(
+        merge([run_of(old, **fields)]), merge([run_of(new, **fields)]), names=("last night", "tonight")
+    )
 
 
-def test_one_regressed_and_one_fixed_shows_both(record: MakeRecord, between: Callable[..., Diff]) -> None:
+def test_one_regressed_and_one_fixed_shows_both() -> None:
     diff = between(
         [record("a"), record("b", verdict=Verdict.CRASH), record("c")],
         [record("a", verdict=Verdict.MISMATCH, reason="3 of 12 differ"), record("b"), record("c")],
@@ -73,17 +66,13 @@ def test_one_regressed_and_one_fixed_shows_both(record: MakeRecord, between: Cal
         (Verdict.UNAVAILABLE, Verdict.UNAVAILABLE, None),
     ],
 )
-def test_kinds(
-    before: Verdict, after: Verdict, kind: Kind | None, record: MakeRecord, between: Callable[..., Diff]
-) -> None:
+def test_kinds(before: Verdict, after: Verdict, kind: Kind | None) -> None:
     diff = between([record("a", verdict=before)], [record("a", verdict=after)])
     assert [change.kind for change in diff.changes] == ([kind] if kind else [])
 
 
 @pytest.mark.parametrize(("share", "kind"), [(0.4, Kind.REGRESSED), (0.895, None), (0.95, None)])
-def test_less_of_the_compute_on_the_ep_is_a_worse_result(
-    share: float, kind: Kind | None, record: MakeRecord, between: Callable[..., Diff]
-) -> None:
+def test_less_of_the_compute_on_the_ep_is_a_worse_result(share: float, kind: Kind | None) -> None:
     def partly(ep_share: float) -> Record:
         placed = Placement(
             ep_nodes=3,
@@ -101,7 +90,7 @@ def test_less_of_the_compute_on_the_ep_is_a_worse_result(
     assert [change.facts for change in diff.changes] == ([("compute on the EP 90% -> 40%",)] if kind else [])
 
 
-def test_cells_that_stand_on_one_side(record: MakeRecord, between: Callable[..., Diff]) -> None:
+def test_cells_that_stand_on_one_side() -> None:
     diff = between(
         [record("gone"), record("skipped", verdict=Verdict.UNAVAILABLE)],
         [record("new"), record("new_but_skipped", verdict=Verdict.UNAVAILABLE)],
@@ -112,7 +101,7 @@ def test_cells_that_stand_on_one_side(record: MakeRecord, between: Callable[...,
     ]
 
 
-def test_another_tolerance_is_not_like_with_like(record: MakeRecord, between: Callable[..., Diff]) -> None:
+def test_another_tolerance_is_not_like_with_like() -> None:
     new = record("a", verdict=Verdict.MISMATCH)
     stricter = tuple(msgspec.structs.replace(output, rtol=1e-9) for output in new.outputs)
     diff = between([record("a")], [msgspec.structs.replace(new, outputs=stricter)])
@@ -139,7 +128,7 @@ def by_noise(record: Record, **limits: float) -> Record:
     )
 
 
-def test_limits_of_noise_are_a_measure(record: MakeRecord, between: Callable[..., Diff]) -> None:
+def test_limits_of_noise_are_a_measure() -> None:
     passed, failed = record("a", bits=20.0), record("a", verdict=Verdict.MISMATCH, bits=8.0)
     (change,) = between([by_noise(passed, rms=8.0)], [by_noise(failed, rms=4.0)]).changes
     limits = "rms 8, max 32 of float32 noise -> rms 4, max 32 of float32 noise"
@@ -150,9 +139,7 @@ def test_limits_of_noise_are_a_measure(record: MakeRecord, between: Callable[...
     assert change.kind is Kind.REGRESSED
 
 
-def test_another_rule_that_decided_is_no_other_measure(
-    record: MakeRecord, between: Callable[..., Diff]
-) -> None:
+def test_another_rule_that_decided_is_no_other_measure() -> None:
     passed, failed = record("a", bits=20.0), record("a", verdict=Verdict.MISMATCH, bits=8.0)
     (change,) = between([passed], [by_noise(failed, rms=4.0)]).changes
     assert change.kind is Kind.REGRESSED
@@ -170,7 +157,7 @@ def test_another_rule_that_decided_is_no_other_measure(
     assert (change.kind, change.facts) == (Kind.FIXED, ())
 
 
-def test_what_a_pass_hides_is_reported(record: MakeRecord, between: Callable[..., Diff]) -> None:
+def test_what_a_pass_hides_is_reported() -> None:
     diff = between(
         [record("bits", bits=20.0), record("exact"), record("same", bits=20.0), record("limit", bits=20.0)],
         [
@@ -194,7 +181,7 @@ def test_what_a_pass_hides_is_reported(record: MakeRecord, between: Callable[...
     assert {change.kind for change in diff.changes} == {Kind.CHANGED}
 
 
-def test_other_environments_and_settings_are_reported(record: MakeRecord, run_of: MakeRun) -> None:
+def test_other_environments_and_settings_are_reported() -> None:
     old = run_of([record("a")], targets={"npu": {"onnxruntime": "1.30", "driver": "7"}})
     new = run_of([record("a")], targets={"npu": {"onnxruntime": "1.31", "driver": "7"}}, required=["npu"])
     diff = compare(merge([old]), merge([new]), names=("old", "new"))
@@ -204,51 +191,25 @@ def test_other_environments_and_settings_are_reported(record: MakeRecord, run_of
     assert "`onnxruntime: 1.30 -> 1.31`" in "\n".join(diff_markdown(diff))
 
 
-def latency(samples: list[float], waiting_threads: float | None = None) -> Latency:
-    return Latency(
-        runs=len(samples),
-        warm_up=0,
-        stopped_by="repeats",
-        min_ms=min(samples),
-        p50_ms=sorted(samples)[len(samples) // 2],
-        p90_ms=None,
-        p99_ms=None,
-        max_ms=max(samples),
-        mean_ms=sum(samples) / len(samples),
-        stddev_ms=None,
-        samples_ms=tuple(samples),
-        io="copied",
-        intra_op_threads=1,
-        inter_op_threads=1,
-        host_peak_mib=None,
-        device_mib=None,
-        waiting_threads=waiting_threads,
-    )
-
-
 @pytest.mark.parametrize(("machine", "slower"), [("x86_64", 1), ("aarch64", 0)])
-def test_slower_is_told_on_like_machines_only(
-    machine: str, slower: int, record: MakeRecord, run_of: MakeRun
-) -> None:
-    quick = latency([1.0 + 0.001 * (i % 7) for i in range(100)])
-    slow = latency([3.0 + 0.001 * (i % 7) for i in range(100)])
+def test_slower_is_told_on_like_machines_only(machine: str, slower: int) -> None:
+    quick = latency(*(1.0 + 0.001 * (i % 7) for i in range(100)))
+    slow = latency(*(3.0 + 0.001 * (i % 7) for i in range(100)))
     old = run_of([record("a", latency=quick)], targets={"npu": {"machine": "x86_64"}})
     new = run_of([record("a", latency=slow)], targets={"npu": {"machine": machine}})
     diff = compare(merge([old]), merge([new]), names=("old", "new"))
     assert [change.slower for change in diff.changes] == [True] * slower
 
 
-def test_every_night_of_a_side_and_earlier_ones_are_used(
-    record: MakeRecord, write_run: WriteRun, tmp_path: Path
-) -> None:
+def test_every_night_of_a_side_and_earlier_ones_are_used(tmp_path: Path) -> None:
     def times(ms: float) -> Latency:
-        return latency([ms + 0.001 * (i % 7) for i in range(20)])
+        return latency(*(ms + 0.001 * (i % 7) for i in range(20)))
 
     for at, ms in enumerate((10.0, 10.3, 9.8)):
-        write_run(f"base/{at}", [record("a", latency=times(ms))])
-    write_run("base/copy", [record("a", latency=times(10.0))])  # of the first: no night of its own
-    write_run("before", [record("a", latency=times(10.1))])
-    write_run("now", [record("a", latency=times(15.0))])
+        write_run(tmp_path / f"base/{at}", [record("a", latency=times(ms))])
+    write_run(tmp_path / "base/copy", [record("a", latency=times(10.0))])  # of the first: no night of its own
+    write_run(tmp_path / "before", [record("a", latency=times(10.1))])
+    write_run(tmp_path / "now", [record("a", latency=times(15.0))])
     base, before, now = (read_side(tmp_path / name) for name in ("base", "before", "now"))
     diff = compare(base, now, names=("old", "new"))
     assert diff.latency is not None
@@ -262,9 +223,9 @@ def test_every_night_of_a_side_and_earlier_ones_are_used(
     assert "--earlier" not in latency_words(diff.latency)
 
 
-def test_a_slowdown_that_may_be_noise_fails_a_gate_and_is_told(record: MakeRecord, run_of: MakeRun) -> None:
-    quick = latency([1.0 + 0.001 * (i % 7) for i in range(100)])
-    disturbed = latency([2.0 + 0.001 * (i % 7) for i in range(100)], waiting_threads=0.5)
+def test_a_slowdown_that_may_be_noise_fails_a_gate_and_is_told() -> None:
+    quick = latency(*(1.0 + 0.001 * (i % 7) for i in range(100)))
+    disturbed = latency(*(2.0 + 0.001 * (i % 7) for i in range(100)), waiting_threads=0.5)
     sides = (merge([run_of([record("a", latency=each)])]) for each in (quick, disturbed))
     diff = compare(*sides, names=("old", "new"))
     (change,) = diff.changes
@@ -277,12 +238,10 @@ def test_a_slowdown_that_may_be_noise_fails_a_gate_and_is_told(record: MakeRecor
     assert "0 slower, 0 faster, 1 unclear" in " ".join("\n".join(diff_lines(diff)).split())
 
 
-def test_a_cell_whose_runs_contradict_each_other_counts_as_not_run(
-    record: MakeRecord, write_run: WriteRun, tmp_path: Path
-) -> None:
+def test_a_cell_whose_runs_contradict_each_other_counts_as_not_run(tmp_path: Path) -> None:
     both = tmp_path / "night"
-    write_run("night/one", [record("a"), record("b", bits=12.0), record("c")])
-    write_run("night/two", [record("a", verdict=Verdict.CRASH), record("b", bits=11.0)])
+    write_run(tmp_path / "night/one", [record("a"), record("b", bits=12.0), record("c")])
+    write_run(tmp_path / "night/two", [record("a", verdict=Verdict.CRASH), record("b", bits=11.0)])
     night = read_side(both)
     assert [(each.model, each.verdict) for _, each in night.records] == [
         ("a", Verdict.NOT_RUN),
@@ -305,20 +264,18 @@ def test_a_cell_whose_runs_contradict_each_other_counts_as_not_run(
     }
 
 
-def test_a_dead_shard_that_ran_again_elsewhere_is_no_incomplete_run(
-    record: MakeRecord, write_run: WriteRun, tmp_path: Path
-) -> None:
-    write_run("night/dead", [record("a")], missing=["onnx-node/b[npu]"])
+def test_a_dead_shard_that_ran_again_elsewhere_is_no_incomplete_run(tmp_path: Path) -> None:
+    write_run(tmp_path / "night/dead", [record("a")], missing=["onnx-node/b[npu]"])
     assert not read_side(tmp_path / "night").complete
-    write_run("night/again", [record("a"), record("b")])
+    write_run(tmp_path / "night/again", [record("a"), record("b")])
     night = read_side(tmp_path / "night")
     assert (night.planned, night.complete) == (2, True)
     assert compare(night, night, names=("old", "new")).new_not_run == 0
 
 
-def test_shards_are_one_side(record: MakeRecord, write_run: WriteRun) -> None:
-    one = write_run("one", [record("a")], missing=[])
-    write_run("two", [record("b")], missing=["onnx-node/c[npu]"])
+def test_shards_are_one_side(tmp_path: Path) -> None:
+    one = write_run(tmp_path / "one", [record("a")], missing=[])
+    write_run(tmp_path / "two", [record("b")], missing=["onnx-node/c[npu]"])
     run = read_side(one.parent)
     assert compare(run, run, names=("a", "b")).new_not_run == 1
 
@@ -327,19 +284,7 @@ def test_shards_are_one_side(record: MakeRecord, write_run: WriteRun) -> None:
 def test_every_cell_is_accounted_for(before: list[Verdict | None], after: list[Verdict | None]) -> None:
     def side(verdicts: list[Verdict | None]) -> list[Record]:
         return [
-            Record(
-                schema=1,
-                cell=f"s/m{index}[t]",
-                suite="s",
-                model=f"m{index}",
-                target="t",
-                provider="P",
-                verdict=verdict,
-                family=verdict.family,
-                expected=True,
-            )
-            for index, verdict in enumerate(verdicts)
-            if verdict
+            bare_record(f"m{index}", verdict, target="t") for index, verdict in enumerate(verdicts) if verdict
         ]
 
     runs = [
@@ -371,9 +316,7 @@ def _run(records: list[Record], name: str) -> RunData:
     )
 
 
-def test_generated_text_that_is_wrong_from_another_position_is_a_change(
-    record: MakeRecord, between: Callable[..., Diff]
-) -> None:
+def test_generated_text_that_is_wrong_from_another_position_is_a_change() -> None:
     def wrong(position: int) -> Record:
         way = Generated(way="step", positions=9, first_bad=position)
         return record("a", verdict=Verdict.MISMATCH, generation=Generation(ways=(way,)))

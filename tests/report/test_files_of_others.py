@@ -3,7 +3,7 @@
 import hashlib
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -14,7 +14,6 @@ from harness.cli import main
 from harness.core.errors import UsageError
 from harness.core.fault import decode_faults
 from harness.core.reading import MOST_LINE
-from harness.core.record import Record
 from harness.engine.prestarted import target_tables
 from harness.fuzz.state import FILE, planned_cells, read_state
 from harness.plan.matrix import read_toml
@@ -23,9 +22,7 @@ from harness.report.read import read_run
 from harness.report.side_by_side import is_over_time
 from harness.store.scan import content, scan
 from harness.triage.triage import read_faults
-
-MakeRecord = Callable[..., Record]
-WriteRun = Callable[..., Path]
+from tests.kit import record, write_run
 
 posix = pytest.mark.skipif(os.name != "posix", reason="Windows has neither pipes nor devices in folders")
 
@@ -61,14 +58,9 @@ def replace(path: Path, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["pipe", "endless"])
 @pytest.mark.parametrize("file", ["run.json", "records.jsonl", "plan.txt"])
 def test_every_command_refuses_them_in_a_line(
-    file: str,
-    kind: str,
-    record: MakeRecord,
-    write_run: WriteRun,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    file: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    good, bad = write_run("good", [record("a")]), write_run("bad", [record("a")])
+    good, bad = write_run(tmp_path / "good", [record("a")]), write_run(tmp_path / "bad", [record("a")])
     replace(bad / file, kind)
     (tmp_path / "tolerance.toml").write_text("schema = 1\n[[tolerance]]\nrtol = 1e-3\natol = 1e-3\n", "utf-8")
     for command in (
@@ -94,10 +86,8 @@ def test_every_command_refuses_them_in_a_line(
 @posix
 @pytest.mark.usefixtures("alarm")
 @pytest.mark.parametrize("kind", ["pipe", "endless"])
-def test_other_files_are_opened_the_same_way(
-    kind: str, record: MakeRecord, write_run: WriteRun, tmp_path: Path
-) -> None:
-    run = write_run("run", [record("a")])
+def test_other_files_are_opened_the_same_way(kind: str, tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [record("a")])
     replace(run / "triage" / "faults.jsonl", kind)
     assert read_run(run).damaged_faults[0].what == "the file cannot be read: not a file"
     with pytest.raises(OSError, match="not a file"):
@@ -112,8 +102,8 @@ def test_other_files_are_opened_the_same_way(
     assert not is_matrix(tmp_path / "m.toml")
 
 
-def test_a_line_without_an_end_is_not_read_whole(record: MakeRecord, write_run: WriteRun) -> None:
-    run = write_run("run", [record("a")])
+def test_a_line_without_an_end_is_not_read_whole(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [record("a")])
     with (run / "records.jsonl").open("r+b") as file:
         file.seek(0, os.SEEK_END)
         file.truncate(file.tell() + MOST_LINE + 1)  # a hole of zeros, which takes no disk
@@ -122,28 +112,26 @@ def test_a_line_without_an_end_is_not_read_whole(record: MakeRecord, write_run: 
 
 
 def test_a_file_of_many_lines_without_records_is_not_read_to_its_end(
-    record: MakeRecord, write_run: WriteRun, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("harness.report.read._MOST_DAMAGED", 3)
-    run = write_run("run", [record("a")])
+    run = write_run(tmp_path / "run", [record("a")])
     with (run / "records.jsonl").open("ab") as file:
         file.write(b"x\n" * 100)
     with pytest.raises(UsageError, match="3 more lines are damaged"):
         read_run(run)
 
 
-def test_blank_lines_cost_no_memory(record: MakeRecord, write_run: WriteRun) -> None:
-    run = write_run("run", [record("a")])
+def test_blank_lines_cost_no_memory(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [record("a")])
     with (run / "records.jsonl").open("ab") as file:
         file.write(b"\n" * 100_000)
     assert len(read_run(run).records) == 1
     assert list(decode_faults(b"\n" * 100_000)) == []
 
 
-def test_a_plan_of_too_many_lines_is_none(
-    record: MakeRecord, write_run: WriteRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = write_run("run", [record("a"), record("b")])
+def test_a_plan_of_too_many_lines_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [record("a"), record("b")])
     plan = b"a\nb\n"
     (run / "plan.txt").write_bytes(plan)
     info = msgspec.json.decode((run / "run.json").read_bytes())

@@ -8,7 +8,7 @@ import os
 import re
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +19,16 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from harness.core.errors import UsageError
-from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.report.inert import code, inert_csv
 from harness.report.json_report import ReportFile
 from harness.report.merge import merge
 from harness.report.operators import documented_operators
 from harness.report.publish import FORMATS, write_report
-from harness.report.read import RunData, captured_output, read_run
+from harness.report.read import captured_output, read_run
 from harness.report.schemas import report_schema
 from harness.report.view import Report, build_report
-from tests.records import matrix_of, with_facts
-
-MakeRecord = Callable[..., Record]
-MakeRun = Callable[..., RunData]
-WriteRun = Callable[..., Path]
+from tests.kit import matrix_of, record, with_facts, write_run
 
 EVIL = "</script><img src=x onerror=alert(1)>"
 EVIL_TEXTS = (
@@ -45,7 +40,7 @@ EVIL_TEXTS = (
 
 
 @pytest.fixture
-def run_folder(record: MakeRecord, write_run: WriteRun) -> Path:
+def run_folder(tmp_path: Path) -> Path:
     records = [
         record("right", bits=20.0, op="MatMul"),
         record("part", verdict=Verdict.PASS_PARTIAL),
@@ -61,7 +56,7 @@ def run_folder(record: MakeRecord, write_run: WriteRun) -> Path:
     ]
     known = [with_facts(each) for each in records]
     matrix = matrix_of(known, "matrices/local.toml", required=["gpu"])
-    return write_run("run", known, missing=["onnx-node/absent[npu]"], matrix=matrix)
+    return write_run(tmp_path / "run", known, missing=["onnx-node/absent[npu]"], matrix=matrix)
 
 
 def view(folder: Path) -> Report:
@@ -170,10 +165,8 @@ def test_junit_outcomes(run_folder: Path, tmp_path: Path) -> None:
     }
 
 
-def test_an_incomplete_run_never_shows_all_of_anything(
-    record: MakeRecord, write_run: WriteRun, tmp_path: Path
-) -> None:
-    run = write_run("run", [record("a"), record("b")], missing=["onnx-node/c[npu]"])
+def test_an_incomplete_run_never_shows_all_of_anything(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [record("a"), record("b")], missing=["onnx-node/c[npu]"])
     write_report([run], tmp_path / "out", list(FORMATS))
     for path in (tmp_path / "out").rglob("*.*"):
         if path.suffix != ".html":
@@ -186,10 +179,10 @@ def test_an_incomplete_run_never_shows_all_of_anything(
     }
 
 
-def test_badges_of_targets_that_differ_in_case_only(
-    record: MakeRecord, write_run: WriteRun, tmp_path: Path
-) -> None:
-    run = write_run("run", [record("a", target=name) for name in ("NPU", "npu", "../x", "...", "n p u")])
+def test_badges_of_targets_that_differ_in_case_only(tmp_path: Path) -> None:
+    run = write_run(
+        tmp_path / "run", [record("a", target=name) for name in ("NPU", "npu", "../x", "...", "n p u")]
+    )
     write_report([run], tmp_path / "out", ["badge"])
     badges = [path.name for path in (tmp_path / "out" / "badges").iterdir()]
     assert len({name.casefold() for name in badges}) == 5
@@ -198,15 +191,13 @@ def test_badges_of_targets_that_differ_in_case_only(
 
 
 @pytest.mark.parametrize("evil", EVIL_TEXTS)
-def test_hostile_names_and_messages_are_inert(
-    evil: str, record: MakeRecord, write_run: WriteRun, tmp_path: Path
-) -> None:
+def test_hostile_names_and_messages_are_inert(evil: str, tmp_path: Path) -> None:
     records = [
         record(evil, target=evil, op=evil, provider=evil, suite=evil, reason=evil, expected=False),
         record("b", verdict=Verdict.ERROR, cause=evil, reason=evil, axes={"option.x": evil}),
         record("c", target="t", verdict=Verdict.UNAVAILABLE, cause=evil, reason=evil),
     ]
-    run = write_run("run", records, targets={evil: {evil: evil}})
+    run = write_run(tmp_path / "run", records, targets={evil: {evil: evil}})
     out = tmp_path / "out"
     write_report([run], out, list(FORMATS))
     for path in (path for path in out.rglob("*") if path.is_file()):
@@ -258,18 +249,22 @@ def test_an_unknown_format_is_reported(run_folder: Path, tmp_path: Path) -> None
         write_report([run_folder], tmp_path, ["html", "markdwon"])
 
 
-def test_a_cell_in_conflict_has_no_result_among_the_changes(
-    record: MakeRecord, write_run: WriteRun, tmp_path: Path
-) -> None:
-    runs = [write_run("one", [record("a")]), write_run("two", [record("a", verdict=Verdict.CRASH)])]
+def test_a_cell_in_conflict_has_no_result_among_the_changes(tmp_path: Path) -> None:
+    runs = [
+        write_run(tmp_path / "one", [record("a")]),
+        write_run(tmp_path / "two", [record("a", verdict=Verdict.CRASH)]),
+    ]
     (page,) = write_report(runs, tmp_path / "out", ["html"], baseline=runs[0])
     text = (page.parent / "changes.html").read_text("utf-8")
     assert 'Gone <span class="count">1</span>' in text
     assert "its runs hold different results: pass in one, crash in two" in text
 
 
-def test_conflicts_stand_in_every_format(record: MakeRecord, write_run: WriteRun, tmp_path: Path) -> None:
-    runs = [write_run("one", [record("a")]), write_run("two", [record("a", verdict=Verdict.CRASH)])]
+def test_conflicts_stand_in_every_format(tmp_path: Path) -> None:
+    runs = [
+        write_run(tmp_path / "one", [record("a")]),
+        write_run(tmp_path / "two", [record("a", verdict=Verdict.CRASH)]),
+    ]
     out = tmp_path / "out"
     write_report(runs, out, list(FORMATS))
     for name in ("index.html", "report.md", "report.json", "junit.xml"):
@@ -279,13 +274,13 @@ def test_conflicts_stand_in_every_format(record: MakeRecord, write_run: WriteRun
     assert {path.name for path in (out / "badges").iterdir()} == {"npu-one.json", "npu-two.json"}
 
 
-def test_markdown_has_the_first_conflicts_and_tells_the_others(
-    record: MakeRecord, write_run: WriteRun, tmp_path: Path
-) -> None:
+def test_markdown_has_the_first_conflicts_and_tells_the_others(tmp_path: Path) -> None:
     models = [f"m{number:02}" for number in range(28)]
     crashed = [record(model, verdict=Verdict.CRASH) for model in models]
     write_report(
-        [write_run("one", [*map(record, models)]), write_run("two", crashed)], tmp_path / "out", ["markdown"]
+        [write_run(tmp_path / "one", [*map(record, models)]), write_run(tmp_path / "two", crashed)],
+        tmp_path / "out",
+        ["markdown"],
     )
     _, _, conflicts = (tmp_path / "out" / "report.md").read_text("utf-8").partition("## Conflicts: 28 cells")
     conflicts = conflicts.partition("\n## ")[0]
@@ -350,13 +345,13 @@ def markdown_is_inert(text: str) -> None:
 
 
 def test_a_report_that_cannot_be_completed_leaves_the_one_before(
-    record: MakeRecord, write_run: WriteRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A full disk shows in the new file, before it takes the place of the old one."""
     out = tmp_path / "report"
-    write_report([write_run("old", [record("a")])], out, [*FORMATS])
+    write_report([write_run(tmp_path / "old", [record("a")])], out, [*FORMATS])
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
-    new = write_run("new", [record("b")])
+    new = write_run(tmp_path / "new", [record("b")])
 
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -1,5 +1,3 @@
-from collections.abc import Callable
-
 import msgspec
 import pytest
 
@@ -11,20 +9,12 @@ from harness.report.diff_text import gate_github, gate_lines
 from harness.report.gate import Enter, Judgement, Limits, TargetLimits, judge
 from harness.report.inert import annotation, plain
 from harness.report.merge import merge
-from harness.report.read import RunData
-
-MakeRecord = Callable[..., Record]
-MakeRun = Callable[..., RunData]
-Between = Callable[..., Diff]
+from tests.kit import record, run_of
 
 
-@pytest.fixture
-def between(run_of: MakeRun) -> Between:
-    def build(old: list[Record], new: list[Record], missing: list[str] | None = None) -> Diff:
-        runs = merge([run_of(old)]), merge([run_of(new, missing=missing or [])])
-        return compare(*runs, names=("old", "new"))
-
-    return build
+def between(old: list[Record], new: list[Record], missing: list[str] | None = None) -> Diff:
+    runs = merge([run_of(old)]), merge([run_of(new, missing=missing or [])])
+    return compare(*runs, names=("old", "new"))
 
 
 def strict(diff: Diff) -> Judgement:
@@ -35,13 +25,13 @@ def breached(judgement: Judgement) -> dict[str, int]:
     return {breach.limit: breach.count for breach in judgement.breaches}
 
 
-def test_nothing_worse_passes(record: MakeRecord, between: Between) -> None:
+def test_nothing_worse_passes() -> None:
     judgement = strict(between([record("a"), record("b", verdict=Verdict.CRASH)], [record("a"), record("b")]))
     assert judgement.passed
     assert judgement.breaches == ()
 
 
-def test_one_fixed_does_not_make_up_for_one_regressed(record: MakeRecord, between: Between) -> None:
+def test_one_fixed_does_not_make_up_for_one_regressed() -> None:
     diff = between(
         [record("a"), record("b", verdict=Verdict.CRASH)],
         [record("a", verdict=Verdict.CRASH), record("b")],
@@ -64,19 +54,17 @@ def test_one_fixed_does_not_make_up_for_one_regressed(record: MakeRecord, betwee
         (Verdict.PASS, {}),
     ],
 )
-def test_what_a_pass_may_become(
-    after: Verdict, limits: dict[str, int], record: MakeRecord, between: Between
-) -> None:
+def test_what_a_pass_may_become(after: Verdict, limits: dict[str, int]) -> None:
     assert breached(strict(between([record("a")], [record("a", verdict=after)]))) == limits
 
 
-def test_a_cell_that_left_the_plan_or_was_not_run(record: MakeRecord, between: Between) -> None:
+def test_a_cell_that_left_the_plan_or_was_not_run() -> None:
     assert breached(strict(between([record("a"), record("b")], [record("a")]))) == {"gone": 1, "judged": 1}
     incomplete = between([record("a")], [record("a")], missing=["onnx-node/new[npu]"])
     assert breached(strict(incomplete)) == {"not_run": 1}
 
 
-def test_a_required_target_that_is_unavailable_fails_every_night(record: MakeRecord, run_of: MakeRun) -> None:
+def test_a_required_target_that_is_unavailable_fails_every_night() -> None:
     run = merge([run_of([record("a", verdict=Verdict.UNAVAILABLE)], required=["npu"])])
     diff = compare(run, run, names=("old", "new"))
     assert breached(strict(diff)) == {"required_unavailable": 1, "judged": 1}
@@ -84,13 +72,13 @@ def test_a_required_target_that_is_unavailable_fails_every_night(record: MakeRec
     assert judge(diff, Limits(required_unavailable=1, judged=0), lambda _: "").passed
 
 
-def test_new_cells_that_fail_enter_the_family(record: MakeRecord, between: Between) -> None:
+def test_new_cells_that_fail_enter_the_family() -> None:
     diff = between([record("a")], [record("a"), record("new", verdict=Verdict.HANG)])
     assert breached(strict(diff)) == {"enter.failed": 1}
     assert judge(diff, Limits(enter=Enter(failed=1)), lambda _: "").passed
 
 
-def test_families_have_limits_of_their_own(record: MakeRecord, between: Between) -> None:
+def test_families_have_limits_of_their_own() -> None:
     diff = between(
         [record(f"m{i}") for i in range(3)], [record(f"m{i}", verdict=Verdict.UNSUPPORTED) for i in range(3)]
     )
@@ -99,15 +87,13 @@ def test_families_have_limits_of_their_own(record: MakeRecord, between: Between)
     assert judge(diff, Limits(regressed=3), lambda _: "").passed
 
 
-def test_expected_failures_count_unless_the_policy_says_otherwise(
-    record: MakeRecord, between: Between
-) -> None:
+def test_expected_failures_count_unless_the_policy_says_otherwise() -> None:
     diff = between([record("a")], [record("a", verdict=Verdict.CRASH, expected=True)])
     assert not strict(diff).passed
     assert judge(diff, Limits(expected_failures=False), lambda _: "").passed
 
 
-def test_known_flakes_do_not_count_and_are_reported(record: MakeRecord, between: Between) -> None:
+def test_known_flakes_do_not_count_and_are_reported() -> None:
     diff = between([record("a")], [record("a", verdict=Verdict.CRASH)])
     judgement = judge(diff, Limits(), lambda change: "tracked" if change.model == "a" else "")
     assert judgement.passed
@@ -116,7 +102,7 @@ def test_known_flakes_do_not_count_and_are_reported(record: MakeRecord, between:
     assert "tracked" in text
 
 
-def test_annotations_are_bounded_and_escaped(record: MakeRecord, between: Between) -> None:
+def test_annotations_are_bounded_and_escaped() -> None:
     diff = between(
         [record(f"m{i}") for i in range(30)],
         [record(f"m{i}", verdict=Verdict.ERROR, reason="50%\n::error::x ##[error]y") for i in range(30)],
@@ -133,7 +119,7 @@ def test_a_log_line_holds_no_command_of_its_text() -> None:
     assert annotation("error", "a:b,c%", "x\r\ny%") == "::error title=a%3Ab%2Cc%25::x\\x0d%0Ay%25"
 
 
-def test_a_run_of_which_nothing_was_judged_never_passes(record: MakeRecord, between: Between) -> None:
+def test_a_run_of_which_nothing_was_judged_never_passes() -> None:
     silent = [record("a", verdict=Verdict.UNAVAILABLE), record("b", verdict=Verdict.NO_GOLDEN)]
     diff = between(silent, silent)
     judgement = strict(diff)
@@ -146,9 +132,7 @@ def test_a_run_of_which_nothing_was_judged_never_passes(record: MakeRecord, betw
 
 
 @pytest.mark.parametrize(("lost", "judged"), [(1, {}), (2, {"judged": 1})])
-def test_nine_tenths_of_a_target_must_be_judged_again(
-    lost: int, judged: dict[str, int], record: MakeRecord, between: Between
-) -> None:
+def test_nine_tenths_of_a_target_must_be_judged_again(lost: int, judged: dict[str, int]) -> None:
     names = [f"m{number}" for number in range(10)]
     before = [record(name) for name in names]
     after = [
@@ -157,7 +141,7 @@ def test_nine_tenths_of_a_target_must_be_judged_again(
     assert breached(judge(between(before, after), Limits(gone=lost), lambda _: "")) == judged
 
 
-def test_new_manners_and_leaks_fail_the_gate(record: MakeRecord, between: Between) -> None:
+def test_new_manners_and_leaks_fail_the_gate() -> None:
     def state(session: int, *manners: Manner, mib: float = 80.0) -> ProcessState:
         return ProcessState(pid=7, session=session, rss_mib=mib, manners=manners)
 
@@ -180,9 +164,9 @@ def test_new_manners_and_leaks_fail_the_gate(record: MakeRecord, between: Betwee
     assert strict(between(new, new)).passed
 
 
-def test_a_target_with_limits_of_its_own_is_judged_by_these(record: MakeRecord, between: Between) -> None:
-    worse = [record(name, target, verdict=Verdict.CRASH) for target in ("npu", "gpu") for name in "ab"]
-    diff = between([record(name, target) for target in ("npu", "gpu") for name in "ab"], worse)
+def test_a_target_with_limits_of_its_own_is_judged_by_these() -> None:
+    worse = [record(name, target=target, verdict=Verdict.CRASH) for target in ("npu", "gpu") for name in "ab"]
+    diff = between([record(name, target=target) for target in ("npu", "gpu") for name in "ab"], worse)
     limits = Limits(regressed=1, enter=Enter(failed=9))
     own = TargetLimits(limits=Limits(regressed=2, enter=Enter(failed=9)), owner="npu-team@example.org")
     judgement = judge(diff, limits, lambda _: "", apart={"npu": own})
@@ -196,13 +180,13 @@ def test_a_target_with_limits_of_its_own_is_judged_by_these(record: MakeRecord, 
 
 
 @pytest.mark.parametrize("apart", [{}, {"npu": TargetLimits(limits=Limits(), owner="x")}])
-def test_too_few_judged_cells_of_one_target_do_not_pass(
-    apart: dict[str, TargetLimits], record: MakeRecord, between: Between
-) -> None:
+def test_too_few_judged_cells_of_one_target_do_not_pass(apart: dict[str, TargetLimits]) -> None:
     names = [f"m{at}" for at in range(20)]
-    old = [record(name, target) for target in ("npu", "cpu") for name in names]
+    old = [record(name, target=target) for target in ("npu", "cpu") for name in names]
     new = [
-        record(name, target, verdict=Verdict.UNAVAILABLE if target == "npu" and at < 3 else Verdict.PASS)
+        record(
+            name, target=target, verdict=Verdict.UNAVAILABLE if target == "npu" and at < 3 else Verdict.PASS
+        )
         for target in ("npu", "cpu")
         for at, name in enumerate(names)
     ]
@@ -210,7 +194,7 @@ def test_too_few_judged_cells_of_one_target_do_not_pass(
     assert [(one.limit, one.cells) for one in judgement.breaches] == [("judged", ("npu: 17 of 20 cells",))]
 
 
-def test_nothing_judged_at_all_never_passes(record: MakeRecord, between: Between) -> None:
+def test_nothing_judged_at_all_never_passes() -> None:
     """A run against itself, with nothing tried, and with no record; also where all targets are apart."""
     skipped = [record(name, verdict=Verdict.UNAVAILABLE) for name in "ab"]
     for records in (skipped, [], [record("a", verdict=Verdict.INVALID_MODEL)]):
@@ -220,13 +204,11 @@ def test_nothing_judged_at_all_never_passes(record: MakeRecord, between: Between
         assert breached(judge(diff, Limits(), lambda _: "", apart=its)).keys() == {"judged"}
 
 
-def test_a_base_that_was_partial_is_told_in_the_run_that_is_so_too(
-    record: MakeRecord, between: Between
-) -> None:
+def test_a_base_that_was_partial_is_told_in_the_run_that_is_so_too() -> None:
     partial = [
         record("a"),
         *(record(f"m{at}", verdict=Verdict.UNAVAILABLE) for at in range(9)),
-        record("a", "cpu"),
+        record("a", target="cpu"),
     ]
     diff = between(partial, partial)
     judgement = strict(diff)

@@ -1,23 +1,17 @@
 """The overview of a big matrix: one table of targets by scenarios, and the bars on a page of their own."""
 
-from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import parse_qs
 
-from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report.heat import CROWDED, heat_of
-from harness.report.merge import MergedRun
-from harness.report.view import Report, build_report
-
-MakeRecord = Callable[..., Record]
-Site = Callable[[Report], dict[str, str]]
+from harness.report.view import build_report
+from tests.kit import merged, record, site
 
 SCENARIOS = ("concurrent", "io_binding", "plain", "sessions", "zero_size")
 
 
-def test_a_square_for_each_target_and_scenario(
-    record: MakeRecord, merged: Callable[..., MergedRun], site: Site
-) -> None:
+def test_a_square_for_each_target_and_scenario(tmp_path: Path) -> None:
     records = [
         record(f"m{i}", target=target, axes={"scenario": scenario}, verdict=verdict)
         for target in ("npu", "gpu")
@@ -52,17 +46,15 @@ def test_a_square_for_each_target_and_scenario(
         "column.target": ["gpu"],
         "column.scenario": ["plain"],
     }
-    pages = site(report)
+    pages = site(tmp_path, report)
     assert 'class="heat"' in pages["index.html"]
     assert 'class="barrow"' not in pages["index.html"]
     assert pages["targets.html"].count('class="barrow"') == 10
 
 
-def test_few_columns_have_their_bars_on_the_overview(
-    record: MakeRecord, merged: Callable[..., MergedRun], site: Site
-) -> None:
+def test_few_columns_have_their_bars_on_the_overview(tmp_path: Path) -> None:
     report = build_report(merged([record("m", target=f"t{i}") for i in range(CROWDED)]), lambda *_: "", {})
     assert heat_of(report) is None
-    pages = site(report)
+    pages = site(tmp_path, report)
     assert "targets.html" not in pages
     assert pages["index.html"].count('class="barrow"') == CROWDED

@@ -1,6 +1,7 @@
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,9 +14,8 @@ from harness.report.diff import Kind
 from harness.report.history import HISTORY_SCHEMA, History
 from harness.report.history_page import write_history_page
 from harness.report.trend import cell_points, trends
+from tests.kit import record, write_run
 
-MakeRecord = Callable[..., Record]
-WriteRun = Callable[..., Path]
 Night = Callable[..., Path]
 
 
@@ -26,13 +26,15 @@ def history(tmp_path: Path) -> Iterator[History]:
 
 
 @pytest.fixture
-def night(write_run: WriteRun) -> Night:
+def night(tmp_path: Path) -> Night:
     """Write the run of one night; its number is the day of the month."""
 
     def write(number: int, records: list[Record], *, runtime: str = "1.30", **fields: object) -> Path:
         started = f"2026-11-{number:02}T02:00:00Z"
         moved = [msgspec.structs.replace(record, started=started) for record in records]
-        return write_run(f"night{number}", moved, targets={"npu": {"onnxruntime": runtime}}, **fields)
+        return write_run(
+            tmp_path / f"night{number}", moved, targets={"npu": {"onnxruntime": runtime}}, **fields
+        )
 
     return write
 
@@ -42,7 +44,7 @@ def used(record: Record, headroom: float) -> Record:
     return msgspec.structs.replace(record, outputs=outputs)
 
 
-def test_a_trend_for_each_target(history: History, night: Night, record: MakeRecord) -> None:
+def test_a_trend_for_each_target(history: History, night: Night) -> None:
     history.add(night(2, [record("a", bits=10.0, op="MatMul"), record("b")], runtime="1.31"))
     # Added later, but run earlier: the order is that of the runs.
     history.add(night(1, [record("a", bits=20.0, op="MatMul"), record("b", verdict=Verdict.CRASH)]))
@@ -59,7 +61,7 @@ def test_a_trend_for_each_target(history: History, night: Night, record: MakeRec
         trends(history, "*n" * 40 + "x")
 
 
-def test_since_when_a_cell_fails(history: History, night: Night, record: MakeRecord) -> None:
+def test_since_when_a_cell_fails(history: History, night: Night) -> None:
     story = [
         (1, Verdict.PASS, "1.29"),
         (2, Verdict.MISMATCH, "1.29"),
@@ -79,13 +81,13 @@ def test_since_when_a_cell_fails(history: History, night: Night, record: MakeRec
     assert failing.changed == ("onnxruntime: 1.30 -> 1.31",)
 
 
-def test_a_failure_as_old_as_the_history(history: History, night: Night, record: MakeRecord) -> None:
+def test_a_failure_as_old_as_the_history(history: History, night: Night) -> None:
     history.add(night(1, [record("a", verdict=Verdict.CRASH)]))
     (failing,) = trends(history).failing
     assert (failing.before, failing.runs, failing.changed) == (None, 1, ())
 
 
-def test_a_mended_cell_fails_no_more(history: History, night: Night, record: MakeRecord) -> None:
+def test_a_mended_cell_fails_no_more(history: History, night: Night) -> None:
     history.add(night(1, [record("a", verdict=Verdict.CRASH)]))
     history.add(night(2, [record("a")]))
     assert trends(history).failing == ()
@@ -103,7 +105,7 @@ def test_a_mended_cell_fails_no_more(history: History, night: Night, record: Mak
     ],
 )
 def test_errors_above_the_warning_and_rising(
-    errors: list[float], rises: object, history: History, night: Night, record: MakeRecord
+    errors: list[float], rises: object, history: History, night: Night
 ) -> None:
     for number, error in enumerate(errors, start=1):
         history.add(night(number, [used(record("a", bits=20.0), error), used(record("b", bits=20.0), 0.1)]))
@@ -113,12 +115,12 @@ def test_errors_above_the_warning_and_rising(
         assert (found[0].cell, found[0].now, found[0].before) == ("onnx-node/a[npu]", 0.85, 0.4)
 
 
-def test_a_run_is_added_once(history: History, night: Night, record: MakeRecord) -> None:
+def test_a_run_is_added_once(history: History, night: Night) -> None:
     run = night(1, [record("a")])
     assert [history.add(run), history.add(run), len(trends(history).runs)] == [True, False, 1]
 
 
-def test_shards_count_as_one_run(history: History, night: Night, record: MakeRecord) -> None:
+def test_shards_count_as_one_run(history: History, night: Night) -> None:
     first = night(1, [record("a")], missing=[])
     night(2, [record("b")], missing=["onnx-node/c[npu]"])
     history.add(first.parent)
@@ -127,7 +129,7 @@ def test_shards_count_as_one_run(history: History, night: Night, record: MakeRec
     assert [(point.cells, point.not_run) for point in found.series[0].points] == [(3, 1)]
 
 
-def test_results_of_one_cell(history: History, night: Night, record: MakeRecord) -> None:
+def test_results_of_one_cell(history: History, night: Night) -> None:
     history.add(night(1, [record("a", bits=20.0)]))
     history.add(night(2, [record("a", verdict=Verdict.CRASH)]))
     points = cell_points(history, "onnx-node/a[npu]")["local.toml"]
@@ -139,7 +141,7 @@ def test_results_of_one_cell(history: History, night: Night, record: MakeRecord)
         cell_points(history, "onnx-node/b[npu]")
 
 
-def test_nothing_can_be_changed(history: History, night: Night, record: MakeRecord) -> None:
+def test_nothing_can_be_changed(history: History, night: Night) -> None:
     history.add(night(1, [record("a")]))
     for statement in (
         "UPDATE result SET verdict = 'pass'",
@@ -152,9 +154,7 @@ def test_nothing_can_be_changed(history: History, night: Night, record: MakeReco
             history.database.execute(statement)
 
 
-def test_a_run_that_cannot_be_read_leaves_no_trace(
-    history: History, night: Night, record: MakeRecord
-) -> None:
+def test_a_run_that_cannot_be_read_leaves_no_trace(history: History, night: Night) -> None:
     run = night(1, [record("a")])
     (run / "records.jsonl").write_text("{}\n", "utf-8")
     with pytest.raises(UsageError, match="not a record"):
@@ -183,21 +183,19 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         History(tmp_path / "later.sqlite")
 
 
-def test_an_unknown_target_is_reported(history: History, night: Night, record: MakeRecord) -> None:
+def test_an_unknown_target_is_reported(history: History, night: Night) -> None:
     history.add(night(1, [record("a")]))
     assert trends(history, "n*").series
     with pytest.raises(UsageError, match="did you mean 'npu'"):
         trends(history, "npx")
 
 
-def test_the_page_is_self_contained_and_inert(
-    history: History, write_run: WriteRun, record: MakeRecord, tmp_path: Path
-) -> None:
+def test_the_page_is_self_contained_and_inert(history: History, tmp_path: Path) -> None:
     evil = "</script><img src=x onerror=alert(1)>"
     for number, verdict in enumerate((Verdict.PASS, Verdict.CRASH), start=1):
         records = [record(evil, target=evil, verdict=verdict, suite=evil), record("a", bits=20.0)]
         moved = [msgspec.structs.replace(each, started=f"2026-11-0{number}T00:00:00Z") for each in records]
-        history.add(write_run(f"n{number}", moved, targets={evil: {evil: f"{evil}{number}"}}))
+        history.add(write_run(tmp_path / f"n{number}", moved, targets={evil: {evil: f"{evil}{number}"}}))
     page = write_history_page(trends(history), (), tmp_path / "out").read_text("utf-8")
     assert "<img" not in page
     assert "http" not in page.replace("http-equiv", "")
@@ -231,9 +229,9 @@ def test_a_chart_has_gaps_and_marks() -> None:
 
 
 def test_a_history_of_an_earlier_version_learns_measures_with_the_next_run(
-    history: History, night: Night, record: MakeRecord
+    history: History, night: Night
 ) -> None:
-    known = {"policy": {"judge_by": "both"}, "model_digest": "a" * 64}
+    known: dict[str, Any] = {"policy": {"judge_by": "both"}, "model_digest": "a" * 64}
     history.add(night(1, [record("a", **known)]))
     for statement in ("DROP VIEW measures", "DROP TABLE judged_by", "DROP TABLE measure"):
         history.database.execute(statement)
@@ -254,7 +252,7 @@ def test_a_history_of_an_earlier_version_learns_measures_with_the_next_run(
         assert [one.kind for one in trends(again).turned] == [Kind.OTHER_MODEL]
 
 
-def test_a_cell_that_left_the_plan_is_told(history: History, night: Night, record: MakeRecord) -> None:
+def test_a_cell_that_left_the_plan_is_told(history: History, night: Night) -> None:
     history.add(night(1, [record("a"), record("b", verdict=Verdict.CRASH)]))
     history.add(night(2, [record("b", verdict=Verdict.UNAVAILABLE), record("c")]))
     assert [(one.kind, one.cell.partition("[")[0], one.facts) for one in trends(history).turned] == [

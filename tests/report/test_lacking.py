@@ -1,38 +1,34 @@
 """A feature that a device lacks is told once, whichever operators need it."""
 
-from collections.abc import Callable
-
 from harness.core.ended import Ended
 from harness.core.lacking import lacks_of
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report.diff import compare
 from harness.report.diff_text import diff_lines, diff_markdown
-from harness.report.merge import MergedRun
 from harness.report.view import build_report
+from tests.kit import merged, record
 
-MakeRecord = Callable[..., Record]
 
-
-def lacking(record: MakeRecord, operator: str, verdict: Verdict = Verdict.ERROR) -> Record:
+def lacking(operator: str, verdict: Verdict = Verdict.ERROR) -> Record:
     """Return a cell that fails for want of f16."""
     message = f"Fail: Status Message: Program {operator} requires f16 but the device does not support it."
     ended = Ended(how="raised", kind="Fail", message=message, lacks="f16")
     return record(operator, verdict=verdict, ended=ended, reason=message)
 
 
-def test_the_cells_of_a_lack_are_counted_by_target(record: MakeRecord) -> None:
-    golden = lacking(record, "Add", Verdict.NO_GOLDEN)  # the CPU EP refuses it, too
-    cells = [lacking(record, "Cast"), lacking(record, "Max", Verdict.UNSUPPORTED), golden, record("Neg")]
+def test_the_cells_of_a_lack_are_counted_by_target() -> None:
+    golden = lacking("Add", Verdict.NO_GOLDEN)  # the CPU EP refuses it, too
+    cells = [lacking("Cast"), lacking("Max", Verdict.UNSUPPORTED), golden, record("Neg")]
     (found,) = lacks_of(cells)
     assert found[:] == ("npu", "f16", 2)
     assert found.words.startswith("the device lacks f16: 2 cells need it; use a device or driver with 16-bit")
 
 
-def test_a_difference_tells_it_once(record: MakeRecord, merged: Callable[..., MergedRun]) -> None:
+def test_a_difference_tells_it_once() -> None:
     operators = ("Cast", "Div", "Max")
     old = merged([record(name) for name in operators])
-    diff = compare(old, merged([lacking(record, name) for name in operators]), names=("old", "new"))
+    diff = compare(old, merged([lacking(name) for name in operators]), names=("old", "new"))
     assert diff.lacks == {"npu": {"f16": (0, 3)}}
     for lines in (diff_lines(diff), diff_markdown(diff)):
         text = " ".join(" ".join(lines).split())
@@ -42,8 +38,8 @@ def test_a_difference_tells_it_once(record: MakeRecord, merged: Callable[..., Me
         assert text.count("requires f16") == 1
 
 
-def test_a_report_has_one_group_for_it(record: MakeRecord, merged: Callable[..., MergedRun]) -> None:
-    cells = [lacking(record, name) for name in ("Cast", "Div", "Max")]
+def test_a_report_has_one_group_for_it() -> None:
+    cells = [lacking(name) for name in ("Cast", "Div", "Max")]
     report = build_report(merged(cells), lambda *_: "", {})
     assert report.unexpected_failures.count == 3
     assert len(report.unexpected_failures.shown) == 1

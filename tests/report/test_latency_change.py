@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from harness.core.latency import Latency, latency_of
+from harness.core.latency import Latency
 from harness.report.latency_change import FEWEST_RUNS, FLOOR, latency_change, latency_changes, unlike
+from tests import kit
 
 Times = NDArray[np.float64]
 
@@ -20,20 +20,7 @@ OPPOSITE = {"slower": "faster", "faster": "slower", "same": "same", "unclear": "
 
 
 def latency(samples_ms: Sequence[float] | Times, **changes: Any) -> Latency:
-    made = latency_of(
-        {
-            "samples_ns": [round(ms * 1e6) for ms in samples_ms],
-            "warm_up": 0,
-            "stopped_by": "repeats",
-            "io": "copied",
-            "intra_op_threads": 1,
-            "inter_op_threads": 1,
-            "waiting_threads": 0.0,
-            "host_peak_mib": None,
-            "device_mib": None,
-        }
-    )
-    return msgspec.structs.replace(made, **changes)
+    return kit.latency(*samples_ms, **{"stopped_by": "repeats", "waiting_threads": 0.0, **changes})
 
 
 def measured(

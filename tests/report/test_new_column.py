@@ -6,19 +6,15 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report.cell_columns import VALUES, CellRow, RecordRow, view_columns
 from tests.changed_package import changed_package
-
-MakeRecord = Callable[..., Record]
-WriteRun = Callable[..., Path]
+from tests.kit import record, write_run
 
 FIELD = """\
     surprise: Annotated[
@@ -28,9 +24,10 @@ FIELD = """\
 CHANGES = {"harness/report/cell_columns.py": {'    golden: Annotated[str, Column("Source of': FIELD}}
 
 
-def test_a_field_is_enough(record: MakeRecord, write_run: WriteRun, tmp_path: Path) -> None:
+def test_a_field_is_enough(tmp_path: Path) -> None:
     home = changed_package(tmp_path / "changed", CHANGES)
-    runs = write_run("runs/run", [record("a", verdict=Verdict.CRASH, expected=False), record("b")]).parent
+    records = [record("a", verdict=Verdict.CRASH, expected=False), record("b")]
+    runs = write_run(tmp_path / "runs" / "run", records).parent
     env = {**os.environ, "PYTHONPATH": str(home)}
 
     def printed(*words: str) -> str:
@@ -50,7 +47,7 @@ def test_a_field_is_enough(record: MakeRecord, write_run: WriteRun, tmp_path: Pa
     assert [row["surprise"] for row in rows] == ["crash", None]
 
 
-def test_every_column_has_values_of_its_type(record: MakeRecord) -> None:
+def test_every_column_has_values_of_its_type() -> None:
     given = dict.fromkeys(set(CellRow.__struct_fields__) - VALUES.keys(), "")
     for made in (record("a"), record("b", verdict=Verdict.CRASH)):
         values = {name: value(made) for name, value in VALUES.items()}

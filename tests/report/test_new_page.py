@@ -4,21 +4,17 @@ import inspect
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from jinja2 import meta
 
-from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report.page import Pages
 from harness.report.site import PAGES, SitePage
 from harness.report.view import Report
 from tests.changed_package import changed_package
-
-MakeRecord = Callable[..., Record]
-WriteRun = Callable[..., Path]
+from tests.kit import record, write_run
 
 ROOT = Path(__file__).parents[2]
 TEMPLATES = ROOT / "report_templates"
@@ -55,9 +51,7 @@ CHANGES = {
 }
 
 
-def test_a_module_a_template_and_an_entry_are_enough(
-    record: MakeRecord, write_run: WriteRun, tmp_path: Path
-) -> None:
+def test_a_module_a_template_and_an_entry_are_enough(tmp_path: Path) -> None:
     home = changed_package(tmp_path / "changed", CHANGES)
     (home / "harness" / "report" / "crashes.py").write_text(MODULE, encoding="utf-8")
     (home / "report_templates" / "page_crashes.html").write_text(TEMPLATE, encoding="utf-8")
@@ -67,7 +61,15 @@ def test_a_module_a_template_and_an_entry_are_enough(
         record("c", target="cpu"),
     ]
     out = tmp_path / "site"
-    command = [sys.executable, "-m", "harness", "report", str(write_run("run", records)), "--out", str(out)]
+    command = [
+        sys.executable,
+        "-m",
+        "harness",
+        "report",
+        str(write_run(tmp_path / "run", records)),
+        "--out",
+        str(out),
+    ]
     env = {**os.environ, "PYTHONPATH": str(home)}
     done = subprocess.run(
         command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=120

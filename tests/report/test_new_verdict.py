@@ -5,14 +5,10 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
-from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
-
-MakeRecord = Callable[..., Record]
-WriteRun = Callable[..., Path]
+from tests.kit import record, write_run
 
 ROOT = Path(__file__).parents[2]
 WORD = '    LATE = "late", Family.FAILED, "the session took more than an hour"\n'
@@ -53,7 +49,7 @@ def changed_package(home: Path) -> Path:
     return package
 
 
-def test_a_word_and_a_rule_are_enough(record: MakeRecord, write_run: WriteRun, tmp_path: Path) -> None:
+def test_a_word_and_a_rule_are_enough(tmp_path: Path) -> None:
     home = changed_package(tmp_path / "changed").parent
     env = {**os.environ, "PYTHONPATH": str(home)}
 
@@ -72,7 +68,7 @@ def test_a_word_and_a_rule_are_enough(record: MakeRecord, write_run: WriteRun, t
 
     assert python("-c", DECIDED) == "late; failed; the session took 4e+06 ms\n"
 
-    run = write_run("run", [record("a", verdict=Verdict.ERROR), record("b")])
+    run = write_run(tmp_path / "run", [record("a", verdict=Verdict.ERROR), record("b")])
     records = run / "records.jsonl"
     records.write_bytes(records.read_bytes().replace(b'"verdict":"error"', b'"verdict":"late"'))
     python("-m", "harness", "report", str(run), "--out", "site")

@@ -2,18 +2,17 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.cli import main
-from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report.history import History
 from harness.report.nights import NightCell, Nights, nights_of
 from harness.report.publish import write_report
+from tests.kit import record, write_run
 
-MakeRecord = Callable[..., Record]
-WriteRun = Callable[..., Path]
 Night = Callable[..., Path]
 
 PASS, WRONG, CRASH = Verdict.PASS, Verdict.MISMATCH, Verdict.CRASH
@@ -27,16 +26,16 @@ def history(tmp_path: Path) -> Iterator[History]:
 
 
 @pytest.fixture
-def add(history: History, record: MakeRecord, write_run: WriteRun) -> Callable[..., Path]:
+def add(history: History, tmp_path: Path) -> Callable[..., Path]:
     """Add a night; each cell is a verdict, or one with fields of its record."""
 
-    def added(number: int, **cells: Verdict | tuple[Verdict, dict[str, object]]) -> Path:
+    def added(number: int, **cells: Verdict | tuple[Verdict, dict[str, Any]]) -> Path:
         pairs = {name: each if isinstance(each, tuple) else (each, {}) for name, each in cells.items()}
         records = [
             record(name, verdict=verdict, started=f"2026-11-{number:02}T02:00:00Z", **fields)
             for name, (verdict, fields) in pairs.items()
         ]
-        run = write_run(f"night{number}", records)
+        run = write_run(tmp_path / f"night{number}", records)
         assert history.add(run)
         return run
 
@@ -135,16 +134,14 @@ def test_the_report_has_the_page_and_show_lists_flakes(
 
 
 def test_an_unavailable_night_is_told_in_few_lines(
-    history: History,
-    record: MakeRecord,
-    write_run: WriteRun,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    history: History, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = [f"m{i}" for i in range(30)]
-    old = write_run("old", [record(name) for name in names], targets={"npu": {"onnxruntime": "1"}})
+    old = write_run(tmp_path / "old", [record(name) for name in names], targets={"npu": {"onnxruntime": "1"}})
     gone = [record(name, verdict=Verdict.UNAVAILABLE, reason="no NPU here") for name in names]
-    new = write_run("new", gone, targets={"npu": {"onnxruntime": "1", "unavailable": "no NPU here"}})
+    new = write_run(
+        tmp_path / "new", gone, targets={"npu": {"onnxruntime": "1", "unavailable": "no NPU here"}}
+    )
     history.add(old)
     history.add(new)
     assert main(["history", "show", "--db", str(history.path)]) == 0

@@ -9,7 +9,7 @@ from harness.core.facts import Placement
 from harness.core.record import ModelContent, Record
 from harness.core.verdict import Verdict
 from harness.report.operator_list import Compared, Entry, compare_list, read_operator_list
-from tests.records import bare_record
+from tests.kit import bare_record
 
 LIST = """\
 operator,opset,types,ranks,notes

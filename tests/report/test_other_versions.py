@@ -23,17 +23,16 @@ from harness.report.measure import measure_change
 from harness.report.merge import merge
 from harness.report.read import read_run
 from harness.report.trend import cell_points
+from tests.kit import Capture, read_rows, record, write_run
 
 STORED = Path(__file__).parent / "stored" / "before_policies"
 """A run of version 0.1.0 as of November 2026: its records have neither policy nor digest of their golden."""
 
-MakeRecord = Callable[..., Record]
-WriteRun = Callable[..., Path]
 Rows = list[dict[str, Any]]
 
 
 def rows() -> Rows:
-    return [json.loads(line) for line in (STORED / "records.jsonl").read_text("utf-8").splitlines()]
+    return read_rows(STORED)
 
 
 def copied(to: Path, change: Callable[[dict[str, Any]], None]) -> Path:
@@ -51,13 +50,11 @@ def test_a_stored_run_reads_back_without_loss() -> None:
     run = read_run(STORED)
     assert (len(run.records), run.damaged, run.info.complete) == (12, (), True)
     assert all(record.policy == {} for record in run.records)
-    for record, row in zip(run.records, rows(), strict=True):
-        assert json.loads(encode_record(record)).items() >= row.items()
+    for one, row in zip(run.records, rows(), strict=True):
+        assert json.loads(encode_record(one)).items() >= row.items()
 
 
-def test_a_stored_run_is_judged_again_and_the_rule_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_stored_run_is_judged_again_and_the_rule_is_told(tmp_path: Path, capsys: Capture) -> None:
     policy, out = tmp_path / "p.toml", tmp_path / "out"
     policy.write_text(
         'schema = 1\n[[tolerance]]\ntarget = "*"\nrtol = 1e-3\natol = 1e-5\ntable_only = true\n', "utf-8"
@@ -99,7 +96,7 @@ def test_a_stored_run_against_one_of_today(tmp_path: Path, turned: str, kind: Ki
     assert judge(diff, Limits(), lambda _: "").passed is (kind is Kind.FIXED)
 
 
-def test_a_policy_of_a_later_version_has_settings_that_this_one_lacks(record: MakeRecord) -> None:
+def test_a_policy_of_a_later_version_has_settings_that_this_one_lacks() -> None:
     terms = policy_terms(Policy())
     old, new = record("a", policy=terms), record("a", policy={**terms, "bits.y": 5.5})
     assert measure_change(old, new).policy == "the tolerance changed: bits.y none -> 5.5"
@@ -111,9 +108,7 @@ def later(row: dict[str, Any]) -> None:
         row["verdict"] = "melted"
 
 
-def test_a_verdict_of_a_later_version_is_one_clear_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_verdict_of_a_later_version_is_one_clear_line(tmp_path: Path, capsys: Capture) -> None:
     new = copied(tmp_path / "new", later)
     line = "`verdict` is 'melted', a word that this version does not know: update ort-ep-harness to read it"
     assert line in str(read_run(new).damaged[0])
@@ -148,11 +143,9 @@ def test_other_mistakes_keep_their_own_words() -> None:
 @pytest.mark.parametrize(
     "verdict", [one for one in Verdict if one.family in (Family.SKIPPED, Family.EXCLUDED)]
 )
-def test_what_is_no_longer_judged_never_passes_a_gate_in_silence(
-    verdict: Verdict, record: MakeRecord, write_run: WriteRun, tmp_path: Path
-) -> None:
-    write_run("old", [record("a")])
-    write_run("new", [record("a", verdict=verdict)])
+def test_what_is_no_longer_judged_never_passes_a_gate_in_silence(verdict: Verdict, tmp_path: Path) -> None:
+    write_run(tmp_path / "old", [record("a")])
+    write_run(tmp_path / "new", [record("a", verdict=verdict)])
     sides = (merge([read_run(tmp_path / name)]) for name in ("old", "new"))
     diff = compare(*sides, names=("old", "new"))
     (change,) = diff.changes

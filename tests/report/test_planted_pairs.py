@@ -1,6 +1,5 @@
 """Pairs of runs, each with one change planted, and the word in which the difference tells it."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +20,9 @@ from harness.report.gate import Limits, judge
 from harness.report.history import History
 from harness.report.merge import merge
 from harness.report.publish import write_report
-from harness.report.read import RunData
 from harness.report.trend import trends
 from harness.store.command_history import turned_lines
-
-MakeRecord = Callable[..., Record]
-MakeRun = Callable[..., RunData]
-WriteRun = Callable[..., Path]
+from tests.kit import record, run_of, write_run
 
 SAME: dict[str, Any] = {
     "policy": policy_terms(Policy()),
@@ -108,16 +103,14 @@ PAIRS: list[tuple[str, tuple[Verdict, Any], tuple[Verdict, Any], Kind | None]] =
 ]
 
 
-def of(sides: tuple[Any, Any], record: MakeRecord, run_of: MakeRun) -> Diff:
+def of(sides: tuple[Any, Any]) -> Diff:
     old, new = ([record("a", verdict=verdict, **fields)] for verdict, fields in sides)
     return compare(merge([run_of(old)]), merge([run_of(new)]), names=("old", "new"))
 
 
 @pytest.mark.parametrize(("name", "old", "new", "kind"), PAIRS, ids=[pair[0] for pair in PAIRS])
-def test_each_planted_change_is_told_in_its_word(
-    name: str, old: Any, new: Any, kind: Kind | None, record: MakeRecord, run_of: MakeRun
-) -> None:
-    diff = of((old, new), record, run_of)
+def test_each_planted_change_is_told_in_its_word(name: str, old: Any, new: Any, kind: Kind | None) -> None:
+    diff = of((old, new))
     assert [change.kind for change in diff.changes] == ([kind] if kind else [])
     for text in ("\n".join(diff_lines(diff)), "\n".join(diff_markdown(diff))):
         assert kind is None or f"1 {kind.value.replace('_', ' ')}" in text.replace("\n", " ")
@@ -155,7 +148,7 @@ FAR: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("old", "new", "word"), FAR.values(), ids=FAR)
 def test_what_else_changed_stands_beside_the_change(
-    old: dict[str, Any], new: dict[str, Any], word: str, record: MakeRecord, run_of: MakeRun
+    old: dict[str, Any], new: dict[str, Any], word: str
 ) -> None:
     runs = (
         run_of([record("a", **SAME)], targets={"npu": old}),
@@ -167,7 +160,7 @@ def test_what_else_changed_stands_beside_the_change(
     assert diff.unlike[0].words == (word,)
 
 
-def test_facts_of_a_later_version_are_no_change_of_the_machine(record: MakeRecord, run_of: MakeRun) -> None:
+def test_facts_of_a_later_version_are_no_change_of_the_machine() -> None:
     old = run_of([record("a", **SAME)], targets={"npu": {"processor": {"model": "x", "count": 2}}})
     later = {"processor": {"model": "x", "count": 2, "features": ["avx2"]}, "drivers": {"i915": "1"}}
     new = run_of([record("a", verdict=FAIL, **SAME)], targets={"npu": later})
@@ -179,9 +172,7 @@ def test_facts_of_a_later_version_are_no_change_of_the_machine(record: MakeRecor
 @pytest.mark.parametrize(
     ("missing", "text"), [([], "no longer planned"), (["onnx-node/b[npu]"], "no result now: not_run")]
 )
-def test_a_partial_run_is_told_apart_from_a_smaller_plan(
-    missing: list[str], text: str, record: MakeRecord, run_of: MakeRun
-) -> None:
+def test_a_partial_run_is_told_apart_from_a_smaller_plan(missing: list[str], text: str) -> None:
     old = merge([run_of([record("a", **SAME), record("b", **SAME)])])
     new = merge([run_of([record("a", **SAME)], missing=missing)])
     diff = compare(old, new, names=("old", "new"))
@@ -190,16 +181,16 @@ def test_a_partial_run_is_told_apart_from_a_smaller_plan(
     assert not judge(diff, Limits(), lambda _: "").passed
 
 
-def test_other_measures_are_counted_whatever_the_verdicts(record: MakeRecord, run_of: MakeRun) -> None:
-    diff = of(((PASS, SAME), (PASS, EVERYTHING)), record, run_of)
+def test_other_measures_are_counted_whatever_the_verdicts() -> None:
+    diff = of(((PASS, SAME), (PASS, EVERYTHING)))
     assert diff.changes == ()
     assert diff.measures == {"model": 1, "golden": 1, "policy": 1}
     text = "not alike: 1 cell of another model, 1 cell of another golden, 1 cell of another policy"
     assert text in "\n".join(diff_lines(diff))
 
 
-def test_a_limit_of_its_own_or_that_of_all_measures(record: MakeRecord, run_of: MakeRun) -> None:
-    diff = of(((PASS, SAME), (FAIL, OTHER_MODEL)), record, run_of)
+def test_a_limit_of_its_own_or_that_of_all_measures() -> None:
+    diff = of(((PASS, SAME), (FAIL, OTHER_MODEL)))
 
     def limits_of(**limits: int) -> set[str]:
         judged = judge(diff, msgspec.convert({"enter": {"failed": 9}, **limits}, Limits), lambda _: "")
@@ -213,17 +204,11 @@ def test_a_limit_of_its_own_or_that_of_all_measures(record: MakeRecord, run_of: 
 
 @pytest.mark.parametrize(("name", "old", "new", "kind"), PAIRS, ids=[pair[0] for pair in PAIRS])
 def test_a_history_and_a_report_tell_the_same_word(
-    name: str,
-    old: Any,
-    new: Any,
-    kind: Kind | None,
-    record: MakeRecord,
-    write_run: WriteRun,
-    tmp_path: Path,
+    name: str, old: Any, new: Any, kind: Kind | None, tmp_path: Path
 ) -> None:
     times = ("2026-11-01T02:00:00Z", "2026-11-02T02:00:00Z")
     for folder, (verdict, fields), started in zip(("old", "new"), (old, new), times, strict=True):
-        write_run(folder, [record("a", verdict=verdict, started=started, **fields)])
+        write_run(tmp_path / folder, [record("a", verdict=verdict, started=started, **fields)])
     with History(tmp_path / "h.sqlite", create=True) as history:
         assert history.add(tmp_path / "old")
         assert trends(history).turned == ()
@@ -260,10 +245,7 @@ def decided(record: Record, rule: str) -> Record:
     fields=st.sampled_from([SAME, BEFORE_POLICIES, OLD_DATA]),
 )
 def test_another_verdict_is_always_a_change(
-    pairs: list[tuple[Verdict, Verdict, str, str]],
-    fields: dict[str, Any],
-    record: MakeRecord,
-    run_of: MakeRun,
+    pairs: list[tuple[Verdict, Verdict, str, str]], fields: dict[str, Any]
 ) -> None:
     old, new = (
         [

@@ -1,6 +1,5 @@
 """Answers of tasks in the report, in a difference and in a gate."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -16,13 +15,10 @@ from harness.report.evidence import evidence
 from harness.report.gate import Limits, has_answers, judge
 from harness.report.grid import model_pages
 from harness.report.merge import MergedRun, merge
-from harness.report.read import RunData
 from harness.report.rows import cell_rows
 from harness.report.view import Report, build_report
+from tests.kit import merged, record, run_of, site
 
-MakeRecord = Callable[..., Record]
-Merged = Callable[..., MergedRun]
-Site = Callable[[Report], dict[str, str]]
 ALL = Agreement(output="scores", kind="top1", same=40, of=40)
 MOST = Agreement(output="scores", kind="top1", same=38, of=40, tied=1)
 FAILED = Agreement(output="", kind="task:f", failed="KeyError: 'y'")
@@ -37,7 +33,7 @@ def built(run: MergedRun) -> Report:
 
 
 @pytest.fixture
-def report(record: MakeRecord, merged: Merged) -> Report:
+def report() -> Report:
     records = [
         answering(record("a", bits=21.0), ALL),
         answering(record("b", bits=6.2), MOST),
@@ -48,7 +44,7 @@ def report(record: MakeRecord, merged: Merged) -> Report:
     return built(merged(records))
 
 
-def test_a_record_keeps_them_and_one_without_has_no_key(record: MakeRecord) -> None:
+def test_a_record_keeps_them_and_one_without_has_no_key() -> None:
     told = answering(record("a"), MOST, FAILED)
     assert decode_record(encode_record(told)) == told
     assert b'"same":38,"of":40,"tied":1' in encode_record(told)
@@ -77,21 +73,21 @@ def test_details_and_rows_have_them(report: Report) -> None:
     assert "Answers" not in dict(evidence(records["e"]))
 
 
-def test_the_page_has_a_line_for_each_column_and_task(report: Report, site: Site) -> None:
+def test_the_page_has_a_line_for_each_column_and_task(report: Report, tmp_path: Path) -> None:
     top, own = sorted(column_agreements(report), key=lambda row: row.task, reverse=True)
     assert (top.cells, top.same, top.of, top.tied, top.others, top.percent) == (2, 78, 80, 1, 1, "98.7%")
     assert [cell.record.model for cell, _ in top.differing] == ["b"]
     assert (own.cells, own.unknown, own.percent) == (0, 1, "unknown")
-    pages = site(report)
+    pages = site(tmp_path, report)
     assert "Answers of the task" in pages["precision.html"]
     assert "top-1 38/40" in pages["models.html"]
 
 
-def test_without_answers_the_page_has_no_such_section(record: MakeRecord, merged: Merged, site: Site) -> None:
-    assert "Answers of the task" not in site(built(merged([record("a")])))["precision.html"]
+def test_without_answers_the_page_has_no_such_section(tmp_path: Path) -> None:
+    assert "Answers of the task" not in site(tmp_path, built(merged([record("a")])))["precision.html"]
 
 
-def test_only_the_worst_models_are_named(record: MakeRecord, merged: Merged) -> None:
+def test_only_the_worst_models_are_named() -> None:
     records = [answering(record(f"m{n}"), msgspec.structs.replace(MOST, same=n)) for n in range(SHOWN + 3)]
     (row,) = column_agreements(built(merged(records)))
     assert len(row.differing) == SHOWN
@@ -99,27 +95,27 @@ def test_only_the_worst_models_are_named(record: MakeRecord, merged: Merged) -> 
     assert row.more == 3
 
 
-def test_names_are_no_markup(record: MakeRecord, merged: Merged, site: Site) -> None:
+def test_names_are_no_markup(tmp_path: Path) -> None:
     bad = Agreement(output="<b>", kind="top1", same=1, of=2)
-    pages = site(built(merged([answering(record("a"), bad)])))
+    pages = site(tmp_path, built(merged([answering(record("a"), bad)])))
     assert "<b>" not in pages["precision.html"] + pages["models.html"]
 
 
-def between(old: list[Record], new: list[Record], run_of: Callable[..., RunData]) -> Diff:
+def between(old: list[Record], new: list[Record]) -> Diff:
     return compare(merge([run_of(old)]), merge([run_of(new)]), names=("old", "new"))
 
 
-def test_other_answers_are_a_change_of_a_cell(record: MakeRecord, run_of: Callable[..., RunData]) -> None:
-    diff = between([answering(record("a"), ALL)], [answering(record("a"), MOST)], run_of)
+def test_other_answers_are_a_change_of_a_cell() -> None:
+    diff = between([answering(record("a"), ALL)], [answering(record("a"), MOST)])
     (change,) = diff.changes
     assert change.kind is Kind.CHANGED
     assert change.facts == ("scores: top-1 the same in 40 of 40 -> 38 of 40, 1 tied",)
-    assert between([answering(record("a"), MOST)], [answering(record("a"), MOST)], run_of).changes == ()
+    assert between([answering(record("a"), MOST)], [answering(record("a"), MOST)]).changes == ()
 
 
-def test_a_gate_asks_for_a_least_agreement(record: MakeRecord, run_of: Callable[..., RunData]) -> None:
+def test_a_gate_asks_for_a_least_agreement() -> None:
     new = [answering(record("a"), ALL), answering(record("b"), MOST), record("c")]
-    diff = between(new, new, run_of)
+    diff = between(new, new)
     assert judge(diff, Limits(), lambda _: "", new).passed
     assert judge(diff, Limits(min_agreement=0.97), lambda _: "", new).passed
     judgement = judge(diff, Limits(min_agreement=0.98), lambda _: "", new)
@@ -130,21 +126,17 @@ def test_a_gate_asks_for_a_least_agreement(record: MakeRecord, run_of: Callable[
     assert any("top-1 the same in 38 of 40" in line for line in gate_github(judgement))
 
 
-def test_a_figure_that_failed_does_not_reach_the_limit(
-    record: MakeRecord, run_of: Callable[..., RunData]
-) -> None:
+def test_a_figure_that_failed_does_not_reach_the_limit() -> None:
     new = [answering(record("a"), FAILED)]
-    judgement = judge(between(new, new, run_of), Limits(min_agreement=0.0), lambda _: "", new)
+    judgement = judge(between(new, new), Limits(min_agreement=0.0), lambda _: "", new)
     assert [breach.limit for breach in judgement.breaches] == ["min_agreement"]
     assert has_answers(new)
     assert not has_answers([record("b")])
 
 
-def test_expected_failures_count_as_the_policy_says(
-    record: MakeRecord, run_of: Callable[..., RunData]
-) -> None:
+def test_expected_failures_count_as_the_policy_says() -> None:
     new = [answering(record("a", verdict=Verdict.MISMATCH, expected=True), MOST)]
-    diff = between(new, new, run_of)
+    diff = between(new, new)
     assert not judge(diff, Limits(min_agreement=0.99), lambda _: "", new).passed
     assert judge(diff, Limits(min_agreement=0.99, expected_failures=False), lambda _: "", new).passed
 

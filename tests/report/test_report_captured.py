@@ -1,17 +1,14 @@
 import contextlib
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report.read import EDGE_BYTES, captured_output
+from tests.kit import record
 
-MakeRecord = Callable[..., Record]
 
-
-def test_captured_output_is_cut_to_its_ends(tmp_path: Path, record: MakeRecord) -> None:
+def test_captured_output_is_cut_to_its_ends(tmp_path: Path) -> None:
     failing = record(verdict=Verdict.CRASH, artifacts="artifacts/1f")
     assert captured_output(tmp_path, failing) == ""
     folder = tmp_path / "artifacts" / "1f"
@@ -29,7 +26,7 @@ def test_captured_output_is_cut_to_its_ends(tmp_path: Path, record: MakeRecord) 
 
 
 @pytest.mark.parametrize("path", ["../secret", "artifacts/../../secret", "artifacts/link", "nul\x00byte"])
-def test_captured_output_never_leaves_the_run_folder(tmp_path: Path, record: MakeRecord, path: str) -> None:
+def test_captured_output_never_leaves_the_run_folder(tmp_path: Path, path: str) -> None:
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / "output.txt").write_text("secret", encoding="utf-8")

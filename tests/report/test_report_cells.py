@@ -2,18 +2,17 @@
 
 import html
 import re
-from collections.abc import Callable
+from pathlib import Path
 
 from harness.core.facts import Repeats
 from harness.core.output_metrics import Noise, OutputMetrics
-from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.core.work import Unchecked
 from harness.report.evidence import evidence
 from harness.report.markdown import to_markdown
-from harness.report.merge import MergedRun
 from harness.report.rows import cell_rows, target_rows
-from harness.report.view import Report, build_report
+from harness.report.view import build_report
+from tests.kit import merged, record, site
 
 WRONG = OutputMetrics(
     name="wrong",
@@ -36,11 +35,9 @@ def words(part: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", part)).split())
 
 
-def test_each_figure_is_below_its_heading(
-    record: Callable[..., Record], merged: Callable[..., MergedRun], site: Callable[[Report], dict[str, str]]
-) -> None:
+def test_each_figure_is_below_its_heading(tmp_path: Path) -> None:
     one = record("m", verdict=Verdict.MISMATCH, outputs=(WRONG, EXACT))
-    page = site(build_report(merged([one]), lambda *_: "", {}))["cells.html"]
+    page = site(tmp_path, build_report(merged([one]), lambda *_: "", {}))["cells.html"]
     (table,) = re.findall(r'<table class="metrics">(.*?)</table>', page, re.DOTALL)
     head, *rows = [
         [words(cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)]
@@ -62,16 +59,14 @@ def test_each_figure_is_below_its_heading(
     assert exact["Error / noise"] == ""
 
 
-def test_what_was_not_checked_is_told_on_the_page_and_in_the_table(
-    record: Callable[..., Record], merged: Callable[..., MergedRun], site: Callable[[Report], dict[str, str]]
-) -> None:
+def test_what_was_not_checked_is_told_on_the_page_and_in_the_table(tmp_path: Path) -> None:
     why = "one run takes 2.1e+10 operations, more than 1e+10"
     left = tuple(Unchecked(check=check, because=why) for check in ("second run", "other inputs"))
     once = Repeats(runs=1, sessions=1, distinct=1)
     often = Repeats(runs=10, sessions=1, distinct=2, differing=3, max_abs=0.5)
     records = [record("large", unchecked=left, repeats=once), record("small", repeats=often)]
     report = build_report(merged(records), lambda *_: "", {})
-    page = words(site(report)["cells.html"])
+    page = words(site(tmp_path, report)["cells.html"])
     assert f"second run, other inputs; because {why}" in page
     large, small = cell_rows(report.run)
     assert large.unchecked == f"not checked: second run, other inputs; because {why}"
@@ -81,7 +76,7 @@ def test_what_was_not_checked_is_told_on_the_page_and_in_the_table(
     assert "Not checked: 1 cell without a second run or another check" in to_markdown(report, (target,))
 
 
-def test_how_often_a_cell_ran_and_how_many_runs_differ(record: Callable[..., Record]) -> None:
+def test_how_often_a_cell_ran_and_how_many_runs_differ() -> None:
     often = Repeats(runs=10, sessions=1, distinct=2, differing=3, max_abs=0.5)
     told = dict(evidence(record("small", repeats=often)))["Repeats"]
     assert (
@@ -90,9 +85,7 @@ def test_how_often_a_cell_ran_and_how_many_runs_differ(record: Callable[..., Rec
     )
 
 
-def test_what_was_fed_is_on_the_page(
-    record: Callable[..., Record], merged: Callable[..., MergedRun], site: Callable[[Report], dict[str, str]]
-) -> None:
+def test_what_was_fed_is_on_the_page(tmp_path: Path) -> None:
     one = record("m", verdict=Verdict.MISMATCH, fed="generated 2x3x64x96, seed 0")
-    page = words(site(build_report(merged([one]), lambda *_: "", {}))["cells.html"])
+    page = words(site(tmp_path, build_report(merged([one]), lambda *_: "", {}))["cells.html"])
     assert "Fed generated 2x3x64x96, seed 0" in page

@@ -1,19 +1,15 @@
 """Options without effect in the report."""
 
-from collections.abc import Callable
+from pathlib import Path
 
-from harness.core.facts import OptionEffect, Placement
-from harness.core.record import Record
+from harness.core.facts import OptionEffect
 from harness.core.verdict import Verdict
 from harness.report.details import detail_pages
 from harness.report.effect import report_effects
 from harness.report.merge import MergedRun
 from harness.report.overview import overview_view
 from harness.report.view import Report, build_report
-
-MakeRecord = Callable[..., Record]
-Merged = Callable[..., MergedRun]
-Site = Callable[[Report], dict[str, str]]
+from tests.kit import merged, placement_of, record, site
 
 
 def report_of(run: MergedRun) -> Report:
@@ -24,9 +20,7 @@ def effect(*options: str, seen: bool) -> OptionEffect:
     return OptionEffect(options=options, seen=seen)
 
 
-def test_each_target_tells_in_how_many_cells_its_options_had_an_effect(
-    record: MakeRecord, merged: Merged, site: Site
-) -> None:
+def test_each_target_tells_in_how_many_cells_its_options_had_an_effect(tmp_path: Path) -> None:
     records = [
         record("a", target="deaf", effect=effect("HINT", "mode", seen=False)),
         record("b", target="deaf", effect=effect("HINT", "mode", seen=False)),
@@ -44,7 +38,7 @@ def test_each_target_tells_in_how_many_cells_its_options_had_an_effect(
     ]
     (overview,) = overview_view(report)
     assert overview.without_effect == ("HINT, mode on deaf", "ep:bf16 on hears · precision=ep:bf16")
-    pages = site(report)
+    pages = site(tmp_path, report)
     assert (
         '<a href="precision.html#effect"><strong>No effect seen</strong></a> of options'
         in pages["index.html"]
@@ -52,31 +46,28 @@ def test_each_target_tells_in_how_many_cells_its_options_had_an_effect(
     assert pages["precision.html"].count('<strong class="badge bad">no effect seen</strong>') == 2
 
 
-def test_a_run_without_such_options_has_no_such_part(record: MakeRecord, merged: Merged, site: Site) -> None:
-    page = "".join(site(report_of(merged([record()]))).values())
+def test_a_run_without_such_options_has_no_such_part(tmp_path: Path) -> None:
+    page = "".join(site(tmp_path, report_of(merged([record()]))).values())
     assert "#effect" not in page
     assert 'id="effect"' not in page
 
 
-def test_many_and_long_options_do_not_bloat_the_page(record: MakeRecord, merged: Merged, site: Site) -> None:
+def test_many_and_long_options_do_not_bloat_the_page(tmp_path: Path) -> None:
     options = tuple("x" * 100_000 + str(number) for number in range(30))
     records = [record(f"m{n}", target=f"t{n}", effect=effect(*options, seen=False)) for n in range(30)]
     report = report_of(merged(records))
     (overview,) = overview_view(report)
     assert overview.without_effect[-1] == "25 more"
-    pages = site(report)
+    pages = site(tmp_path, report)
     assert len(pages["index.html"]) + len(pages["precision.html"]) < 500_000
 
 
-def test_the_details_name_each_provider_of_a_chain(record: MakeRecord, merged: Merged) -> None:
+def test_the_details_name_each_provider_of_a_chain() -> None:
     chain_ops = {"First": {"Conv": 2}, "Second": {"Relu": 1}}
-    placement = Placement(
-        ep_nodes=3,
-        cpu_nodes=1,
-        ep_ops={"Conv": 2, "Relu": 1},
-        cpu_ops={"Gather": 1},
+    placement = placement_of(
+        {"Conv": 2, "Relu": 1},
+        {"Gather": 1},
         partitions=2,
-        source="assignment",
         providers={"First": 2, "Second": 1, "CPUExecutionProvider": 1},
         chain_ops=chain_ops,
     )

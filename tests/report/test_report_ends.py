@@ -1,13 +1,11 @@
 """Ends of processes and simulated devices, in every format of the report."""
 
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from harness.core.record import Record
 from harness.core.run_info import RunInfo, TargetExit
 from harness.core.verdict import Phase, Verdict
 from harness.plan.expectation import ALL_CLEAN, Expectation
@@ -25,6 +23,7 @@ from harness.report.merge import merge
 from harness.report.read import RunData
 from harness.report.rows import cell_rows, target_rows
 from harness.report.view import Report, build_report
+from tests.kit import record, site
 
 DIED = TargetExit(
     ended=3, unclean=1, phase=Phase.UNLOAD, cause="SIGSEGV", reason="a process died: SIGSEGV", expected=True
@@ -84,7 +83,7 @@ def test_which_devices_are_simulated_is_derived_from_the_environment() -> None:
     assert Derived(info({}), None).simulated() == {"gpu": SWIFTSHADER}
 
 
-def report(record: Callable[..., Record], *, known: bool = False) -> Report:
+def report(*, known: bool = False) -> Report:
     about = info({"npu": DIED, "gpu": TargetExit(ended=1)}, known=known)
     derived = Derived(about, None)
     records = (record(target="npu"), record(target="gpu", provider="WebGpuExecutionProvider"))
@@ -99,10 +98,8 @@ def report(record: Callable[..., Record], *, known: bool = False) -> Report:
 
 
 @pytest.mark.parametrize("known", [False, True])
-def test_ends_and_simulated_devices_are_in_every_format(
-    record: Callable[..., Record], site: Callable[[Report], dict[str, str]], *, known: bool
-) -> None:
-    found = report(record, known=known)
+def test_ends_and_simulated_devices_are_in_every_format(tmp_path: Path, *, known: bool) -> None:
+    found = report(known=known)
     targets, cells = target_rows(found), [*cell_rows(found.run)]
     markdown = to_markdown(found, targets)
     assert f"| `npu` | unclean exit | `{DIED.reason}` | {'yes' if known else '**no**'} | 1 | 3 |" in markdown
@@ -124,7 +121,7 @@ def test_ends_and_simulated_devices_are_in_every_format(
     (badge, whole_badge) = (dict(badges(found, targets))[name] for name in ("badges/gpu.json", "badge.json"))
     assert badge.label == f"gpu ({SWIFTSHADER}, simulated)"
     assert whole_badge.color == ("green" if known else "red")
-    page = site(found)["index.html"]
+    page = site(tmp_path, found)["index.html"]
     assert "Unclean exit</strong> of npu" in page
     assert DIED.reason in page
     assert f"gpu ({SWIFTSHADER})" in page
@@ -141,9 +138,9 @@ def test_ends_and_simulated_devices_are_in_every_format(
     ],
 )
 def test_a_gate_fails_where_the_ends_of_a_target_have_become_unclean(
-    record: Callable[..., Record], before: dict[str, TargetExit], *, known: bool, count: int
+    before: dict[str, TargetExit], *, known: bool, count: int
 ) -> None:
-    old, new = report(record).run, report(record, known=known).run
+    old, new = report().run, report(known=known).run
     diff = compare(msgspec.structs.replace(old, exits=before), new, names=("old", "new"))
     breaches = {one.limit: one for one in judge(diff, Limits(), lambda _: "").breaches}
     assert ("unclean_exit" in breaches) is bool(count)

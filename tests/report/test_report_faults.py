@@ -2,14 +2,12 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from harness.core.fault import Condition, Confirmation, Fault, Frame, NativeCrash, Signature, encode_fault
-from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report import fault as report_fault
 from harness.report import fault_bundle
@@ -20,27 +18,24 @@ from harness.report.groups import SHOWN_CELLS
 from harness.report.history import History
 from harness.report.merge import merge
 from harness.report.publish import write_report
-from harness.report.read import RunData, read_run
+from harness.report.read import read_run
 from harness.report.view import Report, build_report
+from tests.kit import record, run_of, site, write_run
+from tests.triages import fault, write_triage
 
-MakeRecord = Callable[..., Record]
-MakeFault = Callable[..., Fault]
-WriteRun = Callable[..., Path]
-Triaged = Callable[..., Path]
-Site = Callable[[Report], dict[str, str]]
 HOSTILE = "</text></svg><script>alert(1)</script><img src=x>\"' \x1b[31m\x07\u202e {{ 7 * 7 }}"
 BAD = "onnx-node/bad[npu]"
 
 
 @pytest.fixture
-def run_folder(record: MakeRecord, write_run: WriteRun) -> Path:
+def run_folder(tmp_path: Path) -> Path:
     records = [
         record("bad", verdict=Verdict.MISMATCH, reason="3 of 12 elements differ"),
         record("worse", verdict=Verdict.MISMATCH, reason="4 of 12 elements differ"),
         record("ugly", verdict=Verdict.CRASH, reason="SIGSEGV"),
         record("good"),
     ]
-    return write_run("run", records)
+    return write_run(tmp_path / "run", records)
 
 
 def view(*folders: Path, **fields: object) -> Report:
@@ -48,23 +43,23 @@ def view(*folders: Path, **fields: object) -> Report:
     return build_report(merge(runs), lambda *_: "", {}, **fields)  # type: ignore[arg-type]
 
 
-def test_without_a_triage_there_is_no_page(run_folder: Path, site: Site) -> None:
+def test_without_a_triage_there_is_no_page(run_folder: Path, tmp_path: Path) -> None:
     report = view(run_folder)
     assert report.faults == ()
-    found = site(report)
+    found = site(tmp_path, report)
     assert "faults.html" not in found
     assert not [name for name, html in found.items() if "faults.html" in html]
 
 
-def test_the_page_tells_each_fault(run_folder: Path, fault: MakeFault, triaged: Triaged, site: Site) -> None:
+def test_the_page_tells_each_fault(run_folder: Path, tmp_path: Path) -> None:
     again = Confirmation(outcome="never", trials=40, failures=0)
-    triaged(
+    write_triage(
         run_folder,
         fault("I0000000002", "onnx-node/ugly[npu]", inconclusive="not again in 40 trials", reduced=None,
               location=None, confirmation=again),
         fault("F0000000001", BAD, "onnx-node/worse[npu]", "onnx-node/gone[npu]"),
     )  # fmt: skip
-    html = site(view(run_folder))["faults.html"]
+    html = site(tmp_path, view(run_folder))["faults.html"]
     words = " ".join(re.sub(r"<[^>]+>", " ", html.partition("</style>")[2]).split())
     assert "1 fault explains 2 of 3 failed cells; 1 triage was inconclusive" in words
     for told in (
@@ -87,23 +82,19 @@ def test_the_page_tells_each_fault(run_folder: Path, fault: MakeFault, triaged: 
     assert "<li>onnx-node/gone[npu]</li>" in html  # the run has no such cell
 
 
-def test_failures_and_details_lead_to_the_fault(
-    run_folder: Path, fault: MakeFault, triaged: Triaged, site: Site
-) -> None:
-    triaged(run_folder, fault("F0000000001", BAD, "onnx-node/good[npu]"))
+def test_failures_and_details_lead_to_the_fault(run_folder: Path, tmp_path: Path) -> None:
+    write_triage(run_folder, fault("F0000000001", BAD, "onnx-node/good[npu]"))
     report = view(run_folder)
     explained = {cell.record.model: cell.fault.href for cell in report.cells if cell.fault}
     assert explained == {"bad": "faults.html#f1"}  # a cell that passes needs no explanation
-    found = site(report)
+    found = site(tmp_path, report)
     for name in ("failures.html", "cells.html"):
         assert found[name].count('<a href="faults.html#f1">Fault F0000000001</a>') == 1, name
     assert '<span class="of">1 of 2 cells</span>' in found["failures.html"]
 
 
-def test_representatives_with_one_id_are_one_fault(
-    run_folder: Path, fault: MakeFault, triaged: Triaged
-) -> None:
-    triaged(
+def test_representatives_with_one_id_are_one_fault(run_folder: Path) -> None:
+    write_triage(
         run_folder,
         fault("F0000000002", "onnx-node/ugly[npu]"),
         fault("F0000000001", BAD, bundle=""),
@@ -119,10 +110,8 @@ def test_representatives_with_one_id_are_one_fault(
     assert second.link.href == "faults.html#f2"
 
 
-def test_a_result_is_shown_before_an_open_question_with_the_same_id(
-    run_folder: Path, fault: MakeFault, triaged: Triaged
-) -> None:
-    triaged(
+def test_a_result_is_shown_before_an_open_question_with_the_same_id(run_folder: Path) -> None:
+    write_triage(
         run_folder,
         fault("F0000000001", BAD, inconclusive="the board is gone", reduced=None),
         fault("F0000000001", "onnx-node/worse[npu]"),
@@ -132,20 +121,16 @@ def test_a_result_is_shown_before_an_open_question_with_the_same_id(
     assert len(only.found) == 2
 
 
-def test_of_one_representative_the_later_line_counts(
-    run_folder: Path, fault: MakeFault, triaged: Triaged
-) -> None:
-    triaged(run_folder, fault("I0000000001", BAD, inconclusive="no time"), fault("F0000000002", BAD))
+def test_of_one_representative_the_later_line_counts(run_folder: Path) -> None:
+    write_triage(run_folder, fault("I0000000001", BAD, inconclusive="no time"), fault("F0000000002", BAD))
     assert [each.id for each in read_run(run_folder).faults] == ["F0000000002"]
 
 
-def test_merged_runs_keep_apart_what_conflicts(
-    record: MakeRecord, write_run: WriteRun, fault: MakeFault, triaged: Triaged
-) -> None:
-    monday = write_run("monday", [record("bad", verdict=Verdict.MISMATCH)])
-    tuesday = write_run("tuesday", [record("bad", verdict=Verdict.CRASH)], plan="sha256:2")
-    triaged(monday, fault("F0000000001"))
-    triaged(tuesday, fault("F0000000002"))
+def test_merged_runs_keep_apart_what_conflicts(tmp_path: Path) -> None:
+    monday = write_run(tmp_path / "monday", [record("bad", verdict=Verdict.MISMATCH)])
+    tuesday = write_run(tmp_path / "tuesday", [record("bad", verdict=Verdict.CRASH)], plan="sha256:2")
+    write_triage(monday, fault("F0000000001"))
+    write_triage(tuesday, fault("F0000000002"))
     report = view(monday, tuesday)
     ids = {cell.record.target: cell.fault.id for cell in report.cells if cell.fault}
     assert ids == {"npu @ monday": "F0000000001", "npu @ tuesday": "F0000000002"}
@@ -157,11 +142,11 @@ def test_merged_runs_keep_apart_what_conflicts(
     assert ids == {"npu @ monday": "F0000000001"}
 
 
-def test_equal_results_of_merged_runs_share_a_fault(
-    record: MakeRecord, write_run: WriteRun, fault: MakeFault, triaged: Triaged
-) -> None:
-    folders = [write_run(name, [record("bad", verdict=Verdict.MISMATCH)]) for name in ("one", "two")]
-    triaged(folders[1], fault("F0000000001"))
+def test_equal_results_of_merged_runs_share_a_fault(tmp_path: Path) -> None:
+    folders = [
+        write_run(tmp_path / name, [record("bad", verdict=Verdict.MISMATCH)]) for name in ("one", "two")
+    ]
+    write_triage(folders[1], fault("F0000000001"))
     report = view(*folders)
     (cell,) = report.cells
     assert cell.folder == folders[0]
@@ -171,10 +156,8 @@ def test_equal_results_of_merged_runs_share_a_fault(
     assert shown.cells[0].href == cell.href
 
 
-def test_a_damaged_line_costs_its_fault_and_is_told(
-    run_folder: Path, fault: MakeFault, triaged: Triaged
-) -> None:
-    path = triaged(run_folder, fault("F0000000001")) / "faults.jsonl"
+def test_a_damaged_line_costs_its_fault_and_is_told(run_folder: Path) -> None:
+    path = write_triage(run_folder, fault("F0000000001")) / "faults.jsonl"
     good = path.read_bytes()
     other = encode_fault(fault("F0000000002", schema=7))
     deep = b'{"later":' + b"[" * 100_000
@@ -192,10 +175,8 @@ def test_a_damaged_line_costs_its_fault_and_is_told(
     assert "the file cannot be read" in problem.what
 
 
-def test_a_bundle_is_linked_in_the_run_and_copied_elsewhere(
-    run_folder: Path, fault: MakeFault, triaged: Triaged, tmp_path: Path
-) -> None:
-    triaged(run_folder, fault("F0000000001"))
+def test_a_bundle_is_linked_in_the_run_and_copied_elsewhere(run_folder: Path, tmp_path: Path) -> None:
+    write_triage(run_folder, fault("F0000000001"))
     index = write_report([run_folder], run_folder / "report", ("html",))[0]
     assert 'href="../triage/F0000000001.zip" download' in index.with_name("faults.html").read_text("utf-8")
     assert not (run_folder / "report" / "bundles").exists()
@@ -210,9 +191,9 @@ def test_a_bundle_is_linked_in_the_run_and_copied_elsewhere(
 
 
 def test_a_large_bundle_is_named_and_not_copied(
-    run_folder: Path, fault: MakeFault, triaged: Triaged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    triaged(run_folder, fault("F0000000001"))
+    write_triage(run_folder, fault("F0000000001"))
     monkeypatch.setattr(fault_bundle, "MAX_COPIED_BYTES", 3)
     out = tmp_path / "site"
     write_report([run_folder], out, ("html",))
@@ -223,19 +204,15 @@ def test_a_large_bundle_is_named_and_not_copied(
 
 
 @pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "..", "", "a/b", "link", "x" * 200, "nul\0"])
-def test_a_bundle_outside_of_the_triage_is_not_followed(
-    name: str, run_folder: Path, fault: MakeFault, triaged: Triaged, tmp_path: Path
-) -> None:
-    folder = triaged(run_folder, fault("F0000000001"))
+def test_a_bundle_outside_of_the_triage_is_not_followed(name: str, run_folder: Path, tmp_path: Path) -> None:
+    folder = write_triage(run_folder, fault("F0000000001"))
     (run_folder / "secret.zip").write_bytes(b"secret")
     (folder / "link.zip").symlink_to(run_folder / "secret.zip")
     for out in (run_folder / "report", tmp_path / "site"):
         assert bundles_for(out)(run_folder, fault(bundle=name)) is None
 
 
-def test_hostile_texts_stay_text_and_are_cut(
-    run_folder: Path, fault: MakeFault, triaged: Triaged, site: Site
-) -> None:
+def test_hostile_texts_stay_text_and_are_cut(run_folder: Path, tmp_path: Path) -> None:
     plain = fault()
     assert plain.reduced is not None
     node = msgspec.structs.replace(
@@ -258,8 +235,10 @@ def test_hostile_texts_stay_text_and_are_cut(
         preceding=(HOSTILE,) * 500, scenario=HOSTILE, bundle=HOSTILE,
     )  # fmt: skip
     hostile = msgspec.convert(msgspec.to_builtins(hostile), Fault)
-    triaged(run_folder, hostile, fault(HOSTILE + "2", HOSTILE, inconclusive=HOSTILE * 1000, reduced=None))
-    calm = site(view(run_folder))
+    write_triage(
+        run_folder, hostile, fault(HOSTILE + "2", HOSTILE, inconclusive=HOSTILE * 1000, reduced=None)
+    )
+    calm = site(tmp_path, view(run_folder))
     for name, html in calm.items():
         assert "<script>alert" not in html, name
         assert "<img" not in html, name
@@ -273,18 +252,18 @@ def test_hostile_texts_stay_text_and_are_cut(
 
 
 def test_many_cells_and_faults_are_bounded(
-    run_folder: Path, fault: MakeFault, triaged: Triaged, site: Site, monkeypatch: pytest.MonkeyPatch
+    run_folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(report_fault, "FAULTS_PER_PAGE", 2)
     monkeypatch.setattr("harness.report.faults_page.FAULTS_PER_PAGE", 2)
     many = [f"onnx-node/m{n}[npu]" for n in range(SHOWN_CELLS + 5)]
-    triaged(run_folder, *(fault(f"F000000000{n}", *many[n:]) for n in range(5)))
+    write_triage(run_folder, *(fault(f"F000000000{n}", *many[n:]) for n in range(5)))
     report = view(run_folder)
     pages = list(fault_pages(report))
     assert [page.file for page in pages] == ["faults.html", "faults-2.html", "faults-3.html"]
     assert [len(page.faults) for page in pages] == [2, 2, 1]
     assert pages[0].faults[0].cells_left_out == 5
-    found = site(report)
+    found = site(tmp_path, report)
     for page in pages:
         for each in page.faults:
             file, _, anchor = each.shown.link.href.partition("#")
@@ -292,16 +271,11 @@ def test_many_cells_and_faults_are_bounded(
     assert "and 5 more; <code>faults.jsonl</code> has them all." in found["faults.html"]
 
 
-def test_the_baseline_says_since_when(
-    record: MakeRecord,
-    write_run: WriteRun,
-    run_folder: Path,
-    fault: MakeFault,
-    triaged: Triaged,
-    tmp_path: Path,
-) -> None:
-    old = write_run("old", [record("bad"), record("worse", verdict=Verdict.MISMATCH), record("ugly")])
-    triaged(
+def test_the_baseline_says_since_when(run_folder: Path, tmp_path: Path) -> None:
+    old = write_run(
+        tmp_path / "old", [record("bad"), record("worse", verdict=Verdict.MISMATCH), record("ugly")]
+    )
+    write_triage(
         run_folder,
         fault("F0000000001", BAD, "onnx-node/worse[npu]"),
         fault("F0000000002", "onnx-node/ugly[npu]"),
@@ -318,13 +292,7 @@ def test_the_baseline_says_since_when(
     ]
 
 
-def test_the_history_says_since_when(
-    record: MakeRecord,
-    write_run: WriteRun,
-    fault: MakeFault,
-    triaged: Triaged,
-    tmp_path: Path,
-) -> None:
+def test_the_history_says_since_when(tmp_path: Path) -> None:
     failing = Verdict.MISMATCH
     nights = (
         {"always": failing},
@@ -341,10 +309,12 @@ def test_the_history_says_since_when(
                 )
                 for model, verdict in night.items()
             ]
-            run = write_run(f"night{number}", records, targets={"npu": {"onnxruntime": f"1.3{number // 3}"}})
+            run = write_run(
+                tmp_path / f"night{number}", records, targets={"npu": {"onnxruntime": f"1.3{number // 3}"}}
+            )
             if number < len(nights):
                 history.add(run)
-    triaged(
+    write_triage(
         run,
         fault("F0000000001", "onnx-node/always[npu]"),
         fault("F0000000002", "onnx-node/lately[npu]", "onnx-node/today[npu]"),
@@ -366,10 +336,10 @@ def test_the_history_says_since_when(
     }
 
 
-def test_other_formats_have_the_faults(
-    run_folder: Path, fault: MakeFault, triaged: Triaged, tmp_path: Path
-) -> None:
-    triaged(run_folder, fault("F0000000001", BAD), fault("F0000000001", "onnx-node/worse[npu]", target="gpu"))
+def test_other_formats_have_the_faults(run_folder: Path, tmp_path: Path) -> None:
+    write_triage(
+        run_folder, fault("F0000000001", BAD), fault("F0000000001", "onnx-node/worse[npu]", target="gpu")
+    )
     write_report([run_folder], tmp_path, ("json", "markdown"))
     (row,) = json.loads((tmp_path / "report.json").read_bytes())["faults"]
     assert row["targets"] == ["npu", "gpu"]
@@ -408,7 +378,7 @@ def test_conditions_of_one_kind_are_one_row() -> None:
     ]
 
 
-def test_a_run_without_faults_costs_nothing(record: MakeRecord, run_of: Callable[..., RunData]) -> None:
+def test_a_run_without_faults_costs_nothing() -> None:
     run = run_of([record("a", verdict=Verdict.MISMATCH)])
     assert merge([run]).faults == ()
     assert build_report(merge([run]), lambda *_: "", {}).cells[0].fault is None

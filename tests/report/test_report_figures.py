@@ -1,5 +1,4 @@
 from collections import Counter
-from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -13,8 +12,8 @@ from harness.report.figures import Share, moment, spread
 from harness.report.precision import delivered
 from harness.report.summary import summarise
 from harness.report.tone import TONES, WEAK, tone
+from tests.kit import bare_record, record
 
-MakeRecord = Callable[..., Record]
 COLUMN = Column(target="npu", axes=(), provider="NpuExecutionProvider")
 
 
@@ -70,7 +69,7 @@ def test_a_spread_is_ordered_and_within_its_values(values: list[float]) -> None:
     assert found.q3 <= found.most + slack
 
 
-def test_the_denominators_of_one_target(record: MakeRecord) -> None:
+def test_the_denominators_of_one_target() -> None:
     counts = {
         Verdict.PASS: 1119,
         Verdict.FALLBACK: 200,
@@ -95,7 +94,7 @@ def test_the_denominators_of_one_target(record: MakeRecord) -> None:
     assert row.kinds["failed"] == (("mismatch", 100), ("crash", 18))
 
 
-def test_nothing_tried_is_no_data(record: MakeRecord) -> None:
+def test_nothing_tried_is_no_data() -> None:
     row = summarise(COLUMN, [record(verdict=Verdict.UNAVAILABLE)], complete=True)
     assert row.tried == 0
     assert row.failed.text == row.right.text == row.exercised.percent == "no data"
@@ -120,7 +119,7 @@ def test_families_sum_to_the_cells(verdicts: list[Verdict]) -> None:
         assert all(0 <= s.start < 100 for s in row.bar)
 
 
-def test_a_right_answer_with_a_weak_golden_is_counted_apart(record: MakeRecord) -> None:
+def test_a_right_answer_with_a_weak_golden_is_counted_apart() -> None:
     why = "the golden's output is zero"
     records = [
         record("a"),
@@ -140,7 +139,7 @@ def test_every_verdict_has_a_tone() -> None:
     assert {family.value for family in Family} < set(TONES)
 
 
-def test_delivered_bits_tell_bfloat16_from_float32(record: MakeRecord) -> None:
+def test_delivered_bits_tell_bfloat16_from_float32() -> None:
     default = [record(f"m{i}", bits=7.7 + i / 10, op="MatMul") for i in range(5)]
     # A float32 tolerance refuses what bfloat16 delivers; that must not hide the figure.
     wrong = [record(f"w{i}", verdict=Verdict.MISMATCH, bits=7.5, op="Conv") for i in range(3)]
@@ -155,7 +154,7 @@ def test_delivered_bits_tell_bfloat16_from_float32(record: MakeRecord) -> None:
     assert both.reading == "mixed: about bfloat16 to float32"
 
 
-def test_only_compute_heavy_float32_work_by_the_ep_is_measured(record: MakeRecord) -> None:
+def test_only_compute_heavy_float32_work_by_the_ep_is_measured() -> None:
     int8 = OutputMetrics(name="y", dtype="int8", shape=(1,), delivered_bits=3.0, elements=1, mismatched=0)
     row = delivered(
         COLUMN,
@@ -169,7 +168,7 @@ def test_only_compute_heavy_float32_work_by_the_ep_is_measured(record: MakeRecor
     assert (row.measured, row.exact, row.bits, row.reading) == (0, 1, None, "")
 
 
-def test_a_cell_counts_with_its_least_precise_output(record: MakeRecord) -> None:
+def test_a_cell_counts_with_its_least_precise_output() -> None:
     sample = record(bits=20.0, op="LSTM")
     worse = OutputMetrics(name="h", dtype="float32", shape=(1,), max_abs=0.1, delivered_bits=7.0, elements=1)
     row = delivered(COLUMN, [record(op="LSTM", outputs=[*sample.outputs, worse])])
@@ -177,7 +176,7 @@ def test_a_cell_counts_with_its_least_precise_output(record: MakeRecord) -> None
     assert row.bits.median == 7.0
 
 
-def test_columns_follow_the_targets_and_split_by_axes(record: MakeRecord) -> None:
+def test_columns_follow_the_targets_and_split_by_axes() -> None:
     records = [
         record("a", target="z", axes={"option.num_streams": "2"}),
         record("a", target="unlisted"),
@@ -190,14 +189,4 @@ def test_columns_follow_the_targets_and_split_by_axes(record: MakeRecord) -> Non
 
 
 def _bare(index: int, verdict: Verdict) -> Record:
-    return Record(
-        schema=1,
-        cell=f"s/m{index}[npu]",
-        suite="s",
-        model=f"m{index}",
-        target="npu",
-        provider="NpuExecutionProvider",
-        verdict=verdict,
-        family=verdict.family,
-        expected=True,
-    )
+    return bare_record(f"m{index}", verdict, target="npu", provider="NpuExecutionProvider")

@@ -1,6 +1,5 @@
 """Flaky cells in the report: failed, and counted apart."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,12 +10,8 @@ from harness.report.cell import SHOWN_RETRIES
 from harness.report.details import detail_pages
 from harness.report.failures import Failures
 from harness.report.grid import model_pages
-from harness.report.merge import MergedRun
-from harness.report.view import Report, build_report
-
-MakeRecord = Callable[..., Record]
-Merged = Callable[..., MergedRun]
-Site = Callable[[Report], dict[str, str]]
+from harness.report.view import build_report
+from tests.kit import merged, record, site
 
 
 def nothing(_folder: Path, _record: Record) -> str:
@@ -24,7 +19,7 @@ def nothing(_folder: Path, _record: Record) -> str:
 
 
 @pytest.fixture
-def flaky(record: MakeRecord) -> list[Record]:
+def flaky() -> list[Record]:
     return [
         record("a", verdict=Verdict.MISMATCH, retries=(Verdict.PASS, Verdict.PASS)),
         record("b", verdict=Verdict.CRASH, retries=(Verdict.CRASH, Verdict.HANG)),
@@ -33,7 +28,7 @@ def flaky(record: MakeRecord) -> list[Record]:
     ]
 
 
-def test_a_flaky_cell_never_counts_as_passed(flaky: list[Record], merged: Merged) -> None:
+def test_a_flaky_cell_never_counts_as_passed(flaky: list[Record]) -> None:
     report = build_report(merged(flaky), nothing, {})
     (column,) = report.summary
     assert (column.by_ep.count, column.failed.count, column.flaky) == (1, 3, 2)
@@ -43,7 +38,7 @@ def test_a_flaky_cell_never_counts_as_passed(flaky: list[Record], merged: Merged
     assert dict(report.verdicts) == {Verdict.CRASH: 2, Verdict.MISMATCH: 1, Verdict.PASS: 1}
 
 
-def test_flaky_cells_are_listed_with_what_each_try_gave(flaky: list[Record], merged: Merged) -> None:
+def test_flaky_cells_are_listed_with_what_each_try_gave(flaky: list[Record]) -> None:
     report = build_report(merged(flaky), nothing, {})
     assert [(cell.record.cell, cell.record.verdict, cell.record.retries) for cell in report.flaky] == [
         ("onnx-node/a[npu]", Verdict.MISMATCH, (Verdict.PASS, Verdict.PASS)),
@@ -58,25 +53,23 @@ def test_flaky_cells_are_listed_with_what_each_try_gave(flaky: list[Record], mer
     assert [square.text for square in squares if square] == ["mismatch, flaky", "crash, flaky", "crash", ""]
 
 
-def test_the_site_says_it_where_the_other_counts_are(flaky: list[Record], merged: Merged, site: Site) -> None:
-    pages = site(build_report(merged(flaky), nothing, {}))
+def test_the_site_says_it_where_the_other_counts_are(flaky: list[Record], tmp_path: Path) -> None:
+    pages = site(tmp_path, build_report(merged(flaky), nothing, {}))
     text = " ".join(pages["index.html"].split())
     assert "2 flaky cells</strong></a> failed and gave another verdict when tried again; they count" in text
     assert "Flaky: 2 of the failed cells gave another verdict when tried again." in text
     assert "Flaky cells <span" in pages["failures.html"]
 
 
-def test_without_flaky_cells_no_page_mentions_them(record: MakeRecord, merged: Merged, site: Site) -> None:
+def test_without_flaky_cells_no_page_mentions_them(tmp_path: Path) -> None:
     steady = record("a", verdict=Verdict.MISMATCH, retries=(Verdict.MISMATCH,))
     report = build_report(merged([steady, record("b")]), nothing, {})
     assert report.flaky == ()
-    for page in site(report).values():
+    for page in site(tmp_path, report).values():
         assert "flaky" not in page.partition("</style>")[2].lower()
 
 
-def test_endless_flakes_and_retries_do_not_fill_the_page(
-    record: MakeRecord, merged: Merged, site: Site
-) -> None:
+def test_endless_flakes_and_retries_do_not_fill_the_page(tmp_path: Path) -> None:
     retries = (Verdict.HANG,) * (SHOWN_RETRIES + 5)
     count = Failures.shown_flaky + 7
     many = [record(f"m{i:03}", verdict=Verdict.CRASH, retries=retries) for i in range(count)]
@@ -84,7 +77,7 @@ def test_endless_flakes_and_retries_do_not_fill_the_page(
     assert len(report.flaky) == count
     first = next(iter(detail_pages(report))).sections[0].details[0]
     assert dict(first.facts)["Tried again"] == ", ".join(["hang"] * SHOWN_RETRIES) + ", 5 more"
-    table = site(report)["failures.html"].partition('id="flaky"')[2].partition("</table>")
+    table = site(tmp_path, report)["failures.html"].partition('id="flaky"')[2].partition("</table>")
     assert table[0].count('<tr><th scope="row">') == Failures.shown_flaky
     assert table[0].count("hang") == Failures.shown_flaky * SHOWN_RETRIES
     assert table[0].count("and 5 more") == Failures.shown_flaky

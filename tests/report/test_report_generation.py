@@ -18,14 +18,10 @@ from harness.core.verdict import Verdict
 from harness.report import generation as module
 from harness.report.generation import GenerationPage, generation_pages
 from harness.report.kl_curve import MOST_POINTS, kl_curve
-from harness.report.merge import MergedRun
 from harness.report.publish import write_report
 from harness.report.view import build_report
 from harness.report.ways import decisive
-
-MakeRecord = Callable[..., Record]
-Merged = Callable[..., MergedRun]
-WriteRun = Callable[..., Path]
+from tests.kit import merged, read_rows, record, write_run
 
 HOSTILE = "</svg><script>alert(1)</script><img src=x onerror=alert(1)>\"' \x1b[31m\x07\u202e {{ 7 * 7 }}"
 GENERATES = {"scenario": "generate"}
@@ -75,17 +71,15 @@ EQUAL = Generation(ways=(RIGHT,), text=(5, 6), golden_text=(5, 6))
 
 
 @pytest.fixture
-def pages_of(merged: Merged) -> Callable[[list[Record]], list[GenerationPage]]:
+def pages_of() -> Callable[[list[Record]], list[GenerationPage]]:
     return lambda records: list(generation_pages(build_report(merged(records), lambda *_: "", {})))
 
 
 PagesOf = Callable[[list[Record]], list[GenerationPage]]
 
 
-def generating(
-    make: MakeRecord, model: str, target: str = "npu", verdict: Verdict = Verdict.PASS, **fields: Any
-) -> Record:
-    return make(model, target, verdict, suite="generate", axes=GENERATES, **fields)
+def generating(model: str, target: str = "npu", verdict: Verdict = Verdict.PASS, **fields: Any) -> Record:
+    return record(model, verdict, target=target, suite="generate", axes=GENERATES, **fields)
 
 
 @pytest.mark.parametrize(
@@ -159,17 +153,17 @@ def test_a_long_text_keeps_its_peaks() -> None:
     assert "largest 2.5 nats at position 1,234; not finite at 1" in curve.label
 
 
-def test_every_figure_of_the_page_is_what_the_records_say(record: MakeRecord, write_run: WriteRun) -> None:
+def test_every_figure_of_the_page_is_what_the_records_say(tmp_path: Path) -> None:
     records = [
-        generating(record, "a", "good", generation=EQUAL),
-        generating(record, "a", "bad", Verdict.MISMATCH, generation=UNEQUAL, reason="step: position 1"),
-        generating(record, "b", "good", Verdict.UNSUPPORTED, reason="no kernel"),
-        generating(record, "b", "bad", generation=Generation(ways=(RIGHT, RIGHT), declined={"x": "y"})),
-        record("plain", "good"),
+        generating("a", "good", generation=EQUAL),
+        generating("a", "bad", Verdict.MISMATCH, generation=UNEQUAL, reason="step: position 1"),
+        generating("b", "good", Verdict.UNSUPPORTED, reason="no kernel"),
+        generating("b", "bad", generation=Generation(ways=(RIGHT, RIGHT), declined={"x": "y"})),
+        record("plain", target="good"),
     ]
-    run = write_run("run", records)
+    run = write_run(tmp_path / "run", records)
     page = (write_report([run], run / "report")[0].parent / "generation.html").read_text("utf-8")
-    rows = [json.loads(line) for line in (run / "records.jsonl").read_text("utf-8").splitlines()]
+    rows = read_rows(run)
     told = [row for row in rows if row["axes"].get("scenario") == "generate"]
     assert len(told) == 4
     assert f"{sum(row['family'] == 'failed' for row in told)} of {len(told)} cells fail" in words(page)
@@ -251,11 +245,11 @@ def table_rows(page: str) -> list[tuple[str, dict[str, str]]]:
     return found
 
 
-def test_a_row_has_the_way_that_stands_for_the_cell(record: MakeRecord, pages_of: PagesOf) -> None:
+def test_a_row_has_the_way_that_stands_for_the_cell(pages_of: PagesOf) -> None:
     (page,) = pages_of(
         [
-            generating(record, "calm", generation=EQUAL),
-            generating(record, "odd", verdict=Verdict.MISMATCH, generation=UNEQUAL),
+            generating("calm", generation=EQUAL),
+            generating("odd", verdict=Verdict.MISMATCH, generation=UNEQUAL),
         ]
     )
     assert [model.name for model in page.models] == ["generate/odd", "generate/calm"]
@@ -282,7 +276,7 @@ def test_a_row_has_the_way_that_stands_for_the_cell(record: MakeRecord, pages_of
     ],
 )
 def test_a_passing_cell_shows_the_text_of_the_cpu_eps_own_cell(
-    cpu: dict[str, Any], shown: str | None, record: MakeRecord, pages_of: PagesOf
+    cpu: dict[str, Any], shown: str | None, pages_of: PagesOf
 ) -> None:
     way = msgspec.structs.replace(RIGHT, golden_perplexity=cpu.pop("golden_perplexity", 12.3457))
     fields = {"provider": "CPUExecutionProvider", **cpu}
@@ -290,8 +284,8 @@ def test_a_passing_cell_shows_the_text_of_the_cpu_eps_own_cell(
     plain = Generation(ways=(RIGHT,), text=(5, 6))
     (page,) = pages_of(
         [
-            generating(record, "a", target="cpu", generation=own, **fields),
-            generating(record, "a", generation=plain),
+            generating("a", target="cpu", generation=own, **fields),
+            generating("a", generation=plain),
         ]
     )
     by_target = {cell.cell.column.target: cell for cell in page.models[0].cells}
@@ -301,25 +295,31 @@ def test_a_passing_cell_shows_the_text_of_the_cpu_eps_own_cell(
     assert equal == (1 if shown else None)
 
 
-def test_text_of_one_side_only_is_not_compared(record: MakeRecord, pages_of: PagesOf) -> None:
+def test_text_of_one_side_only_is_not_compared(pages_of: PagesOf) -> None:
     only = Generation(text=tuple(range(100)))
-    (page,) = pages_of([generating(record, "a", generation=only)])
+    (page,) = pages_of([generating("a", generation=only)])
     (cell,) = page.models[0].cells
     assert (cell.way, cell.equal, cell.golden_text) == (None, None, None)
     assert cell.text is not None
     assert (cell.text.same, cell.text.rest.split()[-1], cell.text.left_out) == ("", "63", 36)
 
 
-def test_hostile_names_stay_text(record: MakeRecord, write_run: WriteRun, tmp_path: Path) -> None:
+def test_hostile_names_stay_text(tmp_path: Path) -> None:
     way = Generated(
         way=HOSTILE, positions=1, kl=(1.0,), first_bad=0, first_cache=HOSTILE, cache_from=0, perplexity=2.0
     )
     speed = GenerationSpeed(first_token_ms={1: 1.0}, tokens_per_s={1: 1.0}, cache_mib=1.0)
     found = Generation(ways=(way,), declined={HOSTILE: HOSTILE}, disagreements=(HOSTILE,), speed=speed)
     made = record(
-        HOSTILE, HOSTILE, Verdict.MISMATCH, suite=HOSTILE, axes=GENERATES, generation=found, reason=HOSTILE
+        HOSTILE,
+        target=HOSTILE,
+        verdict=Verdict.MISMATCH,
+        suite=HOSTILE,
+        axes=GENERATES,
+        generation=found,
+        reason=HOSTILE,
     )
-    run = write_run("run", [made])
+    run = write_run(tmp_path / "run", [made])
     write_report([run], tmp_path / "out", ("html", "markdown", "csv", "json"))
     for name in ("generation.html", "performance.html", "report.md", "report.json"):
         text = (tmp_path / "out" / name).read_text("utf-8")
@@ -334,14 +334,10 @@ def test_hostile_names_stay_text(record: MakeRecord, write_run: WriteRun, tmp_pa
     assert (played["declined"], declined["way"] == played["way"]) == ("", True)
 
 
-def test_many_cells_are_spread_over_files(
-    record: MakeRecord, pages_of: PagesOf, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_cells_are_spread_over_files(pages_of: PagesOf, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CELLS_PER_PAGE", 4)
     monkeypatch.setattr(module, "MOST_PAGES", 2)
-    records = [
-        generating(record, f"m{number}", target, generation=EQUAL) for number in range(5) for target in "xyz"
-    ]
+    records = [generating(f"m{number}", target, generation=EQUAL) for number in range(5) for target in "xyz"]
     found = pages_of(records)
     assert [page.file for page in found] == ["generation.html", "generation-2.html"]
     assert [[model.name for model in page.models] for page in found] == [["generate/m0"], ["generate/m1"]]
@@ -351,10 +347,10 @@ def test_many_cells_are_spread_over_files(
     assert len(set(anchors)) == 6
 
 
-def test_without_generated_text_there_is_no_page(
-    record: MakeRecord, write_run: WriteRun, tmp_path: Path
-) -> None:
-    write_report([write_run("run", [record()])], tmp_path / "out", ("html", "csv", "markdown", "json"))
+def test_without_generated_text_there_is_no_page(tmp_path: Path) -> None:
+    write_report(
+        [write_run(tmp_path / "run", [record()])], tmp_path / "out", ("html", "csv", "markdown", "json")
+    )
     assert not (tmp_path / "out" / "generation.html").exists()
     assert not (tmp_path / "out" / "generation.csv").exists()
     assert "Generated text" not in (tmp_path / "out" / "report.md").read_text("utf-8")
@@ -362,16 +358,14 @@ def test_without_generated_text_there_is_no_page(
     assert (told["ways"], told["speed"]) == ([], [])
 
 
-def test_the_other_formats_have_the_same_figures(
-    record: MakeRecord, write_run: WriteRun, tmp_path: Path
-) -> None:
+def test_the_other_formats_have_the_same_figures(tmp_path: Path) -> None:
     speed = GenerationSpeed(first_token_ms={128: 20.5, 16: 4.25}, tokens_per_s={1: 50.0}, cache_mib=0.5)
     found = Generation(ways=UNEQUAL.ways, declined=UNEQUAL.declined, speed=speed)
     run = write_run(
-        "run",
+        tmp_path / "run",
         [
-            generating(record, "calm", generation=EQUAL),
-            generating(record, "odd", verdict=Verdict.MISMATCH, generation=found),
+            generating("calm", generation=EQUAL),
+            generating("odd", verdict=Verdict.MISMATCH, generation=found),
         ],
     )
     out = tmp_path / "out"

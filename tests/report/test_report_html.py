@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,14 +15,9 @@ from harness.core.latency import Latency
 from harness.core.record import ModelContent, ProcessState, Record
 from harness.core.verdict import Phase, Verdict
 from harness.report.merge import MergedRun, merge
-from harness.report.read import RunData
 from harness.report.tone import TONES, WEAK
-from harness.report.view import Report, build_report
-
-MakeRecord = Callable[..., Record]
-Merged = Callable[..., MergedRun]
-WriteRun = Callable[..., Path]
-Site = Callable[[Report], dict[str, str]]
+from harness.report.view import build_report
+from tests.kit import merged, record, run_of, site
 
 VOID = {"meta", "link", "input", "br"}
 HOSTILE = (
@@ -91,10 +87,10 @@ class Page(HTMLParser):
 
 
 @pytest.fixture
-def pages(site: Site) -> Callable[..., dict[str, Page]]:
+def pages(tmp_path: Path) -> Callable[..., dict[str, Page]]:
     def build(run: MergedRun, captured: str = "") -> dict[str, Page]:
         report = build_report(run, lambda _folder, _record: captured, {"NpuExecutionProvider": {"Abs": ""}})
-        return {name: Page(html) for name, html in site(report).items()}
+        return {name: Page(html) for name, html in site(tmp_path, report).items()}
 
     return build
 
@@ -113,18 +109,16 @@ PAGES_IN_ORDER = [
 ]
 
 
-def every_verdict(record: MakeRecord, text: str = "a reason") -> list[Record]:
+def every_verdict(text: str = "a reason") -> list[Record]:
     return [
         record(f"m_{verdict.value}", verdict=verdict, reason=text, cause="cause", phase=Phase.RUN)
         for verdict in Verdict
     ]
 
 
-def test_pages_are_well_formed_and_their_links_lead_somewhere(
-    record: MakeRecord, merged: Merged, pages: Pages
-) -> None:
+def test_pages_are_well_formed_and_their_links_lead_somewhere(pages: Pages) -> None:
     records = [
-        *every_verdict(record),
+        *every_verdict(),
         record("x", target="gpu"),
         record(
             "f",
@@ -161,9 +155,9 @@ def test_pages_are_well_formed_and_their_links_lead_somewhere(
     assert used >= set(TONES) - {WEAK}
 
 
-def test_nothing_is_loaded_from_anywhere(record: MakeRecord, merged: Merged, site: Site) -> None:
-    report = build_report(merged(every_verdict(record)), lambda *_: "", {})
-    for name, html in site(report).items():
+def test_nothing_is_loaded_from_anywhere(tmp_path: Path) -> None:
+    report = build_report(merged(every_verdict()), lambda *_: "", {})
+    for name, html in site(tmp_path, report).items():
         page = Page(html)
         without_archive = html.replace(page.raw.get("archive", "no archive"), "")
         assert not re.search(r"https?://|[\"'(]//|@import|url\((?!#)", without_archive), name
@@ -174,10 +168,8 @@ def test_nothing_is_loaded_from_anywhere(record: MakeRecord, merged: Merged, sit
                 assert re.fullmatch(r"data:,|#[\w-]+|[\w-]+\.html(#\w+)?", attrs["href"]), attrs["href"]
 
 
-def test_the_security_policy_allows_this_page_and_no_more(
-    record: MakeRecord, merged: Merged, pages: Pages
-) -> None:
-    for page in pages(merged(every_verdict(record))).values():
+def test_the_security_policy_allows_this_page_and_no_more(pages: Pages) -> None:
+    for page in pages(merged(every_verdict())).values():
         metas = page.of("meta")
         (policy,) = [m["content"] for m in metas if m.get("http-equiv") == "Content-Security-Policy"]
         rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
@@ -191,10 +183,10 @@ def test_the_security_policy_allows_this_page_and_no_more(
             assert not [name for name in attrs if name.startswith("on")], f"<{tag}> carries a handler"
 
 
-def test_hostile_names_and_messages_stay_text(record: MakeRecord, merged: Merged, site: Site) -> None:
-    fields = {"suite": HOSTILE, "target": HOSTILE, "provider": HOSTILE}
+def test_hostile_names_and_messages_stay_text(tmp_path: Path) -> None:
+    fields: dict[str, Any] = {"suite": HOSTILE, "target": HOSTILE, "provider": HOSTILE}
     harmless = [
-        *every_verdict(record),
+        *every_verdict(),
         record(
             "flaky",
             verdict=Verdict.ERROR,
@@ -231,10 +223,10 @@ def test_hostile_names_and_messages_stay_text(record: MakeRecord, merged: Merged
     documented = {HOSTILE: {"Abs": HOSTILE}, "NpuExecutionProvider": {"Abs": "some restriction"}}
     fingerprint = {HOSTILE: {HOSTILE: [HOSTILE, {HOSTILE: HOSTILE}]}}
     run = merged([*harmless, *hostile], targets={HOSTILE: fingerprint}, folder=HOSTILE.replace("/", "_"))
-    found = site(build_report(run, lambda *_: HOSTILE, documented))
+    found = site(tmp_path, build_report(run, lambda *_: HOSTILE, documented))
     calm = {
         name: Page(html)
-        for name, html in site(build_report(merged(harmless), lambda *_: "x", documented)).items()
+        for name, html in site(tmp_path, build_report(merged(harmless), lambda *_: "x", documented)).items()
     }
     known = {tag for page in calm.values() for tag, _ in page.elements} | {"pre", "time"}
     attributes = {a for page in calm.values() for _, attrs in page.elements for a in attrs} | {"datetime"}
@@ -253,9 +245,7 @@ def test_hostile_names_and_messages_stay_text(record: MakeRecord, merged: Merged
         assert "\\u202eexe" in page.text
 
 
-def test_everything_recorded_travels_with_the_table_of_models(
-    record: MakeRecord, merged: Merged, pages: Pages
-) -> None:
+def test_everything_recorded_travels_with_the_table_of_models(pages: Pages) -> None:
     records = [record("a b", reason=HOSTILE), record("c", verdict=Verdict.ERROR, target="gpu")]
     packed = pages(merged(records))["models.html"].raw["archive"]
     lines = zlib.decompress(base64.b64decode(packed)).decode().splitlines()
@@ -269,15 +259,15 @@ def test_everything_recorded_travels_with_the_table_of_models(
     assert entries[1][1]["verdict"] == "error"
 
 
-def test_one_endless_text_does_not_bloat_the_site(record: MakeRecord, merged: Merged, site: Site) -> None:
+def test_one_endless_text_does_not_bloat_the_site(tmp_path: Path) -> None:
     long = "x" * 1_000_000
     content = ModelContent(opsets={long: 1}, ops={long: 1}, types=(long,))
     endless = record(long, verdict=Verdict.ERROR, reason=long, cause=long, content=content)
-    found = site(build_report(merged([endless]), lambda *_: long, {}))
+    found = site(tmp_path, build_report(merged([endless]), lambda *_: long, {}))
     assert sum(map(len, found.values())) < 500_000
 
 
-def test_incomplete_and_empty_runs_say_so(record: MakeRecord, merged: Merged, pages: Pages) -> None:
+def test_incomplete_and_empty_runs_say_so(pages: Pages) -> None:
     for page in pages(merged([record()], planned=3, complete=False)).values():
         assert "INCOMPLETE" in page.text
         assert "1 of 3 planned cells have a result; 2 not run" in page.words
@@ -297,9 +287,7 @@ def test_incomplete_and_empty_runs_say_so(record: MakeRecord, merged: Merged, pa
 
 
 @pytest.mark.parametrize("missing", ["without record", "not_run"])
-def test_a_run_with_cells_not_run_never_shows_all_or_none(
-    missing: str, record: MakeRecord, merged: Merged, pages: Pages
-) -> None:
+def test_a_run_with_cells_not_run_never_shows_all_or_none(missing: str, pages: Pages) -> None:
     records = [record(f"m{i}") for i in range(5)]
     if missing == "not_run":
         records.append(record("late", verdict=Verdict.NOT_RUN))
@@ -312,9 +300,7 @@ def test_a_run_with_cells_not_run_never_shows_all_or_none(
     assert " 0%" not in overview
 
 
-def test_the_precision_of_each_target_is_in_its_page(
-    record: MakeRecord, merged: Merged, pages: Pages
-) -> None:
+def test_the_precision_of_each_target_is_in_its_page(pages: Pages) -> None:
     records = [record(f"m{i}", target="default", bits=7.9, op="MatMul") for i in range(3)]
     records += [
         record(f"m{i}", target="f32", bits=20.4, op="MatMul", axes={"precision": "ep:f32"}) for i in range(3)
@@ -324,9 +310,7 @@ def test_the_precision_of_each_target_is_in_its_page(
     assert "f32 precision=ep:f32 ep:f32 20.4 bits about float32" in text
 
 
-def test_conflicts_between_runs_are_listed(
-    record: MakeRecord, run_of: Callable[..., RunData], pages: Pages
-) -> None:
+def test_conflicts_between_runs_are_listed(pages: Pages) -> None:
     one = run_of([record(HOSTILE)], folder="monday")
     other = run_of([record(HOSTILE, verdict=Verdict.MISMATCH)], folder="tuesday", plan="sha256:2")
     found = pages(merge([one, other]))

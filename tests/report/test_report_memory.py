@@ -1,44 +1,32 @@
 """The memory of each target's processes in the report."""
 
-from collections.abc import Callable, Sequence
-
-import pytest
+from collections.abc import Sequence
+from pathlib import Path
 
 from harness.core.record import ProcessState, Record
 from harness.core.verdict import Verdict
 from harness.report.memory import target_memory
 from harness.report.merge import MergedRun, merge
 from harness.report.overview import overview_view
-from harness.report.read import RunData
 from harness.report.view import Report, build_report
-
-MakeRecord = Callable[..., Record]
-Merged = Callable[..., MergedRun]
-Site = Callable[[Report], dict[str, str]]
-MakeRun = Callable[..., RunData]
-Life = Callable[..., list[Record]]
+from tests.kit import merged, record, run_of, site
 
 
-@pytest.fixture
-def life(record: MakeRecord) -> Life:
+def life(
+    target: str, sessions: int, kib: float | None, *, start: float = 80, suite: str = "s"
+) -> list[Record]:
     """The records of one process that gains so many KiB in each session."""
-
-    def make(
-        target: str, sessions: int, kib: float | None, *, start: float = 80, suite: str = "s"
-    ) -> list[Record]:
-        return [
-            record(
-                f"m{session}",
-                target=target,
-                suite=suite,
-                process=ProcessState(
-                    pid=7, session=session, rss_mib=None if kib is None else start + session * kib / 1024
-                ),
-            )
-            for session in range(1, sessions + 1)
-        ]
-
-    return make
+    return [
+        record(
+            f"m{session}",
+            target=target,
+            suite=suite,
+            process=ProcessState(
+                pid=7, session=session, rss_mib=None if kib is None else start + session * kib / 1024
+            ),
+        )
+        for session in range(1, sessions + 1)
+    ]
 
 
 def report_of(run: MergedRun) -> Report:
@@ -49,7 +37,7 @@ def told(report: Report) -> dict[str, tuple[str, str, str, bool]]:
     return {row.target: (row.peak, row.growth, row.reading, row.leaks) for row in target_memory(report)}
 
 
-def test_every_kind_of_reading(life: Life, record: MakeRecord, merged: Merged) -> None:
+def test_every_kind_of_reading() -> None:
     records: Sequence[Record] = [
         *life("steady", 300, 0),
         *life("slow", 300, 16),
@@ -76,7 +64,7 @@ def test_every_kind_of_reading(life: Life, record: MakeRecord, merged: Merged) -
     assert overview.leaking == ("leaky", "hasty")
 
 
-def test_a_process_serves_all_columns_of_its_target(life: Life, record: MakeRecord, merged: Merged) -> None:
+def test_a_process_serves_all_columns_of_its_target() -> None:
     records = life("npu", 300, 100)
     other = [
         record(f"m{session}", target="npu", axes={"precision": "fp16"}, process=found.process)
@@ -90,24 +78,22 @@ def test_a_process_serves_all_columns_of_its_target(life: Life, record: MakeReco
     assert (row.memory.processes, row.memory.sessions, row.growth) == (1, 300, "+100 KiB")
 
 
-def test_the_page_names_the_targets_that_leak(life: Life, merged: Merged, site: Site) -> None:
+def test_the_page_names_the_targets_that_leak(tmp_path: Path) -> None:
     report = report_of(merged([*life("ok", 300, 0), *life("bad", 400, 300)]))
-    page = " ".join(site(report)["index.html"].split())
+    page = " ".join(site(tmp_path, report)["index.html"].split())
     assert '<a href="#memory"><strong>1 target leaks</strong></a>: bad.' in page
     assert '<strong class="badge bad">leaks: about 293 MiB in 1,000 sessions</strong>' in page
     assert "more than 64 KiB each (512 where no process came beyond its warm-up)" in page
     assert "over at least 20 sessions, and more than 32 MiB" in page
 
 
-def test_a_run_that_tells_of_no_process_has_no_such_part(
-    record: MakeRecord, merged: Merged, site: Site
-) -> None:
-    page = site(report_of(merged([record()])))["index.html"]
+def test_a_run_that_tells_of_no_process_has_no_such_part(tmp_path: Path) -> None:
+    page = site(tmp_path, report_of(merged([record()])))["index.html"]
     assert "#memory" not in page
     assert 'id="memory"' not in page
 
 
-def test_shards_of_two_machines_may_have_the_same_process_ids(life: Life, run_of: MakeRun) -> None:
+def test_shards_of_two_machines_may_have_the_same_process_ids() -> None:
     shards = [run_of(life("npu", 300, 100, suite=name), folder=name, plan=name) for name in ("one", "two")]
     (row,) = target_memory(report_of(merge(shards)))
     assert (row.memory.processes, row.memory.sessions, row.growth) == (2, 600, "+100 KiB")

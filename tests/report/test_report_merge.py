@@ -1,18 +1,13 @@
-from collections.abc import Callable
-
 import msgspec
 
-from harness.core.record import Record
 from harness.core.run_info import ShardInfo
 from harness.core.verdict import Family, Verdict
 from harness.report.merge import Conflict, merge
 from harness.report.read import RunData
-
-MakeRecord = Callable[..., Record]
-MakeRun = Callable[..., RunData]
+from tests.kit import record, run_of
 
 
-def test_runs_with_other_cells_add_up(record: MakeRecord, run_of: MakeRun) -> None:
+def test_runs_with_other_cells_add_up() -> None:
     run = merge(
         [
             run_of([record("a"), record("b")], folder="one", plan="1"),
@@ -24,7 +19,7 @@ def test_runs_with_other_cells_add_up(record: MakeRecord, run_of: MakeRun) -> No
     assert not run.complete
 
 
-def test_shards_of_one_plan_count_its_cells_once(record: MakeRecord, run_of: MakeRun) -> None:
+def test_shards_of_one_plan_count_its_cells_once() -> None:
     shards = [
         run_of([record("a")], folder="one", planned=2, complete=True),
         run_of([record("b")], folder="two", planned=2, complete=True),
@@ -34,13 +29,13 @@ def test_shards_of_one_plan_count_its_cells_once(record: MakeRecord, run_of: Mak
     assert not merge(shards[:1]).complete
 
 
-def test_the_same_run_twice_is_the_run(record: MakeRecord, run_of: MakeRun) -> None:
+def test_the_same_run_twice_is_the_run() -> None:
     run = run_of([record("a"), record("b")])
     assert merge([run, run]).records == merge([run]).records
     assert merge([run, run]).planned == 2
 
 
-def test_runs_that_differ_in_a_cell_are_shown_side_by_side(record: MakeRecord, run_of: MakeRun) -> None:
+def test_runs_that_differ_in_a_cell_are_shown_side_by_side() -> None:
     one = run_of([record("a"), record("b"), record("c", target="gpu")], folder="one", plan="1")
     two = run_of([record("a", verdict=Verdict.CRASH), record("b")], folder="two", plan="2")
     run = merge([one, two])
@@ -63,13 +58,13 @@ def test_runs_that_differ_in_a_cell_are_shown_side_by_side(record: MakeRecord, r
     assert [e.target for e in run.environments] == ["npu @ one", "gpu", "npu @ two"]
 
 
-def test_other_figures_are_a_conflict_too(record: MakeRecord, run_of: MakeRun) -> None:
+def test_other_figures_are_a_conflict_too() -> None:
     run = merge([run_of([record("a", bits=20.0)], folder="1"), run_of([record("a", bits=10.0)], folder="2")])
     assert [conflict.cell for conflict in run.conflicts] == ["onnx-node/a[npu]"]
     assert "0 of them in the verdict" in run.notices[0]
 
 
-def test_other_times_and_messages_are_no_conflict(record: MakeRecord, run_of: MakeRun) -> None:
+def test_other_times_and_messages_are_no_conflict() -> None:
     first = record("a", verdict=Verdict.CRASH, reason="died at 0x7f01", timings_ms={"create": 1.0})
     later = record("a", verdict=Verdict.CRASH, reason="died at 0x7f99", started="2027-01-01T00:00:00Z")
     run = merge([run_of([first], folder="one"), run_of([later], folder="two")])
@@ -80,7 +75,7 @@ def test_other_times_and_messages_are_no_conflict(record: MakeRecord, run_of: Ma
     )
 
 
-def test_a_result_is_preferred_to_none(record: MakeRecord, run_of: MakeRun) -> None:
+def test_a_result_is_preferred_to_none() -> None:
     runs = [
         run_of([record("a", verdict=Verdict.NOT_RUN)], folder="one", missing=["onnx-node/b[npu]"]),
         run_of([record("a"), record("b")], folder="two", missing=[]),
@@ -94,7 +89,7 @@ def test_a_result_is_preferred_to_none(record: MakeRecord, run_of: MakeRun) -> N
         assert (run.planned, run.conflicts) == (2, ())
 
 
-def test_planned_cells_without_a_record_are_named(record: MakeRecord, run_of: MakeRun) -> None:
+def test_planned_cells_without_a_record_are_named() -> None:
     missing = ["onnx-node/b[npu,precision=fp16]", "x%20y/sub/model.onnx[gpu]"]
     run = merge([run_of([record("a")], missing=missing)])
     absent = [r for _, r in run.records if r.verdict is Verdict.NOT_RUN]
@@ -107,9 +102,7 @@ def test_planned_cells_without_a_record_are_named(record: MakeRecord, run_of: Ma
     assert not run.complete
 
 
-def test_what_is_missing_is_missing_for_each_run_of_a_target_in_conflict(
-    record: MakeRecord, run_of: MakeRun
-) -> None:
+def test_what_is_missing_is_missing_for_each_run_of_a_target_in_conflict() -> None:
     runs = [
         run_of([record("a"), record("b")], folder="one", missing=[]),
         run_of([record("a", verdict=Verdict.CRASH)], folder="two", missing=["onnx-node/b[npu]"]),
@@ -119,7 +112,7 @@ def test_what_is_missing_is_missing_for_each_run_of_a_target_in_conflict(
     assert found["onnx-node/b[npu]", "npu @ two"] is Verdict.NOT_RUN
 
 
-def test_a_shard_that_did_not_come_back_is_missing(record: MakeRecord, run_of: MakeRun) -> None:
+def test_a_shard_that_did_not_come_back_is_missing() -> None:
     def part(index: int, run: RunData) -> RunData:
         shard = ShardInfo(index=index, count=3, plan="whole", cells=6)
         return msgspec.structs.replace(run, info=msgspec.structs.replace(run.info, shard=shard))
@@ -136,7 +129,7 @@ def test_a_shard_that_did_not_come_back_is_missing(record: MakeRecord, run_of: M
     assert run.notices[0] == "shard 3 of 3 is missing: 2 planned cells not run."
 
 
-def test_runs_of_one_name_are_told_apart(record: MakeRecord, run_of: MakeRun) -> None:
+def test_runs_of_one_name_are_told_apart() -> None:
     runs = [
         run_of([record("a")], folder="monday/run", plan="1"),
         run_of([record("b")], folder="tuesday/run", plan="2"),
@@ -145,14 +138,14 @@ def test_runs_of_one_name_are_told_apart(record: MakeRecord, run_of: MakeRun) ->
     assert merge(runs).names == ("monday/run", "tuesday/run", "elsewhere")
 
 
-def test_environments_are_kept_apart_where_they_differ(record: MakeRecord, run_of: MakeRun) -> None:
+def test_environments_are_kept_apart_where_they_differ() -> None:
     old = run_of([record("a")], folder="old", plan="1", targets={"npu": {"onnxruntime": "1.30"}})
     new = run_of([record("b")], folder="new", plan="2", targets={"npu": {"onnxruntime": "1.31"}})
     assert [(e.target, e.run) for e in merge([old, new]).environments] == [("npu", "old"), ("npu", "new")]
     assert len(merge([old, old]).environments) == 1
 
 
-def test_more_records_than_planned_is_reported(record: MakeRecord, run_of: MakeRun) -> None:
+def test_more_records_than_planned_is_reported() -> None:
     run = merge([run_of([record("a"), record("b")], planned=1)])
     assert run.planned == 2
     assert run.notices == ("run: records.jsonl has 2 cells, more than the 1 that were planned.",)

@@ -1,6 +1,8 @@
 """Errors in multiples of rounding noise, and errors of converted models, in the report."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -21,10 +23,8 @@ from harness.report.precision_page import precision_view
 from harness.report.rows import cell_rows, target_rows
 from harness.report.view import Report, build_report
 from harness.report.worst import most_headroom, worst_noise
+from tests.kit import merged, record, site
 
-MakeRecord = Callable[..., Record]
-Merged = Callable[..., MergedRun]
-Site = Callable[[Report], dict[str, str]]
 COLUMN = Column(target="npu", axes=(), provider="NpuExecutionProvider")
 LIMITS = {"rms_limit": DEFAULT_LIMITS.rms, "max_limit": DEFAULT_LIMITS.max}
 
@@ -43,15 +43,11 @@ def built(run: MergedRun) -> Report:
     return build_report(run, lambda _folder, _record: "", {})
 
 
-@pytest.fixture
-def noisy(record: MakeRecord) -> Callable[..., Record]:
-    def make(model: str, rms: float, verdict: Verdict = Verdict.PASS, **fields: object) -> Record:
-        return with_output(record(model, verdict=verdict, bits=20.0), noise=noise(rms, **fields))
-
-    return make
+def noisy(model: str, rms: float, verdict: Verdict = Verdict.PASS, **fields: object) -> Record:
+    return with_output(record(model, verdict=verdict, bits=20.0), noise=noise(rms, **fields))
 
 
-def test_a_column_by_its_multiples(noisy: Callable[..., Record], record: MakeRecord) -> None:
+def test_a_column_by_its_multiples() -> None:
     ratios = [0.1, 0.9, 1.0, 1.1, 1.2]
     found = [noisy(f"m{index}", ratio) for index, ratio in enumerate(ratios)]
     found += [noisy("wrong", 5000.0, Verdict.MISMATCH, like="float16")]
@@ -67,7 +63,7 @@ def test_a_column_by_its_multiples(noisy: Callable[..., Record], record: MakeRec
     assert column_noise(COLUMN, [record("exact")]) == ()
 
 
-def test_a_cell_counts_with_its_worst_output(record: MakeRecord) -> None:
+def test_a_cell_counts_with_its_worst_output() -> None:
     one = record("a", bits=20.0)
     (output,) = one.outputs
     spot = msgspec.structs.replace(output, name="spot", noise=noise(0.5, max=400.0))
@@ -78,9 +74,7 @@ def test_a_cell_counts_with_its_worst_output(record: MakeRecord) -> None:
     assert worst_noise(one) is None
 
 
-def test_one_column_does_not_fill_the_list_of_the_farthest(
-    noisy: Callable[..., Record], record: MakeRecord, merged: Merged
-) -> None:
+def test_one_column_does_not_fill_the_list_of_the_farthest() -> None:
     found = [noisy(f"m{index}", 100.0 + index, Verdict.MISMATCH) for index in range(20)]
     other = with_output(record("m", target="gpu", verdict=Verdict.MISMATCH, bits=9.0), noise=noise(9.0))
     (page,) = precision_view(built(merged([*found, other, noisy("near", 2.0)])))
@@ -91,7 +85,7 @@ def test_one_column_does_not_fill_the_list_of_the_farthest(
     assert far[0].href.startswith("cells.html#")
 
 
-def test_why_there_is_no_noise_is_reported(record: MakeRecord, merged: Merged, site: Site) -> None:
+def test_why_there_is_no_noise_is_reported(tmp_path: Path) -> None:
     reasons = ["it holds <Loop>"] * 3 + [f"reason {number}" for number in range(SHOWN_REASONS + 3)]
     found = [record(f"m{index}", no_spread=reason) for index, reason in enumerate(reasons)]
     report = built(merged(found))
@@ -99,7 +93,7 @@ def test_why_there_is_no_noise_is_reported(record: MakeRecord, merged: Merged, s
     assert view.without_noise[0] == ("it holds <Loop>", 3)
     assert view.without_noise[-1] == ("other reasons", 4)
     assert len(view.without_noise) == SHOWN_REASONS + 1
-    page = site(report)["precision.html"]
+    page = site(tmp_path, report)["precision.html"]
     assert "it holds &lt;Loop&gt;" in page
     assert "Judged by the built-in table because the noise is unknown" in page
 
@@ -108,7 +102,7 @@ def test_the_plot_is_logarithmic_and_ends() -> None:
     assert [on_log_scale(ratio) for ratio in (0.0, 0.001, 0.1, 1.0, 10.0, 1e9)] == [0, 0, 25, 50, 75, 100]
 
 
-def test_converted_models_by_their_three_numbers(record: MakeRecord) -> None:
+def test_converted_models_by_their_three_numbers() -> None:
     def converted(model: str, error: float, cpu: float | None, verdict: Verdict = Verdict.PASS) -> Record:
         ratio = error / cpu if cpu else None
         unknown = "" if cpu else "the CPU EP has no answer of its own"
@@ -130,7 +124,7 @@ def test_converted_models_by_their_three_numbers(record: MakeRecord) -> None:
     assert column_conversion(COLUMN, [record("exact")]) is None
 
 
-def test_rows_for_programs(noisy: Callable[..., Record], record: MakeRecord, merged: Merged) -> None:
+def test_rows_for_programs() -> None:
     judged = Adjudication(output="y", by="float64 on the CPU EP", golden=1e-8, ep=1e-3, nearer="golden")
     found = [
         noisy("a", 1.0),
@@ -198,13 +192,11 @@ def test_rows_for_programs(noisy: Callable[..., Record], record: MakeRecord, mer
         ({}, []),
     ],
 )
-def test_what_a_verdict_rests_on(
-    record: MakeRecord, fields: dict[str, object], told: Sequence[tuple[str, str]]
-) -> None:
+def test_what_a_verdict_rests_on(fields: dict[str, Any], told: Sequence[tuple[str, str]]) -> None:
     assert list(evidence(record("a", **fields))) == told
 
 
-def test_an_error_like_that_of_the_cpu_is_no_share_of_a_tolerance(record: MakeRecord) -> None:
+def test_an_error_like_that_of_the_cpu_is_no_share_of_a_tolerance() -> None:
     within = PrecisionError(error=2e-3, cpu_error=2e-3, ratio=1.0, within=True)
     one = with_output(record("a", bits=9.0), headroom=12.0, precision_error=within)
     assert most_headroom(one) is None
@@ -212,7 +204,7 @@ def test_an_error_like_that_of_the_cpu_is_no_share_of_a_tolerance(record: MakeRe
     assert column_headroom(COLUMN, [one]).cells == 0
 
 
-def test_the_three_numbers_in_words(record: MakeRecord) -> None:
+def test_the_three_numbers_in_words() -> None:
     lost = PrecisionError(error=2e-3, cpu_error=1e-3, ratio=2.0)
     told = dict(evidence(with_output(record("a"), precision_error=lost)))
     words = "y: error 0.002 against the model before conversion, the CPU EP's 0.001, ratio 2"
@@ -234,7 +226,7 @@ def test_the_three_numbers_in_words(record: MakeRecord) -> None:
         (OutputDetails(distribution="uniform", unseen=0.01), "y: random values, judged as uniform"),
     ],
 )
-def test_what_values_are_besides_numbers(record: MakeRecord, details: OutputDetails, told: str) -> None:
+def test_what_values_are_besides_numbers(details: OutputDetails, told: str) -> None:
     assert dict(evidence(with_output(record("a"), details=details))) == {"Values": told}
     assert not dict(evidence(with_output(record("a"), details=OutputDetails())))
 
@@ -246,14 +238,12 @@ def test_noise_in_words() -> None:
     assert noise_words(noise(6e9, like="none")).endswith("; like no precision")
 
 
-def test_pages_say_it_and_older_records_leave_it_out(
-    noisy: Callable[..., Record], record: MakeRecord, merged: Merged, site: Site
-) -> None:
+def test_pages_say_it_and_older_records_leave_it_out(tmp_path: Path) -> None:
     wrong = with_output(noisy("b", 90.0, Verdict.MISMATCH), noise=noise(90.0, like="<b>", **LIMITS))
     lost = with_output(
         record("a", axes={"precision": "fp16"}, bits=9.0), precision_error=PrecisionError(error=1e-3)
     )
-    pages = site(built(merged([noisy("a", 1.0), wrong, lost])))
+    pages = site(tmp_path, built(merged([noisy("a", 1.0), wrong, lost])))
     precision, details = pages["precision.html"], pages["cells.html"]
     assert "Error against rounding noise" in precision
     assert "Cost of a lower precision" in precision
@@ -261,6 +251,8 @@ def test_pages_say_it_and_older_records_leave_it_out(
     assert "<b>" not in precision
     assert "3 × its noise, 32 × in one element" in details  # noqa: RUF001
     assert "90 × float32, 450 × in one element; like &lt;b&gt;" in details  # noqa: RUF001
-    old = site(built(merged([record("a", bits=20.0), record("b", verdict=Verdict.MISMATCH, bits=8.0)])))
+    old = site(
+        tmp_path, built(merged([record("a", bits=20.0), record("b", verdict=Verdict.MISMATCH, bits=8.0)]))
+    )
     assert not any("rounding noise" in page or "Cost of a lower" in page for page in old.values())
     assert "Error / noise" not in old["cells.html"]

@@ -1,18 +1,15 @@
-from collections.abc import Callable
-
 import pytest
 
 from harness.core.facts import Placement
-from harness.core.record import ModelContent, Record
+from harness.core.record import ModelContent
 from harness.core.verdict import Verdict
 from harness.report import operators
 from harness.report.failures import failures_view
 from harness.report.merge import MergedRun
 from harness.report.operators import Operator, documented_operators, operator_table
 from harness.report.view import Documented, Report, build_report
+from tests.kit import merged, record
 
-MakeRecord = Callable[..., Record]
-Merged = Callable[..., MergedRun]
 LISTED: Documented = {"NpuExecutionProvider": {"Abs": "", "Conv": "2-D only", "Gone": ""}}
 
 
@@ -29,7 +26,7 @@ def found(run: MergedRun, documented: Documented = LISTED) -> dict[str, Operator
     return {operator.name: operator for operator in column.operators}
 
 
-def test_verdicts_count_where_a_model_holds_one_operator_only(record: MakeRecord, merged: Merged) -> None:
+def test_verdicts_count_where_a_model_holds_one_operator_only() -> None:
     records = [
         record("abs21", content=content("Abs")),
         record("abs13", content=content("Abs", opset=13, types=("float16",))),
@@ -67,7 +64,7 @@ def test_verdicts_count_where_a_model_holds_one_operator_only(record: MakeRecord
     assert [version for version, _ in by_name["Gelu"].opsets] == [0]
 
 
-def test_an_operator_that_the_provider_leaves_alone_is_no_failure(record: MakeRecord, merged: Merged) -> None:
+def test_an_operator_that_the_provider_leaves_alone_is_no_failure() -> None:
     records = [
         record("a", verdict=Verdict.FALLBACK, content=content("Abs")),
         record("b", verdict=Verdict.UNSUPPORTED, content=content("Abs")),
@@ -78,7 +75,7 @@ def test_an_operator_that_the_provider_leaves_alone_is_no_failure(record: MakeRe
     )
 
 
-def test_placement_counts_in_every_model(record: MakeRecord, merged: Merged) -> None:
+def test_placement_counts_in_every_model() -> None:
     def placed(ep: dict[str, int], cpu: dict[str, int]) -> Placement:
         return Placement(
             ep_nodes=sum(ep.values()),
@@ -104,7 +101,7 @@ def test_placement_counts_in_every_model(record: MakeRecord, merged: Merged) -> 
     }
 
 
-def test_documents_stand_beside_the_evidence(record: MakeRecord, merged: Merged) -> None:
+def test_documents_stand_beside_the_evidence() -> None:
     records = [
         record("abs", verdict=Verdict.UNSUPPORTED, content=content("Abs")),
         record("conv", op="Conv", content=content("Conv")),
@@ -129,7 +126,7 @@ def test_lists_come_from_the_catalogue() -> None:
     assert "WebGpuExecutionProvider" not in documented, "it has no list, which is no empty list"
 
 
-def test_failures_are_told_by_operator_the_worst_first(record: MakeRecord, merged: Merged) -> None:
+def test_failures_are_told_by_operator_the_worst_first() -> None:
     records = [
         record("abs", verdict=Verdict.ERROR, reason="one", content=content("Abs")),
         record("abs", target="gpu", content=content("Abs")),
@@ -149,9 +146,7 @@ def test_failures_are_told_by_operator_the_worst_first(record: MakeRecord, merge
     ]
 
 
-def test_endless_operators_do_not_fill_the_page(
-    record: MakeRecord, merged: Merged, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_endless_operators_do_not_fill_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operators, "MAX_SQUARES", 20)
     records = [
         record(f"m{i}", op=f"Op{i:03}", target=target, content=content(f"Op{i:03}"))

@@ -1,66 +1,40 @@
 """The page *Performance*: the fastest column, and what makes times hard to compare."""
 
+import functools
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 
 from harness.core.generated import Generation, GenerationSpeed
-from harness.core.latency import Latency, latency_of
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report import performance as module
 from harness.report import text_speed
-from harness.report.merge import MergedRun
 from harness.report.performance import Performance, performance_view
 from harness.report.publish import write_report
 from harness.report.view import build_report
+from tests import kit
+from tests.kit import merged, record, write_run
 
-MakeRecord = Callable[..., Record]
-Merged = Callable[..., MergedRun]
-
-
-def latency(*samples_ms: float, **changes: Any) -> Latency:
-    made = latency_of(
-        {
-            "samples_ns": [round(ms * 1e6) for ms in samples_ms],
-            "warm_up": 2,
-            "stopped_by": "repeats",
-            "io": "copied",
-            "intra_op_threads": 1,
-            "inter_op_threads": 1,
-            "waiting_threads": 0.0,
-            "host_peak_mib": 80.4,
-            "device_mib": None,
-        }
-    )
-    return msgspec.structs.replace(made, **changes)
+latency = functools.partial(
+    kit.latency, warm_up=2, stopped_by="repeats", waiting_threads=0.0, host_peak_mib=80.4
+)
 
 
-@pytest.fixture
-def page_of(merged: Merged) -> Callable[[list[Record]], Performance]:
-    def build(records: list[Record]) -> Performance:
-        (view,) = performance_view(build_report(merged(records), lambda *_: "", {}))
-        return view
-
-    return build
+def page_of(records: list[Record]) -> Performance:
+    (view,) = performance_view(build_report(merged(records), lambda *_: "", {}))
+    return view
 
 
-PageOf = Callable[[list[Record]], Performance]
-
-
-def test_the_fastest_is_first_and_the_others_are_compared_with_it(
-    record: MakeRecord, page_of: PageOf
-) -> None:
+def test_the_fastest_is_first_and_the_others_are_compared_with_it() -> None:
     page = page_of(
         [
-            record("a", "slow", latency=latency(*range(20, 30))),
-            record("a", "quick", latency=latency(*range(10, 20))),
-            record("b", "slow", latency=latency(5.0, stopped_by="budget")),
-            record("c", "slow"),
+            record("a", target="slow", latency=latency(*range(20, 30))),
+            record("a", target="quick", latency=latency(*range(10, 20))),
+            record("b", target="slow", latency=latency(5.0, stopped_by="budget")),
+            record("c", target="slow"),
         ]
     )
     first, second = page.models
@@ -83,14 +57,14 @@ def test_the_fastest_is_first_and_the_others_are_compared_with_it(
     ]
 
 
-def test_what_makes_times_hard_to_compare_is_reported(record: MakeRecord, page_of: PageOf) -> None:
+def test_what_makes_times_hard_to_compare_is_reported() -> None:
     page = page_of(
         [
-            record("a", "npu", latency=latency(1.0, waiting_threads=0.2, device_mib=12.0)),
-            record("a", "cpu", Verdict.PASS_PARTIAL, latency=latency(2.0, intra_op_threads=0)),
+            record("a", target="npu", latency=latency(1.0, waiting_threads=0.2, device_mib=12.0)),
+            record("a", target="cpu", verdict=Verdict.PASS_PARTIAL, latency=latency(2.0, intra_op_threads=0)),
             record(
                 "a",
-                "gpu",
+                target="gpu",
                 axes={"scenario": "io_binding"},
                 latency=latency(3.0, io="bound", host_peak_mib=None),
             ),
@@ -107,24 +81,22 @@ def test_what_makes_times_hard_to_compare_is_reported(record: MakeRecord, page_o
     assert gpu.notes[0] == "inputs and outputs bound"
 
 
-def test_a_page_shows_as_much_as_a_browser_opens_at_once(
-    record: MakeRecord, page_of: PageOf, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_shows_as_much_as_a_browser_opens_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_CELLS", 3)
-    records = [record(f"m{number}", target, latency=latency(1.0)) for number in range(4) for target in "xy"]
+    records = [
+        record(f"m{number}", target=target, latency=latency(1.0)) for number in range(4) for target in "xy"
+    ]
     page = page_of(records)
     assert (len(page.models), page.cells, page.left_out) == (1, 8, 6)
 
 
-def test_the_page_is_inert_and_every_figure_is_on_it(
-    record: MakeRecord, write_run: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_the_page_is_inert_and_every_figure_is_on_it(tmp_path: Path) -> None:
     hostile = "</script><img src=x onerror=alert(1)>"
     folder = write_run(
-        "run",
+        tmp_path / "run",
         [
-            record(hostile, hostile, latency=latency(*[1.25] * 100, waiting_threads=0.5)),
-            record(hostile, "cpu", latency=latency(*[0.5] * 100)),
+            record(hostile, target=hostile, latency=latency(*[1.25] * 100, waiting_threads=0.5)),
+            record(hostile, target="cpu", latency=latency(*[0.5] * 100)),
         ],
     )
     index = write_report([folder], tmp_path / "report")[0]
@@ -136,29 +108,25 @@ def test_the_page_is_inert_and_every_figure_is_on_it(
         assert said in text
 
 
-def test_a_run_without_latency_has_no_such_page(
-    record: MakeRecord, write_run: Callable[..., Path], tmp_path: Path
-) -> None:
-    index = write_report([write_run("run", [record()])], tmp_path / "report")[0]
+def test_a_run_without_latency_has_no_such_page(tmp_path: Path) -> None:
+    index = write_report([write_run(tmp_path / "run", [record()])], tmp_path / "report")[0]
     assert not (index.parent / "performance.html").exists()
     assert "performance.html" not in index.read_text(encoding="utf-8")
 
 
-def test_the_speed_of_generated_text_is_what_users_quote(
-    record: MakeRecord, page_of: PageOf, write_run: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_the_speed_of_generated_text_is_what_users_quote(tmp_path: Path) -> None:
     fast = GenerationSpeed(first_token_ms={16: 4.0, 128: 31.0}, tokens_per_s={1: 50.0, 4: 160.0})
     slow = GenerationSpeed(first_token_ms={16: 8.0}, tokens_per_s={1: 12345.0}, cache_mib=1.5)
     records = [
-        record("llm", "npu", generation=Generation(speed=fast)),
-        record("llm", "gpu", generation=Generation(speed=slow)),
+        record("llm", target="npu", generation=Generation(speed=fast)),
+        record("llm", target="gpu", generation=Generation(speed=slow)),
         record(
             "llm",
-            "bad",
-            Verdict.MISMATCH,
+            target="bad",
+            verdict=Verdict.MISMATCH,
             generation=Generation(speed=GenerationSpeed(tokens_per_s={1: 1e6})),
         ),
-        record("llm", "none", generation=Generation()),
+        record("llm", target="none", generation=Generation()),
     ]
     view = page_of(records)
     assert (view.cells, view.text.cells, view.text.left_out) == (0, 3, 0)
@@ -171,7 +139,7 @@ def test_the_speed_of_generated_text_is_what_users_quote(
     assert [(figure.text, figure.best) for figure in gpu.rate] == [("12,345", True), ("–", False)]  # noqa: RUF001
     assert [figure.best for figure in bad.rate] == [False, False]
     assert [cell.cache for cell in model.cells] == ["–", "1.5 MiB", "–"]  # noqa: RUF001 - as the page has it
-    index = write_report([write_run("run", records)], tmp_path / "report")[0]
+    index = write_report([write_run(tmp_path / "run", records)], tmp_path / "report")[0]
     page = (index.parent / "performance.html").read_text(encoding="utf-8")
     text = " ".join(re.sub(r"<[^>]+>", " ", page).split())
     assert "Latency by model" not in text
@@ -182,7 +150,7 @@ def test_the_speed_of_generated_text_is_what_users_quote(
     assert "gpu 8 – 12,345 ★ – 1.5 MiB" in text  # noqa: RUF001 - as the page has it
 
 
-def test_the_run_of_a_cell_that_generates_text_is_one_token(record: MakeRecord, page_of: PageOf) -> None:
+def test_the_run_of_a_cell_that_generates_text_is_one_token() -> None:
     cells = [
         record("llm", axes={"scenario": scenario}, latency=latency(1.0)) for scenario in ("plain", "generate")
     ]
@@ -190,13 +158,11 @@ def test_the_run_of_a_cell_that_generates_text_is_one_token(record: MakeRecord, 
     assert sorted(notes) == ["1 run", "a run is one token, with the text before it in the cache"]
 
 
-def test_many_lengths_are_chosen_evenly_and_many_cells_end_the_list(
-    record: MakeRecord, page_of: PageOf, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_lengths_are_chosen_evenly_and_many_cells_end_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_speed, "MOST_TEXT_CELLS", 3)
     speed = GenerationSpeed(first_token_ms=dict.fromkeys(range(1, 14), 1.0))
     records = [
-        record(f"m{number}", target, generation=Generation(speed=speed))
+        record(f"m{number}", target=target, generation=Generation(speed=speed))
         for number in range(3)
         for target in "xy"
     ]
@@ -207,18 +173,16 @@ def test_many_lengths_are_chosen_evenly_and_many_cells_end_the_list(
     assert found.models[0].sizes_left_out == 8
 
 
-def test_neither_a_simulator_nor_noise_nor_a_disturbed_time_is_the_fastest(
-    record: MakeRecord, merged: Merged
-) -> None:
+def test_neither_a_simulator_nor_noise_nor_a_disturbed_time_is_the_fastest() -> None:
     busy = latency(9.0, waiting_threads=0.6)
     records = [
-        record("sim", "program", latency=latency(1.0)),
-        record("sim", "cpu", latency=latency(5.0)),
-        record("sim", "npu", latency=latency(9.0)),
-        record("equal", "cpu", latency=latency(5.0)),
-        record("equal", "npu", latency=latency(5.9)),
-        record("busy", "cpu", latency=busy),
-        record("busy", "npu", latency=latency(10.0)),
+        record("sim", target="program", latency=latency(1.0)),
+        record("sim", target="cpu", latency=latency(5.0)),
+        record("sim", target="npu", latency=latency(9.0)),
+        record("equal", target="cpu", latency=latency(5.0)),
+        record("equal", target="npu", latency=latency(5.9)),
+        record("busy", target="cpu", latency=busy),
+        record("busy", target="npu", latency=latency(10.0)),
     ]
     run = msgspec.structs.replace(merged(records), simulated={"program": "SwiftShader"})
     (page,) = performance_view(build_report(run, lambda *_: "", {}))

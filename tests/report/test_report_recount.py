@@ -1,26 +1,19 @@
 """The overview, counted again from ``records.jsonl`` by other means than the product's."""
 
 import html
-import json
 import random
 import re
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
-from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report.publish import write_report
-
-MakeRecord = Callable[..., Record]
-WriteRun = Callable[..., Path]
+from tests.kit import read_rows, record, write_run
 
 HEADINGS = ("Passed", "Passed in part", "Untested", "Unsupported", "Failed")
 
 
-def test_every_figure_of_the_overview_is_what_the_records_say(
-    record: MakeRecord, write_run: WriteRun
-) -> None:
+def test_every_figure_of_the_overview_is_what_the_records_say(tmp_path: Path) -> None:
     draw = random.Random(7)  # noqa: S311 - a choice of verdicts, the same in each run
     targets: dict[str, list[Verdict]] = {
         "mixed": [verdict for verdict in Verdict if verdict is not Verdict.NOT_RUN],
@@ -35,10 +28,10 @@ def test_every_figure_of_the_overview_is_what_the_records_say(
         for precision in ("fp32", "fp16")
         for i in range(700)
     ]
-    run = write_run("run", records)
+    run = write_run(tmp_path / "run", records)
     # So many columns have a page of their own; the overview has one table of them.
     shown = overview(write_report([run], run / "report")[0].with_name("targets.html"))
-    rows = [json.loads(line) for line in (run / "records.jsonl").read_text("utf-8").splitlines()]
+    rows = read_rows(run)
     columns = {(row["target"], row["axes"]["precision"]) for row in rows}
     assert len(shown) == len(columns) == 10
     for target, precision in columns:

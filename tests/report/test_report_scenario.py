@@ -2,25 +2,13 @@ from typing import Any
 
 import pytest
 
-from harness.core.record import SCHEMA, Record
-from harness.core.verdict import Family, Verdict
+from harness.core.record import Record
 from harness.report.evidence import scenario_facts
+from tests.kit import bare_record
 
 
 def record(scenario: str, facts: dict[str, Any]) -> Record:
-    return Record(
-        schema=SCHEMA,
-        cell="s/m[t]",
-        suite="s",
-        model="m",
-        target="t",
-        provider="p",
-        verdict=Verdict.PASS,
-        family=Family.PASSED,
-        expected=True,
-        axes={"scenario": scenario},
-        scenario=facts,
-    )
+    return bare_record("m", target="t", axes={"scenario": scenario}, scenario=facts)
 
 
 @pytest.mark.parametrize(

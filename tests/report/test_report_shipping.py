@@ -1,28 +1,22 @@
 """What to ship leads the overview of user models; squares tell precision, nodes and what is near a limit."""
 
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
 from harness.core.agreement import Agreement
-from harness.core.facts import Placement
-from harness.core.latency import latency_of
 from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report.grid import model_pages
 from harness.report.margin import bits_to_spare, is_near_limit, lower_precision
-from harness.report.merge import MergedRun
 from harness.report.shipping import shipping_table
 from harness.report.view import Report, build_report
-from tests.latencies import told_latency
+from tests.kit import latency, merged, placement_of, record, site
 
-MakeRecord = Callable[..., Record]
-Merged = Callable[..., MergedRun]
-Site = Callable[[Report], dict[str, str]]
-CPU = {"provider": "CPUExecutionProvider"}
+CPU: dict[str, Any] = {"provider": "CPUExecutionProvider"}
 FOLDER = {"path": "mine.toml", "models": {"suites": ["onnx-node"], "folders": ["nets"]}}
 
 
@@ -34,34 +28,24 @@ def output(bits: float | None, delivers: str = "", precision: str = "float32") -
     return OutputMetrics(name="y", dtype="float32", shape=(4,), delivered_bits=bits, elements=4, noise=noise)
 
 
-@pytest.fixture
-def report(merged: Merged) -> Callable[..., Report]:
-    def build(*records: Record, matrix: dict[str, Any] = FOLDER, **fields: Any) -> Report:
-        run = msgspec.structs.replace(merged(list(records)), matrix=matrix, **fields)
-        return build_report(run, lambda *_: "", {})
-
-    return build
+def report(*records: Record, matrix: dict[str, Any] = FOLDER, **fields: Any) -> Report:
+    run = msgspec.structs.replace(merged(list(records)), matrix=matrix, **fields)
+    return build_report(run, lambda *_: "", {})
 
 
-def latency(ms: float) -> Any:
-    return latency_of(told_latency([int(ms * 1e6)], host_peak_mib=64.0))
-
-
-def test_what_to_ship_leads_the_overview_of_own_models(
-    record: MakeRecord, report: Callable[..., Report], site: Site
-) -> None:
+def test_what_to_ship_leads_the_overview_of_own_models(tmp_path: Path) -> None:
     made = report(
-        record("test_abs", "cpu", **CPU),
-        record("a.onnx", "cpu", suite="nets", latency=latency(9.0), **CPU),
+        record("test_abs", target="cpu", **CPU),
+        record("a.onnx", target="cpu", suite="nets", latency=latency(9.0, host_peak_mib=64.0), **CPU),
         record(
             "a.onnx",
-            "npu",
+            target="npu",
             suite="nets",
-            latency=latency(2.0),
+            latency=latency(2.0, host_peak_mib=64.0),
             outputs=(output(6.5, "bfloat16"),),
             agreement=(Agreement(output="y", kind="top1", same=40, of=40),),
         ),
-        record("b.onnx", "npu", Verdict.CRASH, suite="nets", reason="SIGSEGV <b>"),
+        record("b.onnx", target="npu", verdict=Verdict.CRASH, suite="nets", reason="SIGSEGV <b>"),
     )
     table = shipping_table(made)
     assert table is not None
@@ -73,7 +57,7 @@ def test_what_to_ship_leads_the_overview_of_own_models(
     npu = table.models[0].rows[1]
     assert (npu.is_fastest, npu.bits, npu.precision, npu.near) == (True, "6.5", "bf16", False)
     assert (npu.answers, npu.p50_ms, npu.times, npu.memory) == ("40/40", "2", "0.222", "64 MiB")
-    page = site(made)["index.html"]
+    page = site(tmp_path, made)["index.html"]
     assert page.index('id="ship"') < page.index('id="summary"') < page.index('id="environment"')
     assert "crash: SIGSEGV &lt;b&gt;" in page
 
@@ -81,12 +65,10 @@ def test_what_to_ship_leads_the_overview_of_own_models(
 @pytest.mark.parametrize(
     "models", [{"suites": ["onnx-node"], "folders": []}, {"suites": ["profile:cnn@1"], "folders": ["nets"]}]
 )
-def test_operator_suites_have_no_such_table(
-    record: MakeRecord, report: Callable[..., Report], site: Site, models: dict[str, Any]
-) -> None:
-    made = report(record("test_abs", "npu"), matrix={"path": "m.toml", "models": models})
+def test_operator_suites_have_no_such_table(models: dict[str, Any], tmp_path: Path) -> None:
+    made = report(record("test_abs", target="npu"), matrix={"path": "m.toml", "models": models})
     assert shipping_table(made) is None
-    assert 'id="ship"' not in site(made)["index.html"]
+    assert 'id="ship"' not in site(tmp_path, made)["index.html"]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +82,7 @@ def test_operator_suites_have_no_such_table(
     ],
 )
 def test_a_lower_precision_is_named_with_what_is_left_of_it(
-    record: MakeRecord, row: OutputMetrics, precision: str, left: float | None
+    row: OutputMetrics, precision: str, left: float | None
 ) -> None:
     one = record("m", outputs=(row,))
     assert lower_precision(one) == precision
@@ -108,14 +90,14 @@ def test_a_lower_precision_is_named_with_what_is_left_of_it(
     assert is_near_limit(one) is (left is not None and left < 2)
 
 
-def test_an_error_that_no_precision_explains_shows_none(record: MakeRecord) -> None:
+def test_an_error_that_no_precision_explains_shows_none() -> None:
     far = Noise(precision="float32", rms=1e6, max=1e6, like="float16")
     row = msgspec.structs.replace(output(-0.1), noise=far)
     assert lower_precision(record("m", verdict=Verdict.MISMATCH, outputs=(row,))) == ""
     assert lower_precision(record("m", outputs=(row,))) == ""
 
 
-def test_a_precision_that_was_asked_for_is_not_lower_but_has_the_limit(record: MakeRecord) -> None:
+def test_a_precision_that_was_asked_for_is_not_lower_but_has_the_limit() -> None:
     policy = {"precision": "bfloat16", "own_precision": "float32", "bits.": 6.0}
     one = record("m", outputs=(output(7.7, precision="bfloat16"),), policy=policy)
     assert lower_precision(one) == ""
@@ -123,15 +105,13 @@ def test_a_precision_that_was_asked_for_is_not_lower_but_has_the_limit(record: M
     assert is_near_limit(one)
 
 
-def test_a_square_has_nodes_precision_and_a_warning(
-    record: MakeRecord, report: Callable[..., Report], site: Site
-) -> None:
-    placement = Placement(ep_nodes=400, cpu_nodes=8, ep_ops={}, cpu_ops={}, partitions=2, source="assignment")
+def test_a_square_has_nodes_precision_and_a_warning(tmp_path: Path) -> None:
+    placement = placement_of({}, ep_nodes=400, cpu_nodes=8, partitions=2)
     made = report(
         record(
             "a.onnx",
-            "npu",
-            Verdict.PASS_PARTIAL,
+            target="npu",
+            verdict=Verdict.PASS_PARTIAL,
             suite="nets",
             placement=placement,
             outputs=(output(5.0, "bfloat16"),),
@@ -141,17 +121,22 @@ def test_a_square_has_nodes_precision_and_a_warning(
     (cell,) = page.part.suites[0].rows[0].cells
     assert cell is not None
     assert (cell.nodes, cell.precision, cell.near, cell.text) == ("400/408", "bf16", True, "5.0")
-    html = site(made)["models.html"]
+    html = site(tmp_path, made)["models.html"]
     assert '<td class="partial near"' in html
     assert '<span class="nodes">400/408</span> 5.0 <span class="lower">bf16</span>' in html
 
 
-def test_failures_are_not_mixed_across_providers_and_name_their_models_while_closed(
-    record: MakeRecord, report: Callable[..., Report], site: Site
-) -> None:
+def test_failures_are_not_mixed_across_providers_and_name_their_models_while_closed(tmp_path: Path) -> None:
     made = report(
         *(
-            record(name, target, Verdict.ERROR, suite="nets", reason="no f16", provider=f"{target}Provider")
+            record(
+                name,
+                target=target,
+                verdict=Verdict.ERROR,
+                suite="nets",
+                reason="no f16",
+                provider=f"{target}Provider",
+            )
             for target in ("npu", "gpu")
             for name in ("a.onnx", "b.onnx")
         )
@@ -161,6 +146,6 @@ def test_failures_are_not_mixed_across_providers_and_name_their_models_while_clo
         ("npuProvider", ("a.onnx", "b.onnx")),
         ("gpuProvider", ("a.onnx", "b.onnx")),
     }
-    closed = site(made)["failures.html"].partition("<summary>")[2].partition("</summary>")[0]
+    closed = site(tmp_path, made)["failures.html"].partition("<summary>")[2].partition("</summary>")[0]
     assert "no f16" in closed
     assert "a.onnx, b.onnx" in closed

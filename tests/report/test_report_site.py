@@ -1,23 +1,17 @@
 """The files of the site: their size, files of earlier reports, own templates."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from harness.core.errors import UsageError
-from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.report.merge import MergedRun
 from harness.report.site import write_site
-from harness.report.view import Report, build_report
-
-MakeRecord = Callable[..., Record]
-Merged = Callable[..., MergedRun]
-Site = Callable[[Report], dict[str, str]]
+from harness.report.view import build_report
+from tests.kit import merged, record, site
 
 
-def test_pages_stay_small_where_there_are_many_cells(record: MakeRecord, merged: Merged, site: Site) -> None:
+def test_pages_stay_small_where_there_are_many_cells(tmp_path: Path) -> None:
     mix = [Verdict.PASS] * 11 + [Verdict.FALLBACK] * 3 + [Verdict.INVALID_MODEL] * 3
     mix += [Verdict.UNSUPPORTED, Verdict.MISMATCH, Verdict.PASS_PARTIAL]
     reason = "output 'y': 3 of 60 elements (5.0%) differ; greatest absolute difference 0.012 at (1, 2) " * 3
@@ -32,13 +26,13 @@ def test_pages_stay_small_where_there_are_many_cells(record: MakeRecord, merged:
         for model in range(2000)
         for target in range(6)
     ]
-    found = site(build_report(merged(records), lambda *_: "", {}))
+    found = site(tmp_path, build_report(merged(records), lambda *_: "", {}))
     assert {"models.html", "models-2.html", "cells.html"} <= found.keys()
     assert {name: len(html) for name, html in found.items() if len(html.encode()) > 3_000_000} == {}
     assert sum(html.count("_1999</th>") for html in found.values()) == 1
 
 
-def test_pages_of_a_larger_report_go(record: MakeRecord, merged: Merged, tmp_path: Path) -> None:
+def test_pages_of_a_larger_report_go(tmp_path: Path) -> None:
     large = build_report(merged([record(target=name) for name in "abc"]), lambda *_: "", {})
     (tmp_path / "models-mine.html").write_text("not ours", encoding="utf-8")
     write_site(large, tmp_path)
@@ -52,9 +46,7 @@ def test_pages_of_a_larger_report_go(record: MakeRecord, merged: Merged, tmp_pat
     assert (tmp_path / "models-mine.html").exists()
 
 
-def test_own_templates_take_the_place_of_the_shipped_ones(
-    record: MakeRecord, merged: Merged, tmp_path: Path
-) -> None:
+def test_own_templates_take_the_place_of_the_shipped_ones(tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.mkdir()
     (own / "words.html").write_text("<p>{{ report.name }} by us</p>", encoding="utf-8")

@@ -1,6 +1,5 @@
 import html
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -13,13 +12,9 @@ from harness.report import cell, details, grid
 from harness.report.cell import command_of
 from harness.report.details import detail_pages
 from harness.report.groups import SHOWN_CELLS, SHOWN_GROUPS
-from harness.report.merge import MergedRun
 from harness.report.precision_page import precision_view
 from harness.report.view import Report, build_report
-
-MakeRecord = Callable[..., Record]
-Merged = Callable[..., MergedRun]
-Site = Callable[[Report], dict[str, str]]
+from tests.kit import merged, record, site
 
 
 def detailed(report: Report) -> list[details.CellDetail]:
@@ -36,7 +31,7 @@ def nothing(_folder: Path, _record: Record) -> str:
 
 
 @pytest.fixture
-def small(record: MakeRecord, merged: Merged) -> Report:
+def small() -> Report:
     """The report of a small run with something of everything."""
     records = [
         record("test_matmul", bits=7.7, op="MatMul"),
@@ -124,18 +119,18 @@ def test_the_bands_of_a_small_run(small: Report) -> None:
 
 @pytest.mark.parametrize("page", ["cells", "failures"])
 def test_the_text_of_a_page_of_a_small_run(
-    page: str, small: Report, site: Site, snapshot: SnapshotAssertion
+    page: str, small: Report, snapshot: SnapshotAssertion, tmp_path: Path
 ) -> None:
-    main = site(small)[f"{page}.html"].partition("<main")[2].partition("</main>")[0].partition(">")[2]
+    main = (
+        site(tmp_path, small)[f"{page}.html"].partition("<main")[2].partition("</main>")[0].partition(">")[2]
+    )
     rows = re.sub(r"\s*<(?:tr|p|h\d|summary|li|dt|pre)\b[^>]*>", "\0", " ".join(main.split()))
     text = html.unescape(re.sub(r"<[^>]*>", "", re.sub(r"<(?:t[hd]|dd)\b[^>]*>", " | ", rows)))
     lines = [" ".join(line.split()) for line in text.split("\0")]
     assert [line for line in lines if line] == snapshot
 
 
-def test_details_that_cannot_be_made_cost_one_cell(
-    record: MakeRecord, merged: Merged, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_details_that_cannot_be_made_cost_one_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     usual = command_of
 
     def fail(found: Record, matrix_path: str) -> str:
@@ -153,7 +148,7 @@ def test_details_that_cannot_be_made_cost_one_cell(
     assert lost.captured.startswith("Traceback")
 
 
-def test_planned_recorded_and_not_run(record: MakeRecord, merged: Merged) -> None:
+def test_planned_recorded_and_not_run() -> None:
     records = [record("a"), record("b", verdict=Verdict.NOT_RUN)]
     report = build_report(merged(records, planned=5), nothing, {})
     assert (report.run.planned, report.recorded, report.not_run, report.complete) == (5, 1, 4, False)
@@ -161,7 +156,7 @@ def test_planned_recorded_and_not_run(record: MakeRecord, merged: Merged) -> Non
     assert (whole.run.planned, whole.recorded, whole.not_run, whole.complete) == (1, 1, 0, True)
 
 
-def test_every_failure_is_in_one_list(record: MakeRecord, merged: Merged) -> None:
+def test_every_failure_is_in_one_list() -> None:
     records = [
         record("new", verdict=Verdict.ERROR),
         record("known", verdict=Verdict.ERROR, expected=True),
@@ -182,7 +177,7 @@ def test_every_failure_is_in_one_list(record: MakeRecord, merged: Merged) -> Non
     ]
 
 
-def test_reasons_that_differ_in_figures_are_one_group(record: MakeRecord, merged: Merged) -> None:
+def test_reasons_that_differ_in_figures_are_one_group() -> None:
     reason = "output 'y{}': {} of 60 elements ({}.0%) differ; greatest at ({}, 2), 0x7f{}a"
     records = [
         record(f"m{i:03}", verdict=Verdict.MISMATCH, reason=reason.format(i, i, i, i, i)) for i in range(300)
@@ -199,7 +194,7 @@ def test_reasons_that_differ_in_figures_are_one_group(record: MakeRecord, merged
     assert (len(found.shown[0].cells), found.shown[0].left_out) == (SHOWN_CELLS, 300 - SHOWN_CELLS)
 
 
-def test_endless_different_reasons_do_not_fill_the_page(record: MakeRecord, merged: Merged) -> None:
+def test_endless_different_reasons_do_not_fill_the_page() -> None:
     names = [f"{a}{b}" for a in "abcdefghijklmnop" for b in "abcdefghijklmnop"]
     failing = [record(name, verdict=Verdict.ERROR, reason=f"no {name}") for name in names]
     absent = [
@@ -213,9 +208,7 @@ def test_endless_different_reasons_do_not_fill_the_page(record: MakeRecord, merg
     assert report.unavailable[-1].reason == "251 other reasons"
 
 
-def test_details_go_to_the_most_urgent_cells_first(
-    record: MakeRecord, merged: Merged, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_details_go_to_the_most_urgent_cells_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cell, "MAX_DETAILS_CHARS", 800)
     monkeypatch.setattr(cell, "MAX_DETAIL_PAGES", 1)
     monkeypatch.setattr(details, "MAX_CAPTURED_CHARS", 5)
@@ -234,7 +227,7 @@ def test_details_go_to_the_most_urgent_cells_first(
     assert [bool(square and square.href) for square in squares] == [False, False, True, True]
 
 
-def test_outputs_out_of_tolerance_come_first(record: MakeRecord, merged: Merged) -> None:
+def test_outputs_out_of_tolerance_come_first() -> None:
     (output,) = record(verdict=Verdict.MISMATCH).outputs
     wrong = {"a": 0, "b": 2, "c": 0, "d": 1}
     outputs = [msgspec.structs.replace(output, name=name, mismatched=n) for name, n in wrong.items()]
@@ -243,9 +236,7 @@ def test_outputs_out_of_tolerance_come_first(record: MakeRecord, merged: Merged)
     assert [row.metrics.name for row in found.outputs] == ["b", "d", "a", "c"]
 
 
-def test_details_and_models_are_spread_over_pages(
-    record: MakeRecord, merged: Merged, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_details_and_models_are_spread_over_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cell, "MAX_DETAILS_CHARS", 1500)
     monkeypatch.setattr(grid, "MAX_SQUARES", 4)
     records = [record(f"m{i}", verdict=Verdict.ERROR, suite="a" if i < 3 else "b") for i in range(7)]
@@ -281,7 +272,7 @@ def test_details_and_models_are_spread_over_pages(
     assert sorted(hrefs) == sorted(anchors)
 
 
-def test_columns_can_be_chosen_by_target_and_by_axis(record: MakeRecord, merged: Merged) -> None:
+def test_columns_can_be_chosen_by_target_and_by_axis() -> None:
     records = [
         record(target="a"),
         record(target="a", axes={"precision": "fp16"}),
@@ -296,7 +287,7 @@ def test_columns_can_be_chosen_by_target_and_by_axis(record: MakeRecord, merged:
     assert grid.column_filters(build_report(merged([record()]), nothing, {}).columns) == ()
 
 
-def test_the_command_names_just_this_cell(record: MakeRecord, merged: Merged) -> None:
+def test_the_command_names_just_this_cell() -> None:
     records = [
         record("sub dir/a[1]*.onnx", suite="my models", target="t'; rm -rf ~", verdict=Verdict.ERROR),
     ]
@@ -309,7 +300,7 @@ def test_the_command_names_just_this_cell(record: MakeRecord, merged: Merged) ->
     )
 
 
-def test_targets_stand_in_the_order_of_the_matrix(record: MakeRecord, merged: Merged) -> None:
+def test_targets_stand_in_the_order_of_the_matrix() -> None:
     run = merged([record(target="a"), record(target="b"), record(target="c")], targets={"c": {}, "b": {}})
     assert [column.target for column in build_report(run, nothing, {}).columns] == ["c", "b", "a"]
     listed = msgspec.structs.replace(run, matrix={"path": "C:\\m\\local.toml", "targets": [{"name": "b"}]})
@@ -318,7 +309,7 @@ def test_targets_stand_in_the_order_of_the_matrix(record: MakeRecord, merged: Me
     assert report.name == "local.toml"
 
 
-def test_a_model_without_a_record_leaves_its_square_empty(record: MakeRecord, merged: Merged) -> None:
+def test_a_model_without_a_record_leaves_its_square_empty() -> None:
     report = build_report(merged([record("a"), record("b", target="gpu")]), nothing, {})
     (suite,) = suites_of(report)
     rows = [[square is not None for square in row.cells] for row in suite.rows]

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import jinja2
@@ -10,8 +9,6 @@ import pytest
 
 from harness.report import template_loader
 from harness.report.template_loader import TemplateLoader
-
-Render = Callable[[], str]
 
 
 @pytest.fixture

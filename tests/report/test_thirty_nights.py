@@ -1,13 +1,13 @@
 """Thirty nights with planted events, and what `diff`, `gate` and `history` tell of each."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from harness.core.latency import Latency, latency_of
+from harness.core.latency import Latency
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report.diff import Change, Diff, Kind, compare, read_side
@@ -17,9 +17,7 @@ from harness.report.history import History
 from harness.report.merge import MergedRun
 from harness.report.trend import cell_points, trends
 from harness.report.trend_points import Trends
-from tests.latencies import told_latency
-
-MakeRecord = Callable[..., Record]
+from tests.kit import latency, record, write_run
 
 NIGHTS = range(1, 31)
 K = Kind
@@ -69,11 +67,11 @@ FAILING: dict[int, set[str]] = {
 FLAKY: dict[str, Any] = {"retries": (Verdict.PASS,)}
 
 
-def latency(ms: float) -> Latency:
-    return latency_of(told_latency([round(ms * 1e6) + 1000 * (at % 7) for at in range(20)]))
+def times(ms: float) -> Latency:
+    return latency(*(ms + 0.001 * (at % 7) for at in range(20)))
 
 
-def records_of(night: int, record: MakeRecord) -> list[Record]:
+def records_of(night: int) -> list[Record]:
     fields: dict[str, Any] = {"started": f"2026-11-{night:02}T02:00:00Z"}
     failing = {"a": night in REGRESSION, "d": night >= DRIVER, "flake": night in FLAKES}
     planned = {"added": night >= ADDED, "removed": night < REMOVED}
@@ -87,36 +85,36 @@ def records_of(night: int, record: MakeRecord) -> list[Record]:
         if planned.get(model, True)
     ]
     of_gpu = [
-        record(model, "gpu", verdict=Verdict.UNAVAILABLE, cause="no_device", **fields)
+        record(model, target="gpu", verdict=Verdict.UNAVAILABLE, cause="no_device", **fields)
         if night == AWAY
-        else record(model, "gpu", **fields, latency=latency(14.0 if night >= SLOWER else 10.0))
+        else record(model, target="gpu", **fields, latency=times(14.0 if night >= SLOWER else 10.0))
         for model in ("g1", "g2")
     ]
     if night >= SLOWER:  # one of the two cells only
-        of_gpu[1] = record("g2", "gpu", **fields, latency=latency(10.0))
+        of_gpu[1] = record("g2", target="gpu", **fields, latency=times(10.0))
     return of_npu + of_gpu
 
 
-def write_night(night: int, record: MakeRecord, write: Callable[..., Path]) -> Path:
+def write_night(night: int, home: Path) -> Path:
     """Write the run folders of a night, and return the folder that has them."""
     targets: dict[str, Any] = {
         "npu": {"drivers": {"npu": "560" if night >= DRIVER else "550"}},
         "gpu": {"processor": {"model": "new" if night >= MACHINE else "old"}},
     }
-    records = records_of(night, record)
-    name = f"night-{night:02}"
+    records = records_of(night)
+    folder = home / f"night-{night:02}"
     if night == PARTIAL:
         lost = [one.cell for one in records if one.model in ("b", "c")]
         here = [one for one in records if one.cell not in lost]
-        return write(f"{name}/one", here, targets=targets, missing=lost, complete=False).parent
+        return write_run(folder / "one", here, targets=targets, missing=lost, complete=False).parent
     if night == RERUN:  # the first attempt died after a cell
         dead = [one.cell for one in records[1:]]
-        write(f"{name}/one", records[:1], targets=targets, missing=dead, complete=False)
+        write_run(folder / "one", records[:1], targets=targets, missing=dead, complete=False)
     if night == CONFLICT:
-        write(
-            f"{name}/one", [record("b", verdict=Verdict.CRASH, started=records[0].started)], targets=targets
+        write_run(
+            folder / "one", [record("b", verdict=Verdict.CRASH, started=records[0].started)], targets=targets
         )
-    return write(f"{name}/two", records, targets=targets, missing=[]).parent
+    return write_run(folder / "two", records, targets=targets, missing=[]).parent
 
 
 def known_flake(change: Change) -> str:
@@ -133,13 +131,12 @@ class Night(msgspec.Struct, frozen=True):
 
 
 @pytest.fixture(scope="module")
-def nights(
-    tmp_path_factory: pytest.TempPathFactory, module_record: MakeRecord, module_run: Callable[..., Path]
-) -> Iterator[tuple[dict[int, Night], History]]:
+def nights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[int, Night], History]]:
     found: dict[int, Night] = {}
+    home = tmp_path_factory.mktemp("nights")
     with History(tmp_path_factory.mktemp("history") / "h.sqlite", create=True) as history:
         for night in NIGHTS:
-            path = write_night(night, module_record, module_run)
+            path = write_night(night, home)
             run = read_side(path)
             assert history.add(path, run=run)
             diff = judgement = None

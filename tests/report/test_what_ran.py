@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -16,10 +16,7 @@ from harness.report.identity import identity_of
 from harness.report.likeness import differences
 from harness.report.merge import Environment
 from harness.report.publish import write_report
-from tests.records import matrix_of, with_facts
-
-MakeRecord = Callable[..., Record]
-WriteRun = Callable[..., Path]
+from tests.kit import matrix_of, record, with_facts, write_run
 
 ISSUE = "https://github.com/vendor/ep/issues/12"
 NPU: dict[str, object] = {
@@ -57,19 +54,20 @@ def matrix(records: Sequence[Record], reason: str) -> Matrix:
 
 
 @pytest.fixture(scope="module")
-def published(
-    tmp_path_factory: pytest.TempPathFactory, module_record: MakeRecord, module_run: WriteRun
-) -> Path:
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All formats of a run in which one failure is known and none is unexpected."""
     records = [
         with_facts(each)
         for each in (
-            module_record("good"),
-            module_record("bad", verdict=Verdict.CRASH, expected=True, reason="died"),
-            module_record("good", target="qnn", provider="QNNExecutionProvider"),
+            record("good"),
+            record("bad", verdict=Verdict.CRASH, expected=True, reason="died"),
+            record("good", target="qnn", provider="QNNExecutionProvider"),
         )
     ]
-    run = module_run("known", records, matrix=matrix(records, ISSUE), targets={"npu": NPU, "qnn": SIMULATOR})
+    home = tmp_path_factory.mktemp("runs")
+    run = write_run(
+        home / "known", records, matrix=matrix(records, ISSUE), targets={"npu": NPU, "qnn": SIMULATOR}
+    )
     out = tmp_path_factory.mktemp("published")
     write_report([run], out, ["html", "markdown", "csv", "json", "junit", "badge"])
     return out
@@ -121,12 +119,10 @@ def test_a_known_failure_has_the_link_of_the_matrix(published: Path) -> None:
     assert f"expected failure ({ISSUE}): crash" in (published / "junit.xml").read_text("utf-8")
 
 
-def test_every_format_for_people_has_the_command_that_repeats_a_failure(
-    record: MakeRecord, write_run: WriteRun, tmp_path: Path
-) -> None:
+def test_every_format_for_people_has_the_command_that_repeats_a_failure(tmp_path: Path) -> None:
     crash = record("bad", verdict=Verdict.CRASH, reason="died")
     assert crash.family is Family.FAILED
-    run = write_run("run", [crash])
+    run = write_run(tmp_path / "run", [crash])
     write_report([run], tmp_path / "out", ["html", "markdown", "junit"])
     command = shlex.join(
         ["ep-harness", "run", "matrices/local.toml", "--target", "npu", "--model", "onnx-node/bad"]
@@ -135,12 +131,10 @@ def test_every_format_for_people_has_the_command_that_repeats_a_failure(
         assert command in (tmp_path / "out" / file).read_text("utf-8"), file
 
 
-def test_an_address_of_a_matrix_cannot_leave_its_link(
-    record: MakeRecord, write_run: WriteRun, tmp_path: Path
-) -> None:
+def test_an_address_of_a_matrix_cannot_leave_its_link(tmp_path: Path) -> None:
     hostile = 'see https://x.example/1"><script>alert(1)</script> and javascript:alert(1)'
     records = [with_facts(record("bad", verdict=Verdict.CRASH, expected=True, reason="died"))]
-    run = write_run("run", records, matrix=matrix(records, hostile))
+    run = write_run(tmp_path / "run", records, matrix=matrix(records, hostile))
     write_report([run], tmp_path / "out", ["html", "markdown"])
     page = (tmp_path / "out" / "failures.html").read_text("utf-8")
     assert '<a href="https://x.example/1" rel="noreferrer noopener">https://x.example/1</a>&#34;' in page

@@ -1,7 +1,6 @@
 """What cells took is remembered from run to run, and no trouble with that is anybody's trouble."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -15,6 +14,7 @@ from harness.corpus.cache import ENVIRONMENT
 from harness.engine.queues import RESTART_MS
 from harness.run import durations
 from harness.run.durations import KEPT, Durations
+from tests.kit import cpu_record
 
 
 @pytest.fixture(autouse=True)
@@ -23,18 +23,10 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-Timed = Callable[..., Record]
-
-
-@pytest.fixture(scope="session")
-def timed(passed: Callable[..., Record]) -> Timed:
+def timed(cell: str, took_ms: float = 0.0, processor_ms: float = 0.0) -> Record:
     """Makes the record of a cell whose process was busy for so many milliseconds."""
-
-    def make(cell: str, took_ms: float = 0.0, processor_ms: float = 0.0) -> Record:
-        state = ProcessState(pid=1, session=1, took_ms=took_ms, processor_ms=processor_ms)
-        return passed(cell, cell=cell, process=state)
-
-    return make
+    state = ProcessState(pid=1, session=1, took_ms=took_ms, processor_ms=processor_ms)
+    return cpu_record(cell, cell=cell, process=state)
 
 
 def remember(matrix: Path, *records: Record) -> None:
@@ -47,50 +39,48 @@ def files(cache: Path) -> list[Path]:
     return sorted((cache / "durations").iterdir())
 
 
-def test_a_cell_takes_what_its_process_was_at_it_failed_or_not(timed: Timed) -> None:
+def test_a_cell_takes_what_its_process_was_at_it_failed_or_not() -> None:
     remember(
         Path("m.toml"), timed("a", 4.0), msgspec.structs.replace(timed("b", 0.25), verdict=Verdict.ERROR)
     )
     assert Durations(Path("m.toml")).known_ms() == {"a": 4.0, "b": 0.25}
 
 
-def test_where_a_process_is_gone_its_phases_count(timed: Timed) -> None:
+def test_where_a_process_is_gone_its_phases_count() -> None:
     gone = msgspec.structs.replace(timed("a"), process=None, timings_ms={"create": 1.5, "first_run": 2.0})
     remember(Path("m.toml"), gone)
     assert Durations(Path("m.toml")).known_ms() == {"a": 3.5}
 
 
 @pytest.mark.parametrize("verdict", [Verdict.CRASH, Verdict.HANG])
-def test_the_next_process_counts_for_what_ended_the_last_one(verdict: Verdict, timed: Timed) -> None:
+def test_the_next_process_counts_for_what_ended_the_last_one(verdict: Verdict) -> None:
     ended = [msgspec.structs.replace(one, verdict=verdict) for one in (timed("a"), timed("b", 2.0))]
     remember(Path("m.toml"), *ended, timed("c", 2.0))
     assert Durations(Path("m.toml")).known_ms() == {"a": RESTART_MS, "b": RESTART_MS + 2, "c": 2.0}
 
 
-def test_a_later_run_adds_and_replaces(tmp_path: Path, timed: Timed) -> None:
+def test_a_later_run_adds_and_replaces(tmp_path: Path) -> None:
     remember(tmp_path / "m.toml", timed("a", 1.0), timed("b", 2.0))
     # Of an unavailable target, say, nothing is learnt.
     remember(tmp_path / "m.toml", timed("b", 3.0), timed("c", 4.0), timed("a"))
     assert Durations(tmp_path / "m.toml").known_ms() == {"a": 1.0, "b": 3.0, "c": 4.0}
 
 
-def test_matrices_are_told_apart_by_where_they_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timed: Timed
-) -> None:
+def test_matrices_are_told_apart_by_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     remember(tmp_path / "one.toml", timed("a", 1.0))
     assert Durations(tmp_path / "two.toml").known_ms() == {}
     monkeypatch.chdir(tmp_path)
     assert Durations(Path("one.toml")).known_ms() == {"a": 1.0}
 
 
-def test_nothing_noted_is_nothing_written(cache: Path, timed: Timed) -> None:
+def test_nothing_noted_is_nothing_written(cache: Path) -> None:
     remember(Path("m.toml"))
     remember(Path("m.toml"), timed("a"))
     assert not cache.exists()
 
 
 @given(st.dictionaries(st.text(), st.floats(min_value=0, max_value=1e9, exclude_min=True), max_size=5))
-def test_every_cell_comes_back(timed: Timed, took: dict[str, float]) -> None:
+def test_every_cell_comes_back(took: dict[str, float]) -> None:
     matrix = Path(f"{len(took)}-{hash(tuple(took.items()))}.toml")
     remember(matrix, *(timed(cell, ms) for cell, ms in took.items()))
     assert Durations(matrix).known_ms() == took
@@ -99,7 +89,7 @@ def test_every_cell_comes_back(timed: Timed, took: dict[str, float]) -> None:
 @pytest.mark.parametrize(
     "damage", [b"", b"{", b"[1]", b'{"a": "x"}', b'{"\xff": 1.0}', b"\x00" * 100, b'{"a": null}', b"1e999"]
 )
-def test_a_damaged_file_is_forgotten_and_replaced(cache: Path, timed: Timed, damage: bytes) -> None:
+def test_a_damaged_file_is_forgotten_and_replaced(cache: Path, damage: bytes) -> None:
     remember(Path("m.toml"), timed("a", 1.0))
     (file,) = files(cache)
     file.write_bytes(damage)
@@ -108,15 +98,13 @@ def test_a_damaged_file_is_forgotten_and_replaced(cache: Path, timed: Timed, dam
     assert Durations(Path("m.toml")).known_ms() == {"b": 2.0}
 
 
-def test_a_cache_that_cannot_be_written_is_no_error(cache: Path, timed: Timed) -> None:
+def test_a_cache_that_cannot_be_written_is_no_error(cache: Path) -> None:
     cache.touch()
     remember(Path("m.toml"), timed("a", 1.0))
     assert Durations(Path("m.toml")).known_ms() == {}
 
 
-def test_a_cache_that_may_only_be_read_keeps_what_it_has(
-    monkeypatch: pytest.MonkeyPatch, timed: Timed
-) -> None:
+def test_a_cache_that_may_only_be_read_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     remember(Path("m.toml"), timed("a", 1.0))
 
     def refuse(path: Path, data: bytes) -> int:
@@ -127,7 +115,7 @@ def test_a_cache_that_may_only_be_read_keeps_what_it_has(
     assert Durations(Path("m.toml")).known_ms() == {"a": 1.0}
 
 
-def test_the_latest_matrices_are_kept(cache: Path, monkeypatch: pytest.MonkeyPatch, timed: Timed) -> None:
+def test_the_latest_matrices_are_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert KEPT == 64
     monkeypatch.setattr(durations, "KEPT", 3)
     for number in range(5):

@@ -1,24 +1,21 @@
 """How the processes of targets ended, in totals, exit code and run folder; which devices are simulated."""
 
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 
 from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED
-from harness.core.record import SCHEMA, Record
 from harness.core.run_info import RunInfo, TargetExit
 from harness.core.verdict import Phase, Verdict
 from harness.engine.events import ProcessEnded
-from harness.plan.expand import expand
 from harness.plan.expectation import ALL_CLEAN
-from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
 from harness.run.exits import with_end
 from harness.run.run_folder import RunFolder
 from harness.run.summary import remarks
 from harness.run.tally import Tally
+from tests.kit import bare_record, plan_of
 
 CLEAN = ProcessEnded(target="npu")
 DIED = ProcessEnded(
@@ -38,20 +35,14 @@ def plan() -> Plan:
         "models": {"folders": ["m"]},
         "target": [{"name": "npu", "provider": "WebGpuExecutionProvider"}],
     }
-    return expand(matrix_from(table, Path("m.toml")), {"m": ("a.onnx",)})
+    return plan_of(table)
 
 
 def tally(*events: ProcessEnded) -> Tally:
     """The totals of a run in which every cell passed."""
     found = Tally(plan())
     for cell in plan().cells:
-        passed = Verdict.PASS
-        fields: dict[str, Any] = {"verdict": passed, "family": passed.family, "expected": True}
-        found.add(
-            Record(
-                schema=SCHEMA, cell=cell.id, suite="m", model=cell.model, target="npu", provider="p", **fields
-            )
-        )
+        found.add(bare_record(cell.model, suite="m", target="npu"))
     for event in events:
         found.ended(event)
     return found

@@ -16,6 +16,7 @@ import pytest
 import harness
 from harness.engine.engine import Engine
 from harness.plan.matrix import matrix_from
+from tests.kit import FAKE_ENV, write_model
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake onnxruntime needs POSIX")
 Planned = Callable[..., harness.RunnablePlan]
@@ -25,8 +26,6 @@ Planned = Callable[..., harness.RunnablePlan]
 def planned(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    write_model: Callable[..., None],
-    fake_env: dict[str, str],
 ) -> Planned:
     """``planned("a", "b")``: the plan of models of the fake onnxruntime; ``marker`` gets a process id."""
     monkeypatch.setenv("EP_HARNESS_CACHE", str(tmp_path / "cache"))
@@ -34,7 +33,7 @@ def planned(
     def make(*models: str) -> harness.RunnablePlan:
         for name in models:
             write_model(tmp_path / "models" / f"{name}.onnx")
-        env = {**fake_env, "FAKE_MARKER": str(tmp_path / "marker")}
+        env = {**FAKE_ENV, "FAKE_MARKER": str(tmp_path / "marker")}
         target = {"name": "ep", "provider": "CUDAExecutionProvider", "env": env}
         table: dict[str, Any] = {"schema": 1, "models": {"folders": ["models"]}, "target": [target]}
         return harness.make_plan(matrix_from(table, tmp_path / "m.toml"))

@@ -5,13 +5,11 @@ import itertools
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.run.not_judged import MOST_CAUSES, Cause, Group, add_to, not_judged, says_nothing_yet
+from tests.kit import bare_record
 
 
 def record(model: str, verdict: Verdict, reason: str, target: str = "npu") -> Record:
-    return Record(
-        schema=1, cell=f"s/{model}[{target}]", suite="s", model=model, target=target, provider="P",
-        verdict=verdict, family=verdict.family, expected=True, reason=reason,
-    )  # fmt: skip
+    return bare_record(model, verdict, target=target, reason=reason)
 
 
 def lines(*records: Record) -> list[tuple[str, str]]:

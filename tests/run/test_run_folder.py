@@ -1,6 +1,5 @@
 import errno
 import hashlib
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -12,27 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.core.errors import UsageError
-from harness.core.record import Record
 from harness.core.run_info import RunInfo
 from harness.engine.events import TargetReady
-from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
 from harness.run import own_runs, run_folder
 from harness.run.resume import differences
 from harness.run.run_folder import RunFolder
+from tests.kit import cpu_record, plan_of, read_rows
 
 TABLE: dict[str, Any] = {
     "schema": 1,
     "models": {"folders": ["m"]},
     "target": [{"name": "cpu", "provider": "CPUExecutionProvider"}],
 }
-Passed = Callable[..., Record]
 READY = TargetReady(target="cpu", fingerprint={"onnxruntime": "1.31.1", "packages": {"numpy": "2.4.6"}})
 
 
 def plan(models: tuple[str, ...] = ("a.onnx", "b.onnx"), **tables: Any) -> Plan:
-    return expand(matrix_from(TABLE | tables, Path("m.toml")), {"m": models})
+    return plan_of(TABLE | tables, {"m": models})
 
 
 def info(folder: Path) -> RunInfo:
@@ -40,10 +36,10 @@ def info(folder: Path) -> RunInfo:
 
 
 @pytest.fixture
-def broken_off(tmp_path: Path, passed: Passed) -> Path:
+def broken_off(tmp_path: Path) -> Path:
     folder = RunFolder.create(tmp_path / "run", plan())
     folder.ready(READY)
-    folder.add(passed("a.onnx"))
+    folder.add(cpu_record("a.onnx"))
     assert folder.finish() is False
     return folder.path
 
@@ -57,13 +53,13 @@ def test_the_plan_is_there_from_the_start_by_name(broken_off: Path) -> None:
     assert (broken_off / "plan.txt").read_bytes() == listing
 
 
-def test_a_run_is_completed_by_what_is_missing(broken_off: Path, passed: Passed) -> None:
+def test_a_run_is_completed_by_what_is_missing(broken_off: Path) -> None:
     folder = RunFolder.reopen(broken_off, plan(), info(broken_off), 1)
     folder.ready(READY)
-    folder.add(passed("b.onnx"))
+    folder.add(cpu_record("b.onnx"))
     assert folder.finish() is True
     assert info(broken_off).complete is True
-    cells = [json.loads(line)["cell"] for line in (broken_off / "records.jsonl").read_text().splitlines()]
+    cells = [row["cell"] for row in read_rows(broken_off)]
     assert cells == ["m/a.onnx[cpu]", "m/b.onnx[cpu]"]
 
 

@@ -1,7 +1,6 @@
 """The totals of a run, and the lines about them on the terminal."""
 
 import io
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,17 +12,16 @@ from harness.core.cell import Cell
 from harness.core.ended import Ended
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.output_metrics import Noise, OutputMetrics
-from harness.core.record import SCHEMA, Record
+from harness.core.record import Record
 from harness.core.run_info import ShardInfo
 from harness.core.verdict import Family, Verdict
 from harness.core.work import Unchecked
 from harness.plan.baseline import Baseline
-from harness.plan.expand import expand
-from harness.plan.matrix import matrix_from
 from harness.plan.plan import Plan
 from harness.plan.where import Where
 from harness.run.summary import WIDTH, remarks, table
 from harness.run.tally import Tally, TargetRow
+from tests.kit import bare_record, plan_of
 
 MODELS = ("a.onnx", "b.onnx", "c.onnx")
 RETRIES = {"a.onnx": (Verdict.MISMATCH, Verdict.PASS), "b.onnx": (Verdict.MISMATCH,), "c.onnx": ()}
@@ -36,21 +34,11 @@ def plan() -> Plan:
         "models": {"folders": ["m"]},
         "target": [{"name": name, "provider": "CPUExecutionProvider"} for name in ("cpu", "npu")],
     }
-    return expand(matrix_from(tables, Path("m.toml")), {"m": MODELS})
+    return plan_of(tables, {"m": MODELS})
 
 
 def record(cell: Cell, verdict: Verdict, **fields: Any) -> Record:
-    return Record(
-        schema=SCHEMA,
-        cell=cell.id,
-        suite=cell.suite,
-        model=cell.model,
-        target=cell.target,
-        provider="p",
-        verdict=verdict,
-        family=verdict.family,
-        **fields,
-    )
+    return bare_record(cell.model, verdict, cell=cell.id, suite=cell.suite, target=cell.target, **fields)
 
 
 @pytest.fixture
@@ -120,7 +108,7 @@ def test_a_run_without_evidence_is_no_success(
             for name in targets
         ],
     }
-    plan = expand(matrix_from(table, Path("m.toml")), {"m": ("a.onnx",)})
+    plan = plan_of(table)
     tally = Tally(plan, named=how == "named")
     for cell in plan.cells:
         tally.add(record(cell, verdict if cell.target in silent else Verdict.PASS, expected=True))

@@ -3,7 +3,6 @@
 import datetime as dt
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,7 @@ import pytest
 from harness.core.record import Record
 from harness.core.verdict import Cause, Phase, Verdict
 from harness.corpus.case import Case
-from harness.engine.engine import Engine
-from harness.engine.events import Event, Finished, Noted, TargetReady
+from harness.engine.events import Event, Noted, TargetReady
 from harness.engine.references import References
 from harness.engine.task import Question
 from harness.golden.golden import Golden
@@ -21,12 +19,19 @@ from harness.golden.kept import kept_by_case
 from harness.plan.target import Runtime
 from harness.runtimes.builds import Builds
 from harness.runtimes.installer import InstallError
-
-Run = Callable[..., list[Event]]
+from tests.kit import (
+    fake_target,
+    of_folder,
+    records_of,
+    run_matrix,
+    start_engine,
+    wait_for,
+    write_model,
+)
 
 
 @pytest.fixture
-def home(tmp_path: Path, write_model: Callable[..., None], fake_uv: Path) -> Path:
+def home(tmp_path: Path, fake_uv: Path) -> Path:
     """A folder with two models, where environments are built by the fake uv."""
     assert fake_uv.parent == tmp_path
     for number in range(2):
@@ -34,18 +39,10 @@ def home(tmp_path: Path, write_model: Callable[..., None], fake_uv: Path) -> Pat
     return tmp_path
 
 
-@pytest.fixture
-def matrix(fake_env: dict[str, str]) -> Callable[..., dict[str, Any]]:
+def matrix(**targets: dict[str, Any]) -> dict[str, Any]:
     """A matrix over targets, each given by what is special about it."""
-
-    def make(**targets: dict[str, Any]) -> dict[str, Any]:
-        tables = [
-            {"name": name, "provider": "CUDAExecutionProvider", "env": fake_env, **table}
-            for name, table in targets.items()
-        ]
-        return {"models": {"folders": ["models"]}, "target": tables}
-
-    return make
+    tables = [fake_target(name, **table) for name, table in targets.items()]
+    return of_folder(*tables)
 
 
 def packages(*names: str, **more: Any) -> dict[str, Any]:
@@ -53,16 +50,14 @@ def packages(*names: str, **more: Any) -> dict[str, Any]:
 
 
 def records(events: list[Event], target: str) -> list[Record]:
-    return [event.record for event in events if isinstance(event, Finished) and event.record.target == target]
+    return [record for record in records_of(events) if record.target == target]
 
 
 def notes(events: list[Event]) -> list[str]:
     return [event.message for event in events if isinstance(event, Noted)]
 
 
-def test_it_is_built_once_for_all_that_wait_for_it(
-    home: Path, matrix: Callable[..., dict[str, Any]], run_matrix: Run
-) -> None:
+def test_it_is_built_once_for_all_that_wait_for_it(home: Path) -> None:
     events = run_matrix(home, matrix(one=packages("ep", "b"), two=packages("ep", "b"), own={}))
     for target in ("one", "two", "own"):
         assert [record.verdict for record in records(events, target)] == [Verdict.PASS] * 2
@@ -71,15 +66,13 @@ def test_it_is_built_once_for_all_that_wait_for_it(
     assert notes(run_matrix(home, matrix(one=packages("b", "ep")))) == []
 
 
-def test_others_work_meanwhile(home: Path, matrix: Callable[..., dict[str, Any]], run_matrix: Run) -> None:
+def test_others_work_meanwhile(home: Path) -> None:
     events = run_matrix(home, matrix(late=packages("slow"), own={}), 1)
-    done = [event.record.target for event in events if isinstance(event, Finished)]
+    done = [record.target for record in records_of(events)]
     assert done == ["own", "own", "late", "late"]
 
 
-def test_a_failure_is_the_outcome_of_every_cell(
-    home: Path, matrix: Callable[..., dict[str, Any]], run_matrix: Run
-) -> None:
+def test_a_failure_is_the_outcome_of_every_cell(home: Path) -> None:
     events = run_matrix(
         home, matrix(bad=packages("nosuch"), own={}, gone=packages("gone-1-py3-none-any.whl"))
     )
@@ -95,9 +88,7 @@ def test_a_failure_is_the_outcome_of_every_cell(
     assert announced == ["bad", "gone", "own"]
 
 
-def test_a_cell_that_runs_alone_waits_for_builds_of_others(
-    home: Path, matrix: Callable[..., dict[str, Any]], run_matrix: Run
-) -> None:
+def test_a_cell_that_runs_alone_waits_for_builds_of_others(home: Path) -> None:
     events = run_matrix(home, matrix(alone={"alone": True}, late=packages("slow")))
     built = (home / "uv.log").stat().st_mtime  # as its last command began
     for record in records(events, "alone"):
@@ -106,15 +97,10 @@ def test_a_cell_that_runs_alone_waits_for_builds_of_others(
     assert [record.verdict for record in records(events, "late")] == [Verdict.PASS] * 2
 
 
-def test_an_engine_that_is_closed_builds_no_more(
-    home: Path, matrix: Callable[..., dict[str, Any]], start_engine: Callable[..., Engine]
-) -> None:
+def test_an_engine_that_is_closed_builds_no_more(home: Path) -> None:
     engine = start_engine(home, matrix(never=packages("hang")))
     running = home / "uv.log.pid"
-    deadline = time.monotonic() + 60
-    while not running.is_file():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for(running.is_file)
     started = time.monotonic()
     engine.close()
     assert time.monotonic() - started < 30  # a build hangs for a minute
@@ -138,10 +124,7 @@ def test_any_fault_of_a_build_is_reported(monkeypatch: pytest.MonkeyPatch, fake_
     assert not builds.is_built(runtime)
     assert not builds.is_built(runtime)
     assert builds.busy
-    deadline = time.monotonic() + 60
-    while not ends:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for(lambda: ends)
     builds.finish(*ends[0])
     assert not builds.busy
     with pytest.raises(InstallError, match="RuntimeError: a fault"):
@@ -150,13 +133,7 @@ def test_any_fault_of_a_build_is_reported(monkeypatch: pytest.MonkeyPatch, fake_
     assert fake_uv.read_text() == ""
 
 
-def test_the_opinion_of_a_built_runtime_outlives_the_run(
-    home: Path,
-    matrix: Callable[..., dict[str, Any]],
-    run_matrix: Run,
-    write_model: Callable[..., None],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_opinion_of_a_built_runtime_outlives_the_run(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether its CPU provider takes what the target refuses is asked once, until it is another runtime."""
     asked: list[tuple[str, ...]] = []
     keep = References.keep

@@ -28,6 +28,7 @@ from harness.runtimes.environments import (
 )
 from harness.runtimes.installer import InstallError
 from harness.runtimes.uv import Uv, find_uv
+from tests.kit import wait_for
 
 OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
 BUILDER = """
@@ -49,13 +50,6 @@ def home(log: Path) -> Path:
 
 def leftovers(log: Path) -> list[str]:
     return [one.name for one in home(log).iterdir() if not one.name.endswith(".lock")]
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def building(log: Path, *packages: str) -> "subprocess.Popen[str]":

@@ -3,7 +3,6 @@
 import os
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from harness.runtimes import installer
 from harness.runtimes.environments import build
 from harness.runtimes.installer import InstallError
 from harness.runtimes.uv import Uv
+from tests.kit import wait_for
 
 HANGING = Runtime(packages=("hang",))
 
@@ -20,13 +20,6 @@ HANGING = Runtime(packages=("hang",))
 def leftovers(log: Path) -> list[str]:
     folder = log.parent / "cache" / "runtimes"
     return [one.name for one in folder.iterdir() if not one.name.endswith(".lock")]
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_a_build_can_be_cancelled(fake_uv: Path) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 
 from harness.core.record import Record
 from harness.engine.engine import Engine
-from harness.engine.events import Event, Finished, PlaceChanged
+from harness.engine.events import Event, PlaceChanged
+from tests.kit import records_of
 
 
 class Running:
@@ -19,7 +20,7 @@ class Running:
 
     @property
     def records(self) -> list[Record]:
-        return [event.record for event in tuple(self.events) if isinstance(event, Finished)]
+        return records_of(tuple(self.events))
 
     def wait_for_records(self, count: int) -> None:
         until(lambda: len(self.records) >= count, f"{count} records")

@@ -5,13 +5,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from markdown_it import MarkdownIt
 
+from tests.kit import FAKE_ENV, write_model
 from tests.slurm.running import until
 
 if TYPE_CHECKING:
@@ -19,17 +19,14 @@ if TYPE_CHECKING:
 
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
 SCRIPT = HOW_TO / "slurm-array.sh"
-Write = Callable[..., None]
 
 
 @pytest.fixture
-def project(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake_env: dict[str, str], write_model: Write
-) -> Path:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the script, sixteen models, and a matrix for the fake device."""
     for number in range(16):
         write_model(tmp_path / "models" / f"{number:02}_fine.onnx")
-    env = {**fake_env, "FAKE_MARKER": str(tmp_path / "marker")}
+    env = {**FAKE_ENV, "FAKE_MARKER": str(tmp_path / "marker")}
     lines = [f"{name} = {json.dumps(value)}" for name, value in env.items()]
     (tmp_path / "my.toml").write_text(
         "schema = 1\n[models]\nfolders = ['models']\n[[target]]\nname = 'npu'\n"
@@ -77,7 +74,7 @@ def test_the_how_to_word_by_word(slurm: "Slurm", project: Path) -> None:
     assert sorted((share["index"], share["count"]) for share in shares) == [(n, 8) for n in range(1, 9)]
 
 
-def test_a_requeued_task_goes_on_where_it_was(slurm: "Slurm", project: Path, write_model: Write) -> None:
+def test_a_requeued_task_goes_on_where_it_was(slurm: "Slurm", project: Path) -> None:
     write_model(project / "models" / "99_waitonce_in_run.onnx")
     job = slurm.call("sbatch", "--parsable", "--array=1-2", SCRIPT.name).strip()
     until((project / "marker").exists, lambda: logs(project))

@@ -17,15 +17,13 @@ import pytest
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.corpus.cache import ENVIRONMENT
-from harness.engine.engine import Engine
 from harness.engine.events import Noted
+from tests.kit import fake_target, of_folder, read_rows, start_engine, write_model
 from tests.slurm.running import Running
 
 if TYPE_CHECKING:
     from tests.slurm.slurm_cluster import Slurm
 
-Write = Callable[..., None]
-Start = Callable[..., Engine]
 
 CUDA = "CUDAExecutionProvider"
 PYTHON = shlex.quote(sys.executable)
@@ -34,19 +32,18 @@ STEP = f"srun --exact --nodes=1 --ntasks=1 --gres=npu:1 {PYTHON}"
 
 
 @pytest.fixture
-def matrix(tmp_path: Path, fake_env: dict[str, str], write_model: Write) -> Callable[..., dict[str, Any]]:
+def matrix(tmp_path: Path) -> Callable[..., dict[str, Any]]:
     """Tables of a matrix whose models take a second each: they run some ten times."""
 
     def make(models: int, count: int, command: str = SRUN) -> dict[str, Any]:
         for number in range(models):
             write_model(tmp_path / "models" / f"{number:02}_nap_in_run.onnx")
-        target = {
-            "name": "npu",
-            "provider": CUDA,
-            "places": {"count": count, "name": "npu-{n}", "command": command},
-            "env": {**fake_env, "FAKE_NAP": "0.1", ENVIRONMENT: str(tmp_path / "far")},
-        }
-        return {"models": {"folders": ["models"]}, "target": [target]}
+        target = fake_target(
+            "npu",
+            places={"count": count, "name": "npu-{n}", "command": command},
+            env={"FAKE_NAP": "0.1", ENVIRONMENT: str(tmp_path / "far")},
+        )
+        return of_folder(target)
 
     return make
 
@@ -58,9 +55,7 @@ def check(records: list[Record], models: int) -> collections.Counter[str]:
     return collections.Counter(record.place for record in records)
 
 
-def test_each_place_is_a_job(
-    slurm: "Slurm", tmp_path: Path, start_engine: Start, matrix: Callable[..., dict[str, Any]]
-) -> None:
+def test_each_place_is_a_job(slurm: "Slurm", tmp_path: Path, matrix: Callable[..., dict[str, Any]]) -> None:
     run = Running(start_engine(tmp_path, matrix(32, 4)))
     run.wait_for_records(8)
     nodes = sorted(slurm.node_of(job) for job in slurm.jobs("RUNNING"))
@@ -71,7 +66,7 @@ def test_each_place_is_a_job(
 
 
 def test_places_that_wait_for_a_device_hold_nobody_up(
-    slurm: "Slurm", tmp_path: Path, start_engine: Start, matrix: Callable[..., dict[str, Any]]
+    slurm: "Slurm", tmp_path: Path, matrix: Callable[..., dict[str, Any]]
 ) -> None:
     run = Running(start_engine(tmp_path, matrix(40, 6)))
     by_place = check(run.end(), 40)
@@ -119,8 +114,7 @@ def test_steps_of_one_allocation(
         timeout=150,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    lines = (tmp_path / "out" / "records.jsonl").read_text("utf-8").splitlines()
-    found = [json.loads(line) for line in lines]
+    found = read_rows(tmp_path / "out")
     assert {record["verdict"] for record in found} == {"pass"}
     assert len(found) == 24
     assert len({record["place"] for record in found}) == 4
@@ -129,7 +123,7 @@ def test_steps_of_one_allocation(
 
 @pytest.mark.long
 def test_a_cancelled_job_costs_its_place_a_while_and_no_cell(
-    slurm: "Slurm", tmp_path: Path, start_engine: Start, matrix: Callable[..., dict[str, Any]]
+    slurm: "Slurm", tmp_path: Path, matrix: Callable[..., dict[str, Any]]
 ) -> None:
     run = Running(start_engine(tmp_path, matrix(40, 4)))
     run.wait_for_records(8)
@@ -142,7 +136,7 @@ def test_a_cancelled_job_costs_its_place_a_while_and_no_cell(
 
 @pytest.mark.parametrize("way", ["dies", "freezes"])
 def test_a_node_that_fails_costs_its_places_a_while_and_no_cell(
-    way: str, slurm: "Slurm", tmp_path: Path, start_engine: Start, matrix: Callable[..., dict[str, Any]]
+    way: str, slurm: "Slurm", tmp_path: Path, matrix: Callable[..., dict[str, Any]]
 ) -> None:
     run = Running(start_engine(tmp_path, matrix(40, 4)))
     run.wait_for_records(8)
@@ -163,7 +157,7 @@ def test_a_node_that_fails_costs_its_places_a_while_and_no_cell(
 
 @pytest.mark.long
 def test_a_killed_srun_costs_its_place_a_while_and_no_cell(
-    slurm: "Slurm", tmp_path: Path, start_engine: Start, matrix: Callable[..., dict[str, Any]]
+    slurm: "Slurm", tmp_path: Path, matrix: Callable[..., dict[str, Any]]
 ) -> None:
     run = Running(start_engine(tmp_path, matrix(40, 4)))
     run.wait_for_records(8)

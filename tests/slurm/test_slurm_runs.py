@@ -5,7 +5,6 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +13,13 @@ import pytest
 from harness.core.record import Record
 from harness.core.verdict import Cause, Verdict
 from harness.corpus.cache import ENVIRONMENT
-from harness.engine.engine import Engine
-from harness.engine.events import Event, Finished, Noted
+from harness.engine.events import Event, Noted
+from tests.kit import FAKE_ENV, of_folder, records_of, run_matrix, start_engine, write_model
 from tests.slurm.running import Running, until
 
 if TYPE_CHECKING:
     from tests.slurm.slurm_cluster import Slurm
 
-Run = Callable[..., list[Event]]
-Write = Callable[..., None]
 
 CUDA = "CUDAExecutionProvider"
 SRUN = f"srun --quiet --gres=npu:1 {shlex.quote(sys.executable)}"
@@ -39,14 +36,13 @@ OF_EACH_CHANNEL = {"1_fine", "2_segv_in_create", "7_big"}
 
 
 @pytest.fixture
-def env(tmp_path: Path, fake_env: dict[str, str]) -> dict[str, str]:
+def env(tmp_path: Path) -> dict[str, str]:
     """Of a target: the fake, and a cache of its own."""
-    return {**fake_env, "FAKE_MARKER": str(tmp_path / "marker"), ENVIRONMENT: str(tmp_path / "far")}
+    return {**FAKE_ENV, "FAKE_MARKER": str(tmp_path / "marker"), ENVIRONMENT: str(tmp_path / "far")}
 
 
 def matrix(env: dict[str, str], **more: Any) -> dict[str, Any]:
-    target = {"name": "npu", "provider": CUDA, "runtime": {"command": SRUN}, "env": env, **more}
-    return {"models": {"folders": ["models"]}, "target": [target]}
+    return of_folder({"name": "npu", "provider": CUDA, "runtime": {"command": SRUN}, "env": env, **more})
 
 
 def by_model(records: list[Record]) -> dict[str, Record]:
@@ -54,18 +50,12 @@ def by_model(records: list[Record]) -> dict[str, Record]:
 
 
 def finished(events: list[Event]) -> dict[str, Record]:
-    return by_model([event.record for event in events if isinstance(event, Finished)])
+    return by_model(records_of(events))
 
 
+@pytest.mark.usefixtures("slurm")
 @pytest.mark.parametrize("channel", ["", "line", "socket"])
-def test_verdicts_are_those_of_any_target(
-    slurm: "Slurm",  # noqa: ARG001 - it has to be there
-    channel: str,
-    tmp_path: Path,
-    run_matrix: Run,
-    write_model: Write,
-    env: dict[str, str],
-) -> None:
+def test_verdicts_are_those_of_any_target(channel: str, tmp_path: Path, env: dict[str, str]) -> None:
     # Each channel passes on how a process ends and large tensors; what is said of each end is the same.
     expected = {name: told for name, told in FAULTS.items() if not channel or name in OF_EACH_CHANNEL}
     for name in expected:
@@ -79,11 +69,7 @@ def test_verdicts_are_those_of_any_target(
 
 
 def test_a_job_that_waits_is_shown_and_has_no_part_in_the_limit_of_the_start(
-    slurm: "Slurm",
-    tmp_path: Path,
-    start_engine: Callable[..., Engine],
-    write_model: Write,
-    env: dict[str, str],
+    slurm: "Slurm", tmp_path: Path, env: dict[str, str]
 ) -> None:
     write_model(tmp_path / "models" / "1_fine.onnx")
     slurm.occupy()
@@ -97,9 +83,7 @@ def test_a_job_that_waits_is_shown_and_has_no_part_in_the_limit_of_the_start(
     assert note == f"target npu: job {job} waits in Slurm's queue: Resources"
 
 
-def test_waiting_has_a_limit_of_its_own(
-    slurm: "Slurm", tmp_path: Path, run_matrix: Run, write_model: Write, env: dict[str, str]
-) -> None:
+def test_waiting_has_a_limit_of_its_own(slurm: "Slurm", tmp_path: Path, env: dict[str, str]) -> None:
     write_model(tmp_path / "models" / "1_fine.onnx")
     slurm.occupy()
     record = finished(run_matrix(tmp_path, matrix(env, timeouts_s={"queue": 1.0})))["1_fine"]
@@ -110,13 +94,8 @@ def test_waiting_has_a_limit_of_its_own(
     slurm.clear()
 
 
-def test_what_slurm_cannot_give_is_told_in_its_words(
-    slurm: "Slurm",  # noqa: ARG001
-    tmp_path: Path,
-    run_matrix: Run,
-    write_model: Write,
-    env: dict[str, str],
-) -> None:
+@pytest.mark.usefixtures("slurm")
+def test_what_slurm_cannot_give_is_told_in_its_words(tmp_path: Path, env: dict[str, str]) -> None:
     write_model(tmp_path / "models" / "1_fine.onnx")
     runtime = {"command": SRUN.replace("npu:1", "npu:9")}
     record = finished(run_matrix(tmp_path, matrix(env, runtime=runtime)))["1_fine"]
@@ -128,12 +107,7 @@ def test_what_slurm_cannot_give_is_told_in_its_words(
     "options", [(), ("-s", "KILL"), ("--full", "-s", "KILL")], ids=["term", "kill", "full"]
 )
 def test_a_cancelled_job_costs_a_second_try(
-    options: tuple[str, ...],
-    slurm: "Slurm",
-    tmp_path: Path,
-    start_engine: Callable[..., Engine],
-    write_model: Write,
-    env: dict[str, str],
+    options: tuple[str, ...], slurm: "Slurm", tmp_path: Path, env: dict[str, str]
 ) -> None:
     for name in ("1_waitonce_in_run", "2_fine"):
         write_model(tmp_path / "models" / f"{name}.onnx")
@@ -148,11 +122,7 @@ def test_a_cancelled_job_costs_a_second_try(
 
 
 def test_jobs_that_are_always_cancelled_are_no_fault_of_the_provider(
-    slurm: "Slurm",
-    tmp_path: Path,
-    start_engine: Callable[..., Engine],
-    write_model: Write,
-    env: dict[str, str],
+    slurm: "Slurm", tmp_path: Path, env: dict[str, str]
 ) -> None:
     for name in ("1_gate_in_run", "2_fine"):
         write_model(tmp_path / "models" / f"{name}.onnx")
@@ -170,13 +140,7 @@ def test_jobs_that_are_always_cancelled_are_no_fault_of_the_provider(
     assert lost.reason.startswith("the connection was lost in phase run, and so it was in the try before")
 
 
-def test_a_job_out_of_time_costs_a_second_try(
-    slurm: "Slurm",
-    tmp_path: Path,
-    start_engine: Callable[..., Engine],
-    write_model: Write,
-    env: dict[str, str],
-) -> None:
+def test_a_job_out_of_time_costs_a_second_try(slurm: "Slurm", tmp_path: Path, env: dict[str, str]) -> None:
     write_model(tmp_path / "models" / "1_waitonce_in_run.onnx")
     run = Running(start_engine(tmp_path, matrix(env)))
     until((tmp_path / "marker").exists, "the model does not run")
@@ -187,13 +151,7 @@ def test_a_job_out_of_time_costs_a_second_try(
     assert slurm.job_state(job) == "TIMEOUT"
 
 
-def test_a_killed_srun_costs_a_second_try(
-    slurm: "Slurm",
-    tmp_path: Path,
-    start_engine: Callable[..., Engine],
-    write_model: Write,
-    env: dict[str, str],
-) -> None:
+def test_a_killed_srun_costs_a_second_try(slurm: "Slurm", tmp_path: Path, env: dict[str, str]) -> None:
     write_model(tmp_path / "models" / "1_waitonce_in_run.onnx")
     engine = start_engine(tmp_path, matrix(env))
     run = Running(engine)
@@ -204,13 +162,7 @@ def test_a_killed_srun_costs_a_second_try(
     assert (record.verdict, record.attempt) == (Verdict.PASS, 2)
 
 
-def test_a_node_that_dies_costs_a_second_try(
-    slurm: "Slurm",
-    tmp_path: Path,
-    start_engine: Callable[..., Engine],
-    write_model: Write,
-    env: dict[str, str],
-) -> None:
+def test_a_node_that_dies_costs_a_second_try(slurm: "Slurm", tmp_path: Path, env: dict[str, str]) -> None:
     for name in ("1_waitonce_in_run", "2_fine"):
         write_model(tmp_path / "models" / f"{name}.onnx")
     run = Running(start_engine(tmp_path, matrix(env)))
@@ -229,13 +181,7 @@ def test_a_node_that_dies_costs_a_second_try(
     assert found["1_waitonce_in_run"].attempt == 2
 
 
-def test_a_run_that_ends_early_leaves_no_job(
-    slurm: "Slurm",
-    tmp_path: Path,
-    start_engine: Callable[..., Engine],
-    write_model: Write,
-    env: dict[str, str],
-) -> None:
+def test_a_run_that_ends_early_leaves_no_job(slurm: "Slurm", tmp_path: Path, env: dict[str, str]) -> None:
     write_model(tmp_path / "models" / "1_hanggil_in_run.onnx")
     engine = start_engine(tmp_path, matrix(env))
     until(lambda: slurm.jobs("RUNNING"), "no job runs")

@@ -7,17 +7,16 @@ from pathlib import Path
 import pytest
 
 from harness.cli.main import main
-from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report.side_by_side import SIDE_BY_SIDE
+from tests.kit import Capture
+from tests.store.store_nights import record
 
-MakeRecord = Callable[..., Record]
 WriteRun = Callable[..., Path]
-Printed = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
-def months(night: WriteRun, record: MakeRecord, runs: Path) -> Path:
+def months(night: WriteRun, runs: Path) -> Path:
     """More runs than are shown side by side; `neg` fails since the last but one."""
     for number in range(1, SIDE_BY_SIDE + 2):
         verdict = Verdict.MISMATCH if number >= SIDE_BY_SIDE else Verdict.PASS
@@ -26,7 +25,7 @@ def months(night: WriteRun, record: MakeRecord, runs: Path) -> Path:
 
 
 def test_the_newest_run_in_full_and_the_trends_of_all(
-    months: Path, place: Path, tmp_path: Path, capsys: Printed
+    months: Path, place: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     out = tmp_path / "site"
     arguments = ["report", str(months), "--out", str(out), "--format", "html,json", "--store", str(place)]
@@ -52,7 +51,7 @@ def test_the_newest_run_in_full_and_the_trends_of_all(
 
 
 def test_few_runs_are_side_by_side_unless_told_otherwise(
-    night: WriteRun, record: MakeRecord, runs: Path, place: Path, tmp_path: Path, capsys: Printed
+    night: WriteRun, runs: Path, place: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     night(1, record("abs"))
     night(2, record("abs", Verdict.CRASH))
@@ -67,14 +66,14 @@ def test_few_runs_are_side_by_side_unless_told_otherwise(
     assert "2 runs over time" in capsys.readouterr().err
 
 
-def test_history_of_a_folder(months: Path, place: Path, capsys: Printed, record: MakeRecord) -> None:
+def test_history_of_a_folder(months: Path, place: Path, capsys: Capture) -> None:
     options = ["--store", str(place)]
     assert main(["history", "show", str(months), *options]) == 0
     shown = capsys.readouterr().out
     assert "17 runs, 2026-11-01T02:00:00Z to 2026-11-17T02:00:00Z" in shown
     assert "mismatch since 2026-11-16T02:00:00Z, 2 runs" in shown
     assert main(["history", "show", str(months), "--cell", record("neg").cell, "--json", *options]) == 0
-    points = json.loads(capsys.readouterr().out)["nightly.toml"]
+    points = json.loads(capsys.readouterr().out)["local.toml"]
     assert [point["verdict"] for point in points[-3:]] == ["pass", "mismatch", "mismatch"]
     assert main(["history", "show", str(months), "--cell", "onnx-node/neg[gpu]", *options]) == 2
     assert "did you mean 'onnx-node/neg[npu]'?" in capsys.readouterr().err
@@ -88,7 +87,7 @@ def test_history_of_a_folder(months: Path, place: Path, capsys: Printed, record:
     ],
 )
 def test_wrong_arguments(
-    months: Path, tmp_path: Path, place: Path, capsys: Printed, arguments: tuple[str, ...], message: str
+    months: Path, tmp_path: Path, place: Path, capsys: Capture, arguments: tuple[str, ...], message: str
 ) -> None:
     out = str(tmp_path / "out")
     assert main(["report", str(months), "--out", out, "--store", str(place), *arguments]) == 2
@@ -96,7 +95,7 @@ def test_wrong_arguments(
 
 
 def test_no_run_can_be_read(
-    night: WriteRun, record: MakeRecord, runs: Path, place: Path, tmp_path: Path, capsys: Printed
+    night: WriteRun, runs: Path, place: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     (night(1, record("abs")) / "run.json").write_bytes(b"{")
     arguments = ["report", str(runs), "--out", str(tmp_path / "out"), "--over-time", "--store", str(place)]

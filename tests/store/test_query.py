@@ -12,20 +12,19 @@ import pytest
 
 from harness.cli.main import main
 from harness.core.errors import UsageError
-from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.store.query import ask, partial_file, write_parquet
 from harness.store.store import Store, open_store
+from tests.kit import Capture
+from tests.store.store_nights import record, write_folder
 
-MakeRecord = Callable[..., Record]
 WriteRun = Callable[..., Path]
-Printed = pytest.CaptureFixture[str]
 
 HOSTILE = "\x1b[31mred\x07 \u202eevil\n##[error]x"
 
 
 @pytest.fixture
-def query(runs: Path, place: Path, night: WriteRun, record: MakeRecord) -> Callable[..., int]:
+def query(runs: Path, place: Path, night: WriteRun) -> Callable[..., int]:
     """`ep-harness query` on a run of three cells, one of them with a hostile reason."""
     night(
         1,
@@ -78,13 +77,12 @@ OTHERS = [
 
 
 @pytest.fixture(scope="module")
-def closed_in(
-    tmp_path_factory: pytest.TempPathFactory, module_night: WriteRun
-) -> Iterator[tuple[Store, Path]]:
+def closed_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Path]]:
     """A store that may write one file, and a folder with a secret."""
     folder = tmp_path_factory.mktemp("secrets")
     (folder / "secret.txt").write_text("a,b\nhunter2,1\n", encoding="utf-8")
-    runs = module_night(folder / "runs")
+    write_folder(folder / "runs" / "night", [record("abs")])
+    runs = folder / "runs"
     with open_store(runs, folder / "store", print, allowed=partial_file(folder / "out")) as store:
         yield store, folder
 
@@ -118,7 +116,7 @@ def test_sql_reads_and_writes_nothing_else(closed_in: tuple[Store, Path], sql: s
     ],
 )
 def test_wrong_sql_takes_two_lines(
-    query: Callable[..., int], capsys: Printed, sql: str, message: str
+    query: Callable[..., int], capsys: Capture, sql: str, message: str
 ) -> None:
     assert query(sql) == 2
     shown = capsys.readouterr()
@@ -129,7 +127,7 @@ def test_wrong_sql_takes_two_lines(
     assert len(shown.err.splitlines()) == 2
 
 
-def test_a_table(query: Callable[..., int], capsys: Printed) -> None:
+def test_a_table(query: Callable[..., int], capsys: Capture) -> None:
     assert query("SELECT model, verdict, headroom, 1234567 AS n FROM records ORDER BY model") == 0
     assert capsys.readouterr().out.splitlines() == [
         "model  verdict   headroom        n",
@@ -145,7 +143,7 @@ def test_a_table(query: Callable[..., int], capsys: Printed) -> None:
     "sql", ["FROM records", "SELECT reason, repeat('x', 300) AS long, cell FROM records"]
 )
 def test_a_table_fits_the_terminal_and_hides_nothing(
-    query: Callable[..., int], capsys: Printed, sql: str
+    query: Callable[..., int], capsys: Capture, sql: str
 ) -> None:
     assert query(sql) == 0
     out = capsys.readouterr().out
@@ -155,19 +153,19 @@ def test_a_table_fits_the_terminal_and_hides_nothing(
     assert "##[" not in out
 
 
-def test_a_long_table_is_cut(query: Callable[..., int], capsys: Printed) -> None:
+def test_a_long_table_is_cut(query: Callable[..., int], capsys: Capture) -> None:
     assert query("SELECT range AS n FROM range(1001)") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[-2:] == ["999", "1,000 rows shown, there are more; --format csv prints all"]
 
 
-def test_no_row_at_all(query: Callable[..., int], capsys: Printed) -> None:
+def test_no_row_at_all(query: Callable[..., int], capsys: Capture) -> None:
     for style, shown in (("table", "model\n-----\n0 rows\n"), ("csv", "model\n"), ("json", "[]\n")):
         assert query("SELECT model FROM records WHERE false", "--format", style) == 0
         assert capsys.readouterr().out == shown
 
 
-def test_csv_holds_no_formula_and_no_control_character(query: Callable[..., int], capsys: Printed) -> None:
+def test_csv_holds_no_formula_and_no_control_character(query: Callable[..., int], capsys: Capture) -> None:
     assert query("SELECT model, reason, headroom, axes FROM records ORDER BY model", "--format", "csv") == 0
     out = capsys.readouterr().out
     found = list(csv.reader(io.StringIO(out)))
@@ -177,7 +175,7 @@ def test_csv_holds_no_formula_and_no_control_character(query: Callable[..., int]
     assert json.loads(found[1][3])["precision"] == "fp32"
 
 
-def test_json_keeps_every_value(query: Callable[..., int], capsys: Printed) -> None:
+def test_json_keeps_every_value(query: Callable[..., int], capsys: Capture) -> None:
     sql = (
         "SELECT model, reason, 9223372036854775807 AS i, 'nan'::DOUBLE AS f, started, 1 AS model, [1] AS l "
         "FROM records ORDER BY records.model"
@@ -192,12 +190,12 @@ def test_json_keeps_every_value(query: Callable[..., int], capsys: Printed) -> N
     assert found[0]["started"] == "2026-11-01T02:00:00"
 
 
-def test_integers_of_any_size(query: Callable[..., int], capsys: Printed) -> None:
+def test_integers_of_any_size(query: Callable[..., int], capsys: Capture) -> None:
     assert query(f"SELECT {2**100}::HUGEINT AS h", "--format", "json") == 0
     assert json.loads(capsys.readouterr().out) == [{"h": str(2**100)}]
 
 
-def test_parquet_is_read_by_others(query: Callable[..., int], capsys: Printed, tmp_path: Path) -> None:
+def test_parquet_is_read_by_others(query: Callable[..., int], capsys: Capture, tmp_path: Path) -> None:
     out = tmp_path / "it's.parquet"
     assert query("FROM records -- all\n;", "--format", "parquet", "--out", str(out)) == 0
     assert capsys.readouterr().out == f"{out}\n"
@@ -211,7 +209,7 @@ def test_parquet_is_read_by_others(query: Callable[..., int], capsys: Printed, t
 
 @pytest.mark.parametrize("style", ["table", "csv", "json"])
 def test_a_file_has_what_is_printed(
-    query: Callable[..., int], capsys: Printed, tmp_path: Path, style: str
+    query: Callable[..., int], capsys: Capture, tmp_path: Path, style: str
 ) -> None:
     sql = "SELECT model, reason FROM records"
     assert query(sql, "--format", style) == 0
@@ -229,7 +227,7 @@ def test_a_file_has_what_is_printed(
     ],
 )
 def test_files_that_cannot_be_written(
-    query: Callable[..., int], capsys: Printed, arguments: tuple[str, ...], message: str
+    query: Callable[..., int], capsys: Capture, arguments: tuple[str, ...], message: str
 ) -> None:
     assert query("FROM records", *arguments) == 2
     shown = capsys.readouterr()
@@ -238,7 +236,7 @@ def test_files_that_cannot_be_written(
 
 
 def test_runs_that_cannot_be_read_are_named(
-    query: Callable[..., int], capsys: Printed, night: WriteRun, record: MakeRecord
+    query: Callable[..., int], capsys: Capture, night: WriteRun
 ) -> None:
     for number in (2, 3):
         (night(number, record("abs")) / "run.json").write_bytes(b"\x1b[31m")
@@ -251,7 +249,7 @@ def test_runs_that_cannot_be_read_are_named(
 
 
 @pytest.mark.parametrize(("folder", "message"), [("none", "there is no such folder"), ("empty", "no run")])
-def test_folders_without_runs(tmp_path: Path, capsys: Printed, folder: str, message: str) -> None:
+def test_folders_without_runs(tmp_path: Path, capsys: Capture, folder: str, message: str) -> None:
     (tmp_path / "empty").mkdir()
     assert main(["query", str(tmp_path / folder), "SELECT 1"]) == 2
     shown = capsys.readouterr()
@@ -273,7 +271,7 @@ def test_answers_come_while_they_are_computed(store: Store) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="paths are shown otherwise")
 def test_by_default_the_store_is_in_the_cache(
-    runs: Path, night: WriteRun, record: MakeRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runs: Path, night: WriteRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EP_HARNESS_CACHE", str(tmp_path / "cache"))
     night(1, record("abs"))

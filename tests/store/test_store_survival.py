@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,12 +11,12 @@ import duckdb
 import pytest
 
 from harness.core.errors import UsageError
-from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.store.database import FILE
 from harness.store.store import open_store
+from tests.kit import wait_for
+from tests.store.store_nights import record
 
-MakeRecord = Callable[..., Record]
 WriteRun = Callable[..., Path]
 Rows = Callable[[str], list[tuple[object, ...]]]
 COUNT = "SELECT run, count(*) FROM records GROUP BY ALL ORDER BY ALL"
@@ -72,17 +71,10 @@ def asking(started: Started, runs: Path, place: Path) -> Callable[[], "subproces
     return lambda: started("query", str(runs), COUNT, "--format", "csv", "--store", str(place))
 
 
-def wait_for(met: Callable[[], object]) -> None:
-    until = time.monotonic() + LIMIT_S
-    while not met():
-        assert time.monotonic() < until
-        time.sleep(0.02)
-
-
 @pytest.mark.parametrize("number", ["SIGINT", "SIGKILL"])
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 def test_interrupted_or_killed_while_it_reads(
-    number: str, runs: Path, rows: Rows, night: WriteRun, record: MakeRecord, place: Path, started: Started
+    number: str, runs: Path, rows: Rows, night: WriteRun, place: Path, started: Started
 ) -> None:
     for at in (1, 2, 3, 4):
         night(at, record("abs"), record("neg"))
@@ -100,7 +92,7 @@ def test_interrupted_or_killed_while_it_reads(
     assert rows("SELECT min(id), max(id) FROM run WHERE name < 'night-03'") == [(1, 2)]
 
 
-def test_two_processes_at_once(night: WriteRun, record: MakeRecord, asking: Started) -> None:
+def test_two_processes_at_once(night: WriteRun, asking: Started) -> None:
     for number in range(1, 9):
         night(number, record("abs"), record("neg"))
     processes = [asking() for _ in range(3)]
@@ -111,7 +103,7 @@ def test_two_processes_at_once(night: WriteRun, record: MakeRecord, asking: Star
 
 
 def test_a_reader_holds_up_a_writer_until_it_is_done(
-    runs: Path, place: Path, night: WriteRun, record: MakeRecord, started: Started, asking: Started
+    runs: Path, place: Path, night: WriteRun, started: Started, asking: Started
 ) -> None:
     night(1, record("abs"))
     reader = started(str(runs), str(place), code=HOLD)
@@ -127,9 +119,7 @@ def test_a_reader_holds_up_a_writer_until_it_is_done(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such limit there")
-def test_a_full_disk(
-    runs: Path, rows: Rows, night: WriteRun, record: MakeRecord, place: Path, started: Started
-) -> None:
+def test_a_full_disk(runs: Path, rows: Rows, night: WriteRun, place: Path, started: Started) -> None:
     for number in range(1, 4):
         night(number, *(record(f"m{index}", reason=os.urandom(200).hex()) for index in range(500)))
     limited = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))\n{QUERY}"
@@ -144,7 +134,7 @@ def test_a_full_disk(
 
 @pytest.mark.parametrize("content", [b"", b"no database" * 1000, b"SQLite format 3\x00" * 300])
 def test_a_damaged_store_is_built_anew(
-    content: bytes, rows: Rows, night: WriteRun, record: MakeRecord, place: Path, told: list[str]
+    content: bytes, rows: Rows, night: WriteRun, place: Path, told: list[str]
 ) -> None:
     night(1, record("abs"))
     place.mkdir()
@@ -164,7 +154,7 @@ def test_a_damaged_store_is_built_anew(
     ],
 )
 def test_a_store_of_another_schema_is_built_anew(
-    statement: str, rows: Rows, night: WriteRun, record: MakeRecord, place: Path, told: list[str]
+    statement: str, rows: Rows, night: WriteRun, place: Path, told: list[str]
 ) -> None:
     night(1, record("abs"))
     assert rows(COUNT) == [("night-01", 1)]
@@ -177,7 +167,7 @@ def test_a_store_of_another_schema_is_built_anew(
     assert len(told) == len(kept)
 
 
-def test_a_store_can_be_removed(rows: Rows, night: WriteRun, record: MakeRecord, place: Path) -> None:
+def test_a_store_can_be_removed(rows: Rows, night: WriteRun, place: Path) -> None:
     night(1, record("abs"))
     before = rows(COUNT)
     for file in place.iterdir():
@@ -186,9 +176,7 @@ def test_a_store_can_be_removed(rows: Rows, night: WriteRun, record: MakeRecord,
 
 
 @pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="nothing is forbidden to root")
-def test_a_place_that_cannot_be_written(
-    runs: Path, tmp_path: Path, night: WriteRun, record: MakeRecord
-) -> None:
+def test_a_place_that_cannot_be_written(runs: Path, tmp_path: Path, night: WriteRun) -> None:
     night(1, record("abs"))
     locked = tmp_path / "locked"
     locked.mkdir(mode=0o500)
@@ -196,7 +184,7 @@ def test_a_place_that_cannot_be_written(
         pass
 
 
-def test_a_place_that_is_a_file(runs: Path, tmp_path: Path, night: WriteRun, record: MakeRecord) -> None:
+def test_a_place_that_is_a_file(runs: Path, tmp_path: Path, night: WriteRun) -> None:
     night(1, record("abs"))
     (tmp_path / "file").write_text("", encoding="utf-8")
     with (
@@ -206,9 +194,7 @@ def test_a_place_that_is_a_file(runs: Path, tmp_path: Path, night: WriteRun, rec
         pass
 
 
-def test_without_duckdb(
-    monkeypatch: pytest.MonkeyPatch, runs: Path, place: Path, night: WriteRun, record: MakeRecord
-) -> None:
+def test_without_duckdb(monkeypatch: pytest.MonkeyPatch, runs: Path, place: Path, night: WriteRun) -> None:
     night(1, record("abs"))
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with (

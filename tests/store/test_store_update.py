@@ -9,13 +9,13 @@ import msgspec
 import pytest
 
 from harness.core.errors import UsageError
-from harness.core.record import Record, encode_record
+from harness.core.record import encode_record
 from harness.core.verdict import Verdict
 from harness.report.history import History
 from harness.report.trend import cell_points, trends
 from harness.store.store import open_store
+from tests.store.store_nights import keep_times, record
 
-MakeRecord = Callable[..., Record]
 WriteRun = Callable[..., Path]
 Rows = Callable[[str], list[tuple[object, ...]]]
 IDS = "SELECT name, id FROM run ORDER BY name"
@@ -23,7 +23,7 @@ VERDICTS = "SELECT run, model, verdict FROM records ORDER BY ALL"
 
 
 def test_every_run_is_read_once(
-    rows: Rows, night: WriteRun, record: MakeRecord, settled: Callable[[], None], place: Path
+    rows: Rows, night: WriteRun, settled: Callable[[], None], place: Path
 ) -> None:
     night(1, record("abs"), record("neg", Verdict.MISMATCH))
     night(2, record("abs"))
@@ -39,7 +39,7 @@ def test_every_run_is_read_once(
 
 
 def test_only_new_and_changed_runs_are_read_again(
-    rows: Rows, night: WriteRun, record: MakeRecord, settled: Callable[[], None]
+    rows: Rows, night: WriteRun, settled: Callable[[], None]
 ) -> None:
     for number in (1, 2, 3):
         night(number, record("abs"))
@@ -55,17 +55,17 @@ def test_only_new_and_changed_runs_are_read_again(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the time of a change is not kept there")
 def test_a_change_that_hides_behind_size_and_time(
-    rows: Rows, night: WriteRun, record: MakeRecord, settled: Callable[[], None], altered: Callable[..., None]
+    rows: Rows, night: WriteRun, settled: Callable[[], None]
 ) -> None:
     run = night(1, record("abs", Verdict.HANG))
     settled()
     assert rows(VERDICTS) == [("night-01", "abs", "hang")]
-    altered(run / "records.jsonl", lambda text: text.replace(b'"hang"', b'"pass"'))
+    keep_times(run / "records.jsonl", lambda text: text.replace(b'"hang"', b'"pass"'))
     assert rows(VERDICTS) == [("night-01", "abs", "pass")]
 
 
 def test_a_run_that_was_only_touched_or_copied_is_not_read_again(
-    rows: Rows, night: WriteRun, record: MakeRecord, settled: Callable[[], None]
+    rows: Rows, night: WriteRun, settled: Callable[[], None]
 ) -> None:
     run = night(1, record("abs"))
     night(2, record("abs"))
@@ -75,7 +75,7 @@ def test_a_run_that_was_only_touched_or_copied_is_not_read_again(
     assert rows(IDS) == before
 
 
-def test_a_run_that_is_gone_is_forgotten(rows: Rows, night: WriteRun, record: MakeRecord) -> None:
+def test_a_run_that_is_gone_is_forgotten(rows: Rows, night: WriteRun) -> None:
     night(1, record("abs"))
     gone = night(2, record("abs"))
     assert len(rows(VERDICTS)) == 2
@@ -90,7 +90,7 @@ def test_a_run_that_is_gone_is_forgotten(rows: Rows, night: WriteRun, record: Ma
     )
 
 
-def test_a_run_that_is_still_being_written(rows: Rows, night: WriteRun, record: MakeRecord) -> None:
+def test_a_run_that_is_still_being_written(rows: Rows, night: WriteRun) -> None:
     first, second = record("abs"), record("neg")
     run = night(1, first, complete=False, planned=[second.cell])
     counts = "SELECT planned, not_run, complete, records FROM runs"
@@ -107,7 +107,7 @@ def test_a_run_that_is_still_being_written(rows: Rows, night: WriteRun, record: 
     assert rows(counts) == [(2, 0, True, 2)]
 
 
-def test_a_broken_run_costs_itself_alone(rows: Rows, night: WriteRun, record: MakeRecord) -> None:
+def test_a_broken_run_costs_itself_alone(rows: Rows, night: WriteRun) -> None:
     broken = night(1, record("abs"))
     night(2, record("abs"))
     (broken / "run.json").write_bytes(b"{")
@@ -121,7 +121,7 @@ def test_a_broken_run_costs_itself_alone(rows: Rows, night: WriteRun, record: Ma
     assert rows(problems) == [("night-01", None), ("night-02", None)]
 
 
-def test_figures_out_of_every_range(rows: Rows, night: WriteRun, record: MakeRecord) -> None:
+def test_figures_out_of_every_range(rows: Rows, night: WriteRun) -> None:
     night(1, record("abs", attempt=2**62), record("neg", attempt=10**400))
     night(2, record("abs"))
     assert rows("SELECT run, model, attempt FROM records ORDER BY ALL") == [
@@ -131,16 +131,14 @@ def test_figures_out_of_every_range(rows: Rows, night: WriteRun, record: MakeRec
     ]
 
 
-def test_a_time_that_is_none(rows: Rows, record: MakeRecord, night: WriteRun) -> None:
+def test_a_time_that_is_none(rows: Rows, night: WriteRun) -> None:
     records = night(1, record("abs")) / "records.jsonl"
     records.write_bytes(records.read_bytes().replace(b"2026-11-01T02:00:00Z", b"yesterday"))
     assert rows("SELECT model, started FROM records") == [("abs", None)]
     assert rows("SELECT run, first FROM runs") == [("night-01", None)]
 
 
-def test_a_folder_of_shards_counts_as_one_run(
-    runs: Path, rows: Rows, night: WriteRun, record: MakeRecord
-) -> None:
+def test_a_folder_of_shards_counts_as_one_run(runs: Path, rows: Rows, night: WriteRun) -> None:
     (runs / "both").mkdir()
     night(1, record("abs")).rename(runs / "both" / "shard-1")
     night(2, record("neg")).rename(runs / "both" / "shard-2")
@@ -149,7 +147,7 @@ def test_a_folder_of_shards_counts_as_one_run(
     assert rows(VERDICTS) == [("both", "abs", "pass"), ("both", "neg", "pass")]
 
 
-def test_one_run_is_a_folder_of_runs_as_well(place: Path, night: WriteRun, record: MakeRecord) -> None:
+def test_one_run_is_a_folder_of_runs_as_well(place: Path, night: WriteRun) -> None:
     run = night(1, record("abs"))
     with open_store(run, place, lambda _: None) as store:
         assert list(store.rows(VERDICTS)) == [("night-01", "abs", "pass")]
@@ -165,7 +163,7 @@ def test_no_runs(tmp_path: Path, place: Path, name: str, message: str) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
-def test_hostile_names_of_runs(runs: Path, rows: Rows, night: WriteRun, record: MakeRecord) -> None:
+def test_hostile_names_of_runs(runs: Path, rows: Rows, night: WriteRun) -> None:
     names = [b"a\nb", b"\xff'; DROP TABLE run; --", b"\xfe'; DROP TABLE run; --", b"\x1b[31m"]
     for number, name in enumerate(names, start=1):
         os.rename(night(number, record("abs")), os.fsencode(runs) + b"/" + name)  # noqa: PTH104 - bytes
@@ -173,9 +171,7 @@ def test_hostile_names_of_runs(runs: Path, rows: Rows, night: WriteRun, record: 
     assert len(set(shown)) == 4
 
 
-def test_trends_are_those_of_a_history(
-    tmp_path: Path, runs: Path, place: Path, night: WriteRun, record: MakeRecord
-) -> None:
+def test_trends_are_those_of_a_history(tmp_path: Path, runs: Path, place: Path, night: WriteRun) -> None:
     story = [Verdict.PASS, Verdict.MISMATCH, Verdict.PASS, Verdict.MISMATCH, Verdict.CRASH]
     written = [
         night(number, record("abs", verdict), record("neg"), runtime=f"1.{number // 3}")
@@ -191,7 +187,7 @@ def test_trends_are_those_of_a_history(
     assert [(each.runs, each.since.name) for each in kept.failing] == [(2, "night-04")]
 
 
-def test_every_figure_of_a_record(rows: Rows, night: WriteRun, record: MakeRecord) -> None:
+def test_every_figure_of_a_record(rows: Rows, night: WriteRun) -> None:
     given = record(
         "abs",
         placement={

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from harness.core.record import SCHEMA, Record
 from harness.core.verdict import Cause, Verdict
 from harness.plan.places import Place, Places
 from harness.plan.target import Runtime, Target
 from harness.studies.advice import install, next_step
 from harness.studies.trial import Found, Way
+from tests.kit import bare_record
 
 RAN: dict[str, Any] = {"python": "3.11.7", "packages": {"numpy": "2.4.6"}}
 IMPORTED: dict[str, Any] = {**RAN, "onnxruntime": "1.31.1"}
@@ -28,16 +28,11 @@ def step(
 ) -> str:
     target = Target(name="t", provider=(provider,), runtime=runtime, **settings)
     verdict = cause if isinstance(cause, Verdict) else Verdict.UNAVAILABLE
-    record = Record(
-        schema=SCHEMA,
-        cell="s/m[t]",
-        suite="s",
-        model="m",
+    record = bare_record(
+        "m",
+        verdict,
         target="t",
         provider=provider,
-        verdict=verdict,
-        family=verdict.family,
-        expected=True,
         cause="" if isinstance(cause, Verdict) else cause,
         reason=reason,
     )

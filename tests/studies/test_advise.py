@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.core.facts import OptionEffect, Placement
+from harness.core.facts import OptionEffect
 from harness.core.latency import Latency, latency_of
 from harness.core.output_metrics import OutputMetrics
 from harness.core.verdict import Verdict
@@ -22,8 +22,7 @@ from harness.studies.candidates import Candidate, base_of, changes_of
 from harness.studies.course import Course, Search
 from harness.studies.session_code import session_code
 from harness.studies.tried import Advice, Tried
-from tests.latencies import told_latency
-from tests.records import bare_record
+from tests.kit import bare_record, placement_of, told_latency
 
 CPU = Target(name="cpu", provider=("CPUExecutionProvider",))
 GPU = Target(
@@ -51,9 +50,7 @@ def tried(
     """Return a result; ``nodes`` are those on the EP and on the CPU, of one that passes in part."""
     if nodes is not None:
         verdict = Verdict.PASS_PARTIAL
-    placement = nodes and Placement(
-        ep_nodes=nodes[0], cpu_nodes=nodes[1], ep_ops={}, cpu_ops={}, partitions=1, source="assignment"
-    )
+    placement = nodes and placement_of({}, ep_nodes=nodes[0], cpu_nodes=nodes[1], partitions=1)
     record = bare_record(
         "m",
         verdict,

@@ -6,7 +6,7 @@ from harness.studies.advise_folder import _Model
 from harness.studies.candidates import Candidate, base_of
 from harness.studies.course import Course, Search
 from harness.studies.tried import Tried
-from tests.records import bare_record
+from tests.kit import bare_record
 
 TARGETS = (
     Target(name="cpu", provider=("CPUExecutionProvider",)),

@@ -1,7 +1,6 @@
 """Every provider and every target gets a row: the real onnxruntime, and one that misbehaves on demand."""
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,12 @@ import pytest
 
 from harness.catalog.catalog import load_catalog
 from harness.core.verdict import Cause
-from harness.plan.matrix import Matrix, matrix_from
+from harness.plan.matrix import Matrix
 from harness.plan.target import Target
 from harness.studies import doctor
 from harness.studies.doctor import Row, examine
 from harness.studies.trial import Trial, Way
+from tests.kit import FAKE_ENV, make_matrix
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake dies by POSIX signals")
 
@@ -44,16 +44,16 @@ TARGETS: dict[str, tuple[dict[str, Any], str, str]] = {
 }
 
 
-def matrix(folder: Path, env: Mapping[str, str]) -> Matrix:
+def matrix(folder: Path) -> Matrix:
     tables = []
     for name, (settings, _, _) in TARGETS.items():
         table = {"name": name, "provider": CUDA, **settings}
-        tables.append({**table, "env": {**env, **settings.get("env", {})}})
+        tables.append({**table, "env": {**FAKE_ENV, **settings.get("env", {})}})
     tables.append({"name": "fine", "provider": CPU, "workers": 4, "alone": True})
     models = {"suites": ["onnx-node"]}
     axes = {"graph_optimization": ["basic", "all"]}
     written = {"schema": 1, "models": models, "axes": axes, "target": tables}
-    loaded = matrix_from(written, folder / "m.toml")
+    loaded = make_matrix(written, folder / "m.toml")
     # Not by way of the file, where it would be refused: the catalogue has no such option.
     targets = (
         msgspec.structs.replace(target, options={"precision": "wrong"})
@@ -65,13 +65,13 @@ def matrix(folder: Path, env: Mapping[str, str]) -> Matrix:
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory, fake_env: dict[str, str]) -> tuple[Row, ...]:
+def rows(tmp_path_factory: pytest.TempPathFactory) -> tuple[Row, ...]:
     home = tmp_path_factory.mktemp("doctor")
     (home / "here.so").touch()
     with pytest.MonkeyPatch.context() as patch:
         # Plugins take seconds, and have a test of their own.
         patch.setattr(doctor, "installed_plugins", lambda _: (("AcmeEP", "no_such_package"),))
-        return examine(matrix(home, fake_env), lambda _: None)
+        return examine(matrix(home), lambda _: None)
 
 
 def here(rows: tuple[Row, ...], provider: str) -> Row:
@@ -145,10 +145,8 @@ def test_a_plugin_that_cannot_be_imported_is_a_row(rows: tuple[Row, ...]) -> Non
     assert row.advice == "pip install 'no-such-package'"
 
 
-def test_a_broken_onnxruntime_is_the_reason_of_every_row(
-    fake_env: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in {**fake_env, "FAKE_FAULT": "hollow"}.items():
+def test_a_broken_onnxruntime_is_the_reason_of_every_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {**FAKE_ENV, "FAKE_FAULT": "hollow"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(doctor, "installed_plugins", lambda _: ())
     rows = examine(None, lambda _: None)
@@ -158,11 +156,11 @@ def test_a_broken_onnxruntime_is_the_reason_of_every_row(
     assert all("hollow" in row.reason and "uninstall" in row.advice for row in built_in)
 
 
-def test_the_first_way_that_computes_counts(fake_env: dict[str, str]) -> None:
+def test_the_first_way_that_computes_counts() -> None:
     def way(name: str, provider: str, env: dict[str, str] | None = None) -> Way:
         return Way(target=Target(name=name, provider=(provider,), env=env or {}), meaning=name)
 
-    hollow = {**fake_env, "FAKE_FAULT": "hollow"}
+    hollow = {**FAKE_ENV, "FAKE_FAULT": "hollow"}
     series = {
         "cpu": (way("plain", CPU),),
         "both": (way("bad", CPU, hollow), way("good", CPU), way("needless", CPU, hollow)),

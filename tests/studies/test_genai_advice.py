@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 from harness.core.cell import Cell
 from harness.core.errors import UsageError
 from harness.core.generated import Generated, Generation
-from harness.core.record import SCHEMA, Record
+from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.corpus.case import load_case
 from harness.corpus.decoder import Decoder, decoder_of
@@ -24,6 +23,8 @@ from harness.studies.decoders import decoders_in, genai_suite
 from harness.studies.genai_code import genai_code
 from harness.studies.session_code import session_code
 from harness.studies.sharing import sharing_of
+from tests import small_decoders
+from tests.kit import bare_record
 
 CPU = Target(name="cpu", provider=("CPUExecutionProvider",))
 CONFIG = "genai_config.json"
@@ -106,19 +107,7 @@ def gelu() -> bytes:
 
 
 def record(verdict: Verdict, generation: Generation | None) -> Record:
-    return Record(
-        schema=SCHEMA,
-        cell="s/m[t]",
-        suite="s",
-        model="m",
-        target="t",
-        provider="P",
-        verdict=verdict,
-        family=verdict.family,
-        expected=True,
-        reason="why",
-        generation=generation,
-    )
+    return bare_record("m", verdict, target="t", reason="why", generation=generation)
 
 
 SHARED = Generation(ways=(Generated(way="at_once", positions=4), Generated(way="shared_buffer", positions=4)))
@@ -151,12 +140,10 @@ def test_a_shared_buffer_is_right_only_if_it_was_played_and_passed(
         "static",
     ],
 )
-def test_the_loop_gives_what_the_whole_text_gives_without_a_cache(
-    tmp_path: Path, name: str, small_decoder: Callable[..., None]
-) -> None:
+def test_the_loop_gives_what_the_whole_text_gives_without_a_cache(tmp_path: Path, name: str) -> None:
     ort = pytest.importorskip("onnxruntime")
     if name == "static":
-        small_decoder(name, tmp_path / name)
+        getattr(small_decoders, name)(tmp_path / name)
     folder = tmp_path / name if name == "static" else folder_of(tmp_path, name)
     case = load_case(open_folder(folder), "model.onnx", {})
     decoder = decoder_of(case)

@@ -1,6 +1,5 @@
 """What each level makes of a model: with onnxruntime itself, and with one that dies at it."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from harness.corpus.suites import open_model
 from harness.plan.matrix import Matrix, Models
 from harness.plan.target import Target
 from harness.studies.levels import examine_levels
+from tests.kit import FAKE_ENV, write_model
 
 
 def matrix_of(*targets: Target) -> Matrix:
@@ -77,15 +77,12 @@ def test_operators_are_counted_in_every_graph(mnist: Levels) -> None:
 
 
 def test_a_runtime_that_dies_at_it_costs_the_graph_and_nothing_else(
-    tmp_path: Path,
-    fake_env: dict[str, str],
-    write_model: Callable[..., None],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The fake onnxruntime computes; the process that asks it for the graph dies at every level."""
     path = tmp_path / "1_segv_in_create.onnx"
     write_model(path)
-    for name, value in fake_env.items():
+    for name, value in FAKE_ENV.items():
         monkeypatch.setenv(name, value)
     found = examine_levels(path.name, open_model(str(path)), matrix_of(), quiet)
     assert found.nodes == 3
@@ -101,15 +98,10 @@ def test_a_file_that_is_no_model_is_said(tmp_path: Path) -> None:
         examine_levels("x", open_model(str(path)), matrix_of(), quiet)
 
 
-def test_a_runtime_that_writes_nothing_is_said(
-    tmp_path: Path,
-    fake_env: dict[str, str],
-    write_model: Callable[..., None],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_runtime_that_writes_nothing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "1_ok.onnx"
     write_model(path)
-    for name, value in fake_env.items():
+    for name, value in FAKE_ENV.items():
         monkeypatch.setenv(name, value)
     found = examine_levels(path.name, open_model(str(path)), matrix_of(), quiet)
     assert all(one.problem.startswith("error: FileNotFoundError") for one in found.steps)

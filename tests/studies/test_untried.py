@@ -11,10 +11,10 @@ from harness.catalog.catalog import load_catalog
 from harness.catalog.provider import Provider, Tried
 from harness.core.facts import CPU_PROVIDER as CPU
 from harness.data_files import data_root
-from harness.plan.matrix import matrix_from
 from harness.studies import doctor
 from harness.studies.doctor import examine
 from harness.studies.untried import newer_than_tried
+from tests.kit import FAKE_ENV, make_matrix
 
 ROOT = Path(__file__).parents[2]
 NEWER = "is newer than any that was tried"
@@ -106,11 +106,9 @@ def test_every_release_of_the_matrix_of_versions_was_tried() -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the fake dies by POSIX signals")
-def test_doctor_tells_of_a_newer_runtime(
-    tmp_path: Path, fake_env: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_doctor_tells_of_a_newer_runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "installed_plugins", lambda _: ())
-    target = {"name": "next", "provider": CPU, "env": {**fake_env, "FAKE_VERSION": "99.0.0"}}
+    target = {"name": "next", "provider": CPU, "env": {**FAKE_ENV, "FAKE_VERSION": "99.0.0"}}
     written = {"schema": 1, "models": {"suites": ["onnx-node"]}, "target": [target]}
-    row = examine(matrix_from(written, tmp_path / "m.toml"), lambda _: None)[0]
+    row = examine(make_matrix(written, tmp_path / "m.toml"), lambda _: None)[0]
     assert row.remarks == (f"onnxruntime 99.0.0 {NEWER} ({NEWEST}): {ENDING}",)

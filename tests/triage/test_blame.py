@@ -1,6 +1,6 @@
 """Which of several nodes makes the wrong value, with an EP that spoils one node beside another."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +14,7 @@ from harness.triage.blame import DOMINANT, Blamed, blamed
 from harness.triage.known import Known
 from harness.triage.net import Net, load
 from harness.triage.subject import Subject
+from tests.triage.planted_faults import chain
 
 Nodes = list[tuple[str, list[str], list[str], dict[str, Any]]]
 
@@ -74,7 +75,7 @@ class Ep:
 
 
 @pytest.fixture
-def net(chain: Callable[[Nodes], onnx.ModelProto]) -> Net:
+def net() -> Net:
     model = chain(
         [
             ("MatMul", ["x", "w1"], ["a"], {}),

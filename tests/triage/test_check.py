@@ -1,13 +1,13 @@
 """The check, with a lab that gives what a test wants."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import onnx.parser
 import pytest
 
 from harness.core.ended import Ended
-from harness.core.facts import OtherCheck, Placement
+from harness.core.facts import OtherCheck
 from harness.core.fault import Signature
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
 from harness.core.policy import Policy
@@ -17,9 +17,9 @@ from harness.triage.check import Check, failing_outputs
 from harness.triage.lab import Seen, Trial
 from harness.triage.signature import FIRST_RUN
 from harness.triage.subject import Subject
+from tests.kit import cpu_record, placement_of
 
-MakeRecord = Callable[..., Record]
-ON_EP = Placement(ep_nodes=1, cpu_nodes=0, ep_ops={"Relu": 1}, cpu_ops={}, partitions=1, source="assignment")
+ON_EP = placement_of({"Relu": 1})
 
 
 def subject_of(name: str) -> Subject:
@@ -57,28 +57,20 @@ class FakeLab:
         return answers[min(trial.number, len(answers) - 1)]
 
 
-@pytest.fixture
-def ran(passed: MakeRecord) -> MakeRecord:
-    def make(*rows: OutputMetrics, **fields: Any) -> Record:
-        return passed(
-            "m",
-            provider="AnyExecutionProvider",
-            phase=Phase.COMPARE,
-            golden="cpu",
-            placement=ON_EP,
-            outputs=rows or (row(),),
-            **fields,
-        )
-
-    return make
+def ran(*rows: OutputMetrics, **fields: Any) -> Record:
+    return cpu_record(
+        "m",
+        provider="AnyExecutionProvider",
+        phase=Phase.COMPARE,
+        golden="cpu",
+        placement=ON_EP,
+        outputs=rows or (row(),),
+        **fields,
+    )
 
 
-@pytest.fixture
-def raised(passed: MakeRecord) -> MakeRecord:
-    def make(message: str, phase: Phase = Phase.RUN, how: Any = "raised") -> Record:
-        return passed("m", phase=phase, ended=Ended(how=how, message=message))
-
-    return make
+def raised(message: str, phase: Phase = Phase.RUN, how: Any = "raised") -> Record:
+    return cpu_record("m", phase=phase, ended=Ended(how=how, message=message))
 
 
 WRONG = Signature(verdict=Verdict.MISMATCH, message=FIRST_RUN)
@@ -89,7 +81,7 @@ def check_of(lab: FakeLab, signature: Signature, **fields: Any) -> Check:
     return Check(lab=lab, signature=signature, **given)  # type: ignore[arg-type]
 
 
-def test_the_same_error_fails_whatever_node_it_names(raised: MakeRecord) -> None:
+def test_the_same_error_fails_whatever_node_it_names() -> None:
     signature = Signature(verdict=Verdict.ERROR, phase=Phase.RUN, message="no kernel for #")
     lab = FakeLab(
         {
@@ -104,13 +96,13 @@ def test_the_same_error_fails_whatever_node_it_names(raised: MakeRecord) -> None
 
 
 @pytest.mark.parametrize("phase", [Phase.CREATE, Phase.TEARDOWN])
-def test_another_phase_is_another_failure(raised: MakeRecord, phase: Phase) -> None:
+def test_another_phase_is_another_failure(phase: Phase) -> None:
     signature = Signature(verdict=Verdict.ERROR, phase=Phase.RUN, message="no")
     (match,) = check_of(FakeLab({"y": [raised("no", phase)]}), signature).matches([subject_of("y")])
     assert not match.fails
 
 
-def test_another_class_is_another_failure(raised: MakeRecord, ran: MakeRecord) -> None:
+def test_another_class_is_another_failure() -> None:
     lab = FakeLab({"y": [raised("no")], "z": [ran(row("z", error=1.0, noise=1e6, mismatched=2))]})
     error = Signature(verdict=Verdict.ERROR, phase=Phase.RUN, message="no")
     subjects = [subject_of("y"), subject_of("z")]
@@ -122,7 +114,7 @@ BY_TABLE = Policy(judge_by="table")
 """A cell that a matrix judges by a table: a part of its model may fail by noise alone."""
 
 
-def test_values_fail_by_tolerance_or_by_noise(ran: MakeRecord) -> None:
+def test_values_fail_by_tolerance_or_by_noise() -> None:
     lab = FakeLab(
         {
             "far": [ran(row(error=1.0, noise=1e6))],
@@ -136,7 +128,7 @@ def test_values_fail_by_tolerance_or_by_noise(ran: MakeRecord) -> None:
     assert [match.error for match in found] == [1e6, 1e6, 1.0]
 
 
-def test_a_flaky_failure_is_tried_again_until_it_fails(ran: MakeRecord) -> None:
+def test_a_flaky_failure_is_tried_again_until_it_fails() -> None:
     bad, good = ran(row(error=1.0, noise=1e6)), ran()
     lab = FakeLab({"early": [bad], "late": [good, good, bad], "never": [good]})
     found = check_of(lab, WRONG, repeats=4).matches([subject_of(name) for name in ("early", "late", "never")])
@@ -145,7 +137,7 @@ def test_a_flaky_failure_is_tried_again_until_it_fails(ran: MakeRecord) -> None:
     assert [trial.number for call in lab.calls for trial in call] == [0, 0, 0, 1, 1, 2, 2, 3]
 
 
-def test_the_repetition_that_shows_most_is_kept(ran: MakeRecord) -> None:
+def test_the_repetition_that_shows_most_is_kept() -> None:
     near = ran(row(error=1e-6, noise=1e6))
     lab = FakeLab({"y": [ran(), near, ran()]})
     (match,) = check_of(lab, WRONG, repeats=3, policy=BY_TABLE).matches([subject_of("y")])
@@ -153,7 +145,7 @@ def test_the_repetition_that_shows_most_is_kept(ran: MakeRecord) -> None:
     assert match.seen.record is near
 
 
-def test_a_trial_has_target_axes_and_what_runs_before(ran: MakeRecord) -> None:
+def test_a_trial_has_target_axes_and_what_runs_before() -> None:
     before = subject_of("before")
     lab = FakeLab({"y": [ran()]})
     axes = (("scenario", "concurrent"),)
@@ -162,7 +154,7 @@ def test_a_trial_has_target_axes_and_what_runs_before(ran: MakeRecord) -> None:
     assert (trial.target, trial.axes, trial.after, trial.place) == ("npu", axes, (before,), "npu after 1")
 
 
-def test_failing_outputs_are_named(ran: MakeRecord) -> None:
+def test_failing_outputs_are_named() -> None:
     record = ran(row("a"), row("b", error=1.0, noise=1e6), row("c"))
     assert failing_outputs(record, Policy()) == ("b",)
     assert failing_outputs(ran(row("a"), row("b")), Policy()) == ()

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,8 @@ from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, EXIT
 from harness.core.fault import FAULTS_FILE, Fault
 from harness.triage import command_triage as command
 from harness.triage.triage import Note, read_faults
+from tests.kit import Capture
+from tests.triage.planted_faults import chain
 
 PLANTED = Path(__file__).parent / "planted_onnxruntime"
 FAULT = {"kind": "scale", "op_type": "Tanh", "factor": 1.01}
@@ -22,12 +23,10 @@ WIDTH = 80
 FIRST, SECOND, RIGHT = (f"models/{name}.onnx[planted]" for name in ("a", "b", "right"))
 
 Models = dict[str, list[tuple[str, list[str], list[str], dict[str, Any]]]]
-Chain = Callable[..., onnx.ModelProto]
-Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory, chain: Chain, own_cache: Path) -> Path:
+def home(tmp_path_factory: pytest.TempPathFactory, own_cache: Path) -> Path:
     """A matrix, and its finished run: two models that fail and one that does not."""
     assert own_cache
     models: Models = {
@@ -35,10 +34,10 @@ def home(tmp_path_factory: pytest.TempPathFactory, chain: Chain, own_cache: Path
         "b": [("Abs", ["x"], ["h"], {}), ("Tanh", ["h"], ["i"], {}), ("Neg", ["i"], ["y"], {})],
         "right": [("Neg", ["x"], ["y"], {})],
     }
-    return run_of(tmp_path_factory.mktemp("planted"), chain, FAULT, models)
+    return run_of(tmp_path_factory.mktemp("planted"), FAULT, models)
 
 
-def run_of(folder: Path, chain: Chain, fault: dict[str, Any], models: Models) -> Path:
+def run_of(folder: Path, fault: dict[str, Any], models: Models) -> Path:
     """Run models on a target with a planted fault."""
     if os.name != "posix":
         pytest.skip("faults are planted by POSIX signals")

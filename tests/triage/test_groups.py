@@ -1,6 +1,5 @@
 """Groups of cells that failed alike."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,38 +9,33 @@ from harness.core.record import ModelContent, Record
 from harness.core.verdict import Phase, Verdict
 from harness.plan.target import Target
 from harness.triage.groups import failing_groups
-
-MakeRecord = Callable[..., Record]
+from tests.kit import cpu_record
 
 
 def content(**ops: int) -> ModelContent:
     return ModelContent(opsets={"ai.onnx": 20}, ops=ops)
 
 
-@pytest.fixture
-def failed(passed: MakeRecord) -> MakeRecord:
-    def make(model: str, verdict: Verdict, message: str = "", **fields: Any) -> Record:
-        ended = Ended(how="raised", message=message) if message else None
-        return passed(model, verdict=verdict, expected=False, ended=ended, **fields)
-
-    return make
+def failed(model: str, verdict: Verdict, message: str = "", **fields: Any) -> Record:
+    ended = Ended(how="raised", message=message) if message else None
+    return cpu_record(model, verdict=verdict, expected=False, ended=ended, **fields)
 
 
 def cells(groups: Any) -> list[list[str]]:
     return [[record.model for record in group.records] for group in groups]
 
 
-def test_only_failures_are_grouped(passed: MakeRecord, failed: MakeRecord) -> None:
+def test_only_failures_are_grouped() -> None:
     records = [
-        passed("right"),
-        passed("refused", verdict=Verdict.UNSUPPORTED),
-        passed("skipped", verdict=Verdict.UNAVAILABLE),
+        cpu_record("right"),
+        cpu_record("refused", verdict=Verdict.UNSUPPORTED),
+        cpu_record("skipped", verdict=Verdict.UNAVAILABLE),
         failed("wrong", Verdict.CRASH, cause="SIGSEGV"),
     ]
     assert cells(failing_groups(records)) == [["wrong"]]
 
 
-def test_errors_are_grouped_by_what_they_say_without_numbers_and_paths(failed: MakeRecord) -> None:
+def test_errors_are_grouped_by_what_they_say_without_numbers_and_paths() -> None:
     records = [
         failed("a", Verdict.ERROR, "/src/a.cc:12 no kernel for node 7"),
         failed("b", Verdict.ERROR, "/other/b.cc:340 no kernel for node 1024"),
@@ -59,7 +53,7 @@ def test_errors_are_grouped_by_what_they_say_without_numbers_and_paths(failed: M
         {"cause": "SIGABRT"},
     ],
 )
-def test_what_failed_otherwise_is_another_group(failed: MakeRecord, other: dict[str, Any]) -> None:
+def test_what_failed_otherwise_is_another_group(other: dict[str, Any]) -> None:
     usual: dict[str, Any] = {"phase": Phase.RUN, "cause": "SIGSEGV", "verdict": Verdict.CRASH}
     records = [failed("a", **usual), failed("b", **(usual | other)), failed("c", **usual)]
     assert cells(failing_groups(records)) == [["a", "c"], ["b"]]
@@ -75,7 +69,7 @@ def test_what_failed_otherwise_is_another_group(failed: MakeRecord, other: dict[
         Verdict.DTYPE_MISMATCH,
     ],
 )
-def test_wrong_outputs_are_grouped_by_operators(failed: MakeRecord, verdict: Verdict) -> None:
+def test_wrong_outputs_are_grouped_by_operators(verdict: Verdict) -> None:
     records = [
         failed("a", verdict, content=content(Relu=1, Conv=1)),
         failed("b", verdict, content=content(Conv=3, Relu=2)),
@@ -85,7 +79,7 @@ def test_wrong_outputs_are_grouped_by_operators(failed: MakeRecord, verdict: Ver
     assert cells(failing_groups(records)) == [["c"], ["a", "b"], ["d"]]
 
 
-def test_the_smallest_model_stands_for_a_group(failed: MakeRecord) -> None:
+def test_the_smallest_model_stands_for_a_group() -> None:
     records = [
         failed("unknown", Verdict.CRASH),
         failed("large", Verdict.CRASH, content=content(Relu=40)),
@@ -97,7 +91,7 @@ def test_the_smallest_model_stands_for_a_group(failed: MakeRecord) -> None:
     assert group.representative.model == "equal"
 
 
-def test_of_models_with_as_many_nodes_a_quick_cell_stands_for_the_group(failed: MakeRecord) -> None:
+def test_of_models_with_as_many_nodes_a_quick_cell_stands_for_the_group() -> None:
     def cell(name: str, create_ms: float, scenario: str = "plain") -> Record:
         axes = {"scenario": scenario}
         timings = {"create": create_ms}
@@ -107,7 +101,7 @@ def test_of_models_with_as_many_nodes_a_quick_cell_stands_for_the_group(failed: 
     assert cells(failing_groups(records)) == [["small", "base"], ["shared"]]
 
 
-def test_the_largest_group_comes_first_whatever_the_order(failed: MakeRecord) -> None:
+def test_the_largest_group_comes_first_whatever_the_order() -> None:
     records = [
         failed("a", Verdict.HANG),
         failed("b", Verdict.CRASH),
@@ -118,7 +112,7 @@ def test_the_largest_group_comes_first_whatever_the_order(failed: MakeRecord) ->
     assert cells(failing_groups(records[::-1])) == [["b", "d"], ["a"], ["c"]]
 
 
-def test_small_models_come_first_whatever_their_number(failed: MakeRecord) -> None:
+def test_small_models_come_first_whatever_their_number() -> None:
     large = [failed(name, Verdict.CRASH, content=content(Mul=62)) for name in ("a", "b")]
     small = failed("z", Verdict.MISMATCH, content=content(Mul=1))
     assert cells(failing_groups([*large, small])) == [["z"], ["a", "b"]]
@@ -128,7 +122,7 @@ def at(fault: str, **more: str) -> dict[str, Any]:
     return {"axes": {"option.fault": fault, **more}, "content": content(Mul=1)}
 
 
-def test_values_of_options_are_groups_that_are_alike(failed: MakeRecord) -> None:
+def test_values_of_options_are_groups_that_are_alike() -> None:
     records = [
         failed("a", Verdict.MISMATCH, **at("1")),
         failed("b", Verdict.MISMATCH, **at("1")),
@@ -142,12 +136,12 @@ def test_values_of_options_are_groups_that_are_alike(failed: MakeRecord) -> None
     assert len(alike) == 1
 
 
-def test_other_values_in_the_run_are_conditions_for_free(passed: MakeRecord, failed: MakeRecord) -> None:
+def test_other_values_in_the_run_are_conditions_for_free() -> None:
     records = [
         failed("a", Verdict.MISMATCH, **at("1")),
-        passed("a", **at("none")),
-        passed("a", **at("2")),
-        passed("a", **at("1", scenario="io_binding")),
+        cpu_record("a", **at("none")),
+        cpu_record("a", **at("2")),
+        cpu_record("a", **at("1", scenario="io_binding")),
         failed("b", Verdict.MISMATCH, **at("none")),
     ]
     groups = {group.representative.model: group for group in failing_groups(records)}
@@ -158,38 +152,36 @@ def test_other_values_in_the_run_are_conditions_for_free(passed: MakeRecord, fai
     assert groups["b"].conditions == ()
 
 
-def test_an_option_that_fails_at_some_values_is_told_for_each(passed: MakeRecord, failed: MakeRecord) -> None:
+def test_an_option_that_fails_at_some_values_is_told_for_each() -> None:
     records = [
         failed("a", Verdict.MISMATCH, **at("1")),
         failed("a", Verdict.MISMATCH, **at("2")),
-        passed("a", **at("none")),
+        cpu_record("a", **at("none")),
     ]
     group = next(one for one in failing_groups(records) if one.representative.axes["option.fault"] == "1")
     assert [(one.value, one.fails) for one in group.conditions] == [("2", True), ("none", False)]
 
 
-def test_targets_that_differ_in_one_option_are_conditions_too(passed: MakeRecord, failed: MakeRecord) -> None:
+def test_targets_that_differ_in_one_option_are_conditions_too() -> None:
     options = {"fast": {"mode": "fast"}, "slow": {}, "both": {"mode": "slow", "x": "1"}}
     targets = [
         Target(name=name, provider=("CPUExecutionProvider",), options=given)
         for name, given in options.items()
     ]
-    others = [passed("a", target=name) for name in ("slow", "both")]
+    others = [cpu_record("a", target=name) for name in ("slow", "both")]
     (group,) = failing_groups([failed("a", Verdict.MISMATCH, target="fast"), *others], (), targets)
     assert [(one.name, one.value, one.fails) for one in group.conditions] == [("mode", "not fast", False)]
 
 
-def test_each_cell_that_is_asked_for_is_a_group(failed: MakeRecord) -> None:
+def test_each_cell_that_is_asked_for_is_a_group() -> None:
     records = [failed(name, Verdict.CRASH) for name in "abc"]
     assert cells(failing_groups(records, ["m/a[cpu]", "m/c[cpu]"])) == [["a"], ["c"]]
 
 
-def test_a_variant_is_held_against_its_original_on_the_same_target(
-    passed: MakeRecord, failed: MakeRecord
-) -> None:
+def test_a_variant_is_held_against_its_original_on_the_same_target() -> None:
     records = [
         failed("000004-grown", Verdict.MISMATCH, target="gpu"),
-        passed("000004-grown"),
+        cpu_record("000004-grown"),
         failed("000005-variant-of-000004", Verdict.MISMATCH),
     ]
     (group,) = [one for one in failing_groups(records) if one.representative.target != "gpu"]
@@ -199,9 +191,9 @@ def test_a_variant_is_held_against_its_original_on_the_same_target(
     assert single == group
 
 
-def test_an_original_that_says_nothing_is_no_condition(passed: MakeRecord, failed: MakeRecord) -> None:
+def test_an_original_that_says_nothing_is_no_condition() -> None:
     records = [
-        passed("000004-grown", verdict=Verdict.UNSUPPORTED),
+        cpu_record("000004-grown", verdict=Verdict.UNSUPPORTED),
         failed("000005-variant-of-000004", Verdict.MISMATCH),
         failed("000007-variant-of-operator-test", Verdict.CRASH),
     ]

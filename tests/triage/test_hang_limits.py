@@ -12,11 +12,11 @@ from harness.plan.file_format import Timeouts
 from harness.plan.target import Target
 from harness.triage import hang_limits as module
 from harness.triage.hang_limits import LIMITS_S, MULTIPLE, limited_targets, safe_limits
+from tests.triage.planted_faults import chain
 
 LOW_S, FULL_S, BUDGET_S = 0.5, 2.0, 60.0
 
 TriagePlanted = Callable[..., list[Fault]]
-Chain = Callable[..., onnx.ModelProto]
 
 
 def target(**limits: float) -> Target:
@@ -68,7 +68,7 @@ TriageHang = Callable[..., tuple[Fault, list[str]]]
 
 
 @pytest.fixture
-def model(chain: Chain) -> onnx.ModelProto:
+def model() -> onnx.ModelProto:
     return chain([("Neg", ["x"], ["a"], {}), ("Erf", ["a"], ["b"], {}), ("Tanh", ["b"], ["y"], {})])
 
 
@@ -88,7 +88,7 @@ def test_a_hang_is_explained(triage_hang: TriageHang, model: onnx.ModelProto) ->
 
 
 @pytest.mark.long
-def test_what_is_slow_is_not_taken_for_the_hang(triage_hang: TriageHang, chain: Chain) -> None:
+def test_what_is_slow_is_not_taken_for_the_hang(triage_hang: TriageHang) -> None:
     model = chain([("Erf", ["x"], ["a"], {}), ("Tanh", ["a"], ["y"], {})])
     planted = {"op_type": "Tanh", "phase": "create", "slow": "Erf", "seconds": LOW_S * 2}
     fault, learnt = triage_hang(planted, model, 2 * BUDGET_S)  # all is done twice

@@ -8,31 +8,27 @@ import pytest
 
 from harness.cli import main
 from harness.core.cell import Cell
-from harness.core.record import SCHEMA, ProcessState, Record
+from harness.core.record import ProcessState, Record
 from harness.core.verdict import Verdict
 from harness.corpus.fuzz_suite import fuzz_name
 from harness.fuzz.coverage import Coverage
 from harness.fuzz.state import State, write_state
 from harness.triage import histories
 from harness.triage.histories import HISTORIES, Histories, History, earlier_of_all, write_histories
-from tests.triage.conftest import PLANTED
+from tests.kit import bare_record
+from tests.triage.planted_faults import PLANTED
 
 SEED = 3
 
 
 def record_of(number: int, session: int, pid: int = 7, verdict: Verdict = Verdict.PASS) -> Record:
     cell = Cell(suite=f"fuzz-{SEED}", model=fuzz_name(SEED, number), target="gpu")
-    return Record(
-        schema=SCHEMA,
+    return bare_record(
+        cell.model,
+        verdict,
         cell=cell.id,
         suite=cell.suite,
-        model=cell.model,
         target="gpu",
-        provider="",
-        axes={},
-        verdict=verdict,
-        family=verdict.family,
-        expected=True,
         process=ProcessState(pid=pid, session=session),
     )
 

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from harness.core.facts import Placement
 from harness.core.fault import Location, Signature
 from harness.core.output_metrics import OutputDetails, OutputMetrics
 from harness.core.policy import Policy
@@ -25,11 +24,12 @@ from harness.triage.lab import Seen
 from harness.triage.locate import Locator
 from harness.triage.net import Net, load
 from harness.triage.subject import Subject
+from tests.kit import cpu_record, placement_of
 
 Graph = Sequence[tuple[str, ...]]
 """For each node the tensors that it reads; node 3 makes ``t3``."""
 
-ON_EP = Placement(ep_nodes=1, cpu_nodes=0, ep_ops={"Sum": 1}, cpu_ops={}, partitions=1, source="assignment")
+ON_EP = placement_of({"Sum": 1})
 
 
 def model_of(graph: Graph, outputs: Collection[str] = ()) -> Subject:
@@ -103,15 +103,8 @@ def all_values(_: Subject, names: Sequence[str]) -> Mapping[str, Value]:
     return {name: tensor(np.full(2, 0.5, np.float32)) for name in names}
 
 
-@pytest.fixture(scope="module")
-def record(passed: Callable[..., Record]) -> Callable[..., Record]:
-    def make(verdict: Verdict = Verdict.ERROR, **fields: Any) -> Record:
-        return passed("m", verdict=verdict, provider="AnyExecutionProvider", **fields)
-
-    return make
-
-
-MakeRecord = Callable[..., Record]
+def record(verdict: Verdict = Verdict.ERROR, **fields: Any) -> Record:
+    return cpu_record("m", verdict=verdict, provider="AnyExecutionProvider", **fields)
 
 
 ENDLESS = Budget(None)
@@ -143,7 +136,7 @@ def graphs(draw: st.DrawFn, least: int = 1, most: int = 60) -> list[tuple[str, .
 
 @settings(max_examples=30)
 @given(st.data())
-def test_the_guilty_node_is_found_in_few_trials(record: MakeRecord, data: st.DataObject) -> None:
+def test_the_guilty_node_is_found_in_few_trials(data: st.DataObject) -> None:
     graph = data.draw(graphs())
     guilty = f"n{data.draw(st.integers(0, len(graph) - 1))}"
     check = FakeCheck(record(), has(guilty))
@@ -160,7 +153,7 @@ def test_the_guilty_node_is_found_in_few_trials(record: MakeRecord, data: st.Dat
 
 @settings(max_examples=25)
 @given(st.data())
-def test_of_two_faults_one_is_found_and_the_other_told(record: MakeRecord, data: st.DataObject) -> None:
+def test_of_two_faults_one_is_found_and_the_other_told(data: st.DataObject) -> None:
     graph = data.draw(graphs(least=2))
     first, last = sorted(
         data.draw(st.lists(st.integers(0, len(graph) - 1), min_size=2, max_size=2, unique=True))
@@ -175,7 +168,7 @@ def test_of_two_faults_one_is_found_and_the_other_told(record: MakeRecord, data:
 
 @settings(max_examples=25)
 @given(st.data())
-def test_fused_nodes_are_found_together(record: MakeRecord, data: st.DataObject) -> None:
+def test_fused_nodes_are_found_together(data: st.DataObject) -> None:
     graph = data.draw(graphs(least=2, most=26))
     pair = sorted(data.draw(st.lists(st.integers(0, len(graph) - 1), min_size=2, max_size=2, unique=True)))
     names = tuple(f"n{number}" for number in pair)
@@ -188,7 +181,7 @@ def test_fused_nodes_are_found_together(record: MakeRecord, data: st.DataObject)
     assert check.trials <= few(len(graph))
 
 
-def test_far_apart_nodes_that_are_fused_are_told_as_a_set_that_holds_them(record: MakeRecord) -> None:
+def test_far_apart_nodes_that_are_fused_are_told_as_a_set_that_holds_them() -> None:
     graph = [("x",), *((f"t{number}",) for number in range(199))]
     check = FakeCheck(record(), has("n20", "n150"))
     location = located(model_of(graph), check)
@@ -197,7 +190,7 @@ def test_far_apart_nodes_that_are_fused_are_told_as_a_set_that_holds_them(record
     assert check.trials <= few(200)
 
 
-def test_twelve_hundred_nodes_take_few_trials(record: MakeRecord) -> None:
+def test_twelve_hundred_nodes_take_few_trials() -> None:
     graph = [("x",), *((f"t{number}",) for number in range(1199))]
     check = FakeCheck(record(), has("n777"))
     assert located(model_of(graph), check).nodes == ("n777",)
@@ -206,9 +199,7 @@ def test_twelve_hundred_nodes_take_few_trials(record: MakeRecord) -> None:
 
 @settings(max_examples=25)
 @given(st.data())
-def test_golden_tensors_that_cannot_be_had_cost_exactness_and_nothing_else(
-    record: MakeRecord, data: st.DataObject
-) -> None:
+def test_golden_tensors_that_cannot_be_had_cost_exactness_and_nothing_else(data: st.DataObject) -> None:
     graph = data.draw(graphs(most=30))
     number = data.draw(st.integers(0, len(graph) - 1))
     lost = data.draw(st.sets(st.sampled_from([f"t{one}" for one in range(len(graph))])))
@@ -224,7 +215,7 @@ def test_golden_tensors_that_cannot_be_had_cost_exactness_and_nothing_else(
         assert location.exact
 
 
-def test_without_golden_tensors_the_whole_model_is_told(record: MakeRecord) -> None:
+def test_without_golden_tensors_the_whole_model_is_told() -> None:
     graph = [("x",), ("t0",), ("t1",)]
     check = FakeCheck(record(), has("n1"))
     location = located(model_of(graph), check, lambda *_: None)
@@ -232,7 +223,7 @@ def test_without_golden_tensors_the_whole_model_is_told(record: MakeRecord) -> N
     assert not location.exact or location.nodes == ("n1",)
 
 
-def test_only_nodes_that_failing_outputs_depend_on_are_tried(record: MakeRecord) -> None:
+def test_only_nodes_that_failing_outputs_depend_on_are_tried() -> None:
     """Two chains of one input; the output of the second is wrong."""
     graph = [("x",) if number < 2 else (f"t{number - 2}",) for number in range(16)]
     good = OutputMetrics(name="t14", dtype="float32", shape=(2,), elements=2, frontier=((0.0, 0.0),))
@@ -258,7 +249,7 @@ def test_only_nodes_that_failing_outputs_depend_on_are_tried(record: MakeRecord)
     assert tried[1] == {f"n{number}" for number in range(1, 16, 2)}
 
 
-def test_a_part_whose_error_is_far_above_its_noise_is_followed(record: MakeRecord) -> None:
+def test_a_part_whose_error_is_far_above_its_noise_is_followed() -> None:
     """Its own tolerance passes every part but the whole; the error grows on the way."""
     graph = [("x",), *((f"t{number}",) for number in range(9))]
     names = [f"n{number}" for number in range(10)]
@@ -269,7 +260,7 @@ def test_a_part_whose_error_is_far_above_its_noise_is_followed(record: MakeRecor
     assert location.error_ratio == 99.0
 
 
-def test_a_failure_that_stays_in_the_rest_is_told(record: MakeRecord) -> None:
+def test_a_failure_that_stays_in_the_rest_is_told() -> None:
     graph = [("x",), ("t0",), ("t1",), ("t2",)]
     location = located(model_of(graph), FakeCheck(record(), has("n3")))
     assert location.onwards is None  # nothing lies behind it
@@ -277,7 +268,7 @@ def test_a_failure_that_stays_in_the_rest_is_told(record: MakeRecord) -> None:
     assert (location.cumulative, location.onwards) == (True, False)
 
 
-def test_each_step_is_told(record: MakeRecord) -> None:
+def test_each_step_is_told() -> None:
     graph = [("x",), ("t0",), ("t1",), ("t2",)]
     told: list[str] = []
     check = FakeCheck(record(), has("n2"))
@@ -287,7 +278,7 @@ def test_each_step_is_told(record: MakeRecord) -> None:
     assert told == ["locate: 4 nodes hold the failure", "locate: 2 nodes hold the failure"]
 
 
-def test_a_search_without_time_is_unfinished_and_tries_nothing_more(record: MakeRecord) -> None:
+def test_a_search_without_time_is_unfinished_and_tries_nothing_more() -> None:
     graph = [("x",), ("t0",), ("t1",), ("t2",)]
     check = FakeCheck(record(), has("n2"))
     locator = Locator(load(model_of(graph)), check, all_values, lambda _: None, Budget(0))  # type: ignore[arg-type]
@@ -298,7 +289,7 @@ def test_a_search_without_time_is_unfinished_and_tries_nothing_more(record: Make
     assert location.cumulative is None
 
 
-def test_the_part_that_fails_is_handed_on(record: MakeRecord) -> None:
+def test_the_part_that_fails_is_handed_on() -> None:
     graph = [("x",), ("t0", "x"), ("t1",)]
     check = FakeCheck(record(), has("n1"))
     locator = Locator(load(model_of(graph)), check, all_values, lambda _: None, Budget(None))  # type: ignore[arg-type]
@@ -313,9 +304,7 @@ def test_the_part_that_fails_is_handed_on(record: MakeRecord) -> None:
 
 
 @pytest.mark.parametrize("guilty", [0, 3, 6])
-def test_the_node_that_made_a_wrong_value_is_told_if_it_fails_later_in_another_way(
-    record: MakeRecord, guilty: int
-) -> None:
+def test_the_node_that_made_a_wrong_value_is_told_if_it_fails_later_in_another_way(guilty: int) -> None:
     """A wrong value becomes NaN in a later node: what is reduced has both, for alone neither fails so."""
     graph = [("x",), *((f"t{number}",) for number in range(9))]
     check = FakeCheck(record(), has(f"n{guilty}", "n8"), wrong=has(f"n{guilty}"))
@@ -331,7 +320,7 @@ def test_the_node_that_made_a_wrong_value_is_told_if_it_fails_later_in_another_w
     assert held >= {f"n{guilty}", "n8"}
 
 
-def test_without_time_a_set_is_told_that_holds_the_failure(record: MakeRecord) -> None:
+def test_without_time_a_set_is_told_that_holds_the_failure() -> None:
     graph = [("x",), *((f"t{number}",) for number in range(9))]
     check = FakeCheck(record(), has("n3"))
     location = located(model_of(graph), check, budget=Budget(0))
@@ -355,7 +344,7 @@ class FlakyCheck(FakeCheck):
         return self.sure
 
 
-def test_a_half_that_fails_seldom_is_seen_before_a_cut_is_blamed(record: MakeRecord) -> None:
+def test_a_half_that_fails_seldom_is_seen_before_a_cut_is_blamed() -> None:
     graph = [("x",), *((f"t{number}",) for number in range(15))]
     check = FlakyCheck(record(), has("n6"))
     location = located(model_of(graph), check)
@@ -365,7 +354,7 @@ def test_a_half_that_fails_seldom_is_seen_before_a_cut_is_blamed(record: MakeRec
     assert check.asked > 0
 
 
-def test_nodes_that_only_fail_together_still_do_after_more_repetitions(record: MakeRecord) -> None:
+def test_nodes_that_only_fail_together_still_do_after_more_repetitions() -> None:
     graph = [("x",), *((f"t{number}",) for number in range(15))]
     check = FlakyCheck(record(), has("n3", "n12"))
     location = located(model_of(graph), check)

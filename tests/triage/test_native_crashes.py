@@ -20,6 +20,7 @@ from harness.core.fault import NativeCrash
 from harness.core.verdict import Verdict
 from harness.engine.events import Event, Finished, TargetReady
 from harness.engine.native_crash import SWITCHED_ON, native_crash
+from tests.kit import FAKE_ENV, of_folder, run_matrix, write_model
 
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 pytestmark = [
@@ -330,30 +331,21 @@ WATCHED, ALONE, ELSEWHERE = "watched", "alone", "elsewhere"
 
 
 @pytest.fixture(scope="module")
-def events(
-    tmp_path_factory: pytest.TempPathFactory,
-    libraries: dict[str, Path],
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-) -> list[Event]:
+def events(tmp_path_factory: pytest.TempPathFactory, libraries: dict[str, Path]) -> list[Event]:
     """Models that die in the library, each before a good one, with and without stacks, here and elsewhere."""
     folder = tmp_path_factory.mktemp("native")
     for number in map(NUMBERS.get, THROUGH_ENGINE):
         write_model(folder / "models" / f"{number}_a" / f"1_native{number}_in_run.onnx")
         write_model(folder / "models" / f"{number}_a" / "2_after.onnx")
-    env = {**fake_env, "FAKE_LIBRARY": str(libraries["hidden"])}
+    env = {**FAKE_ENV, "FAKE_LIBRARY": str(libraries["hidden"])}
     target = {"provider": "CUDAExecutionProvider"}
     runtime = {"command": sys.executable}
     watched = {**env, **SWITCHED_ON}
-    matrix = {
-        "models": {"folders": ["models"]},
-        "target": [
-            {"name": WATCHED, "env": watched, **target},
-            {"name": ALONE, "env": env, **target},
-            {"name": ELSEWHERE, "env": watched, "runtime": runtime, **target},
-        ],
-    }
+    matrix = of_folder(
+        {"name": WATCHED, "env": watched, **target},
+        {"name": ALONE, "env": env, **target},
+        {"name": ELSEWHERE, "env": watched, "runtime": runtime, **target},
+    )
     return run_matrix(folder, matrix)
 
 
@@ -407,20 +399,12 @@ def dying(events: list[Event], target: str) -> dict[str, Finished]:
     }
 
 
-def test_a_second_process_of_a_scenario_is_explained_too(
-    tmp_path: Path,
-    libraries: dict[str, Path],
-    write_model: Callable[..., None],
-    run_matrix: Callable[..., list[Event]],
-    fake_env: dict[str, str],
-) -> None:
+def test_a_second_process_of_a_scenario_is_explained_too(tmp_path: Path, libraries: dict[str, Path]) -> None:
     write_model(tmp_path / "models" / f"1_native{NUMBERS['fpe']}_in_reload.onnx")
-    env = {**fake_env, "FAKE_LIBRARY": str(libraries["hidden"]), **SWITCHED_ON}
-    matrix = {
-        "models": {"folders": ["models"]},
-        "axes": {"scenario": ["ep_context"]},
-        "target": [{"name": WATCHED, "provider": "CUDAExecutionProvider", "env": env}],
-    }
+    env = {**FAKE_ENV, "FAKE_LIBRARY": str(libraries["hidden"]), **SWITCHED_ON}
+    matrix = of_folder(
+        {"name": WATCHED, "provider": "CUDAExecutionProvider", "env": env}, axes={"scenario": ["ep_context"]}
+    )
     (finished,) = (event for event in run_matrix(tmp_path, matrix) if isinstance(event, Finished))
     assert (finished.record.verdict, finished.record.cause) == (Verdict.CRASH, "SIGFPE")
     crash = native_crash(finished.printed) or pytest.fail(finished.printed)

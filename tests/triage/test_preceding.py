@@ -1,7 +1,7 @@
 """The cells that must run before a failing one, found by runs of fewer and fewer of them."""
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,8 +19,7 @@ from harness.triage.preceding import (
     Reruns,
     earlier_cells,
 )
-
-MakeRecord = Callable[..., Record]
+from tests.kit import cpu_record
 
 
 class FakeRerun:
@@ -39,15 +38,8 @@ class FakeRerun:
         )
 
 
-@pytest.fixture
-def cells(passed: MakeRecord) -> Callable[[int], list[Record]]:
-    def make(count: int) -> list[Record]:
-        return [passed(f"m{n}", process=ProcessState(pid=7, session=n + 1)) for n in range(count + 1)]
-
-    return make
-
-
-Cells = Callable[[int], list[Record]]
+def cells(count: int) -> list[Record]:
+    return [cpu_record(f"m{n}", process=ProcessState(pid=7, session=n + 1)) for n in range(count + 1)]
 
 
 def found(
@@ -66,7 +58,7 @@ def found(
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_exactly_the_cells_that_are_needed_are_found(
-    monkeypatch: pytest.MonkeyPatch, cells: Cells, data: st.DataObject
+    monkeypatch: pytest.MonkeyPatch, data: st.DataObject
 ) -> None:
     count = data.draw(st.integers(1, 100))
     needed = data.draw(st.sets(st.integers(0, count - 1), min_size=1, max_size=2))
@@ -80,39 +72,39 @@ def test_exactly_the_cells_that_are_needed_are_found(
         assert set(names) == {f"m{n}" for n in needed}
 
 
-def test_a_search_for_too_many_cells_ends_early(monkeypatch: pytest.MonkeyPatch, cells: Cells) -> None:
+def test_a_search_for_too_many_cells_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
     names, fake = found(monkeypatch, cells(64), {f"m{n}" for n in range(0, 64, 4)})
     assert len(names) > MOST_NEEDED
     assert len(fake.tried) <= math.ceil(math.log2(64)) + 10, "of 24 attempts that a search may take"
 
 
-def test_the_order_stays(monkeypatch: pytest.MonkeyPatch, cells: Cells) -> None:
+def test_the_order_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     names, fake = found(monkeypatch, cells(9), {"m2", "m6"})
     assert names == ["m2", "m6"]
     assert all(tried == sorted(tried, key=lambda name: int(name[1:])) for tried in fake.tried)
     assert all(tried[-1] == "m9" for tried in fake.tried)
 
 
-def test_a_failure_that_stays_away_needs_nothing(monkeypatch: pytest.MonkeyPatch, cells: Cells) -> None:
+def test_a_failure_that_stays_away_needs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     names, fake = found(monkeypatch, cells(20), {"another"})
     assert names == []
     assert len(fake.tried) == 1
 
 
-def test_without_earlier_cells_nothing_is_run(monkeypatch: pytest.MonkeyPatch, cells: Cells) -> None:
+def test_without_earlier_cells_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     names, fake = found(monkeypatch, cells(0), {"m0"})
     assert (names, fake.tried) == ([], [])
 
 
-def test_a_spent_budget_ends_the_search_with_too_many(monkeypatch: pytest.MonkeyPatch, cells: Cells) -> None:
+def test_a_spent_budget_ends_the_search_with_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     names, fake = found(monkeypatch, cells(64), {"m3", "m40"}, Budget(0))
     assert {"m3", "m40"} <= set(names)
     assert len(fake.tried) <= 3
 
 
-def test_earlier_cells_are_those_of_the_same_process(passed: MakeRecord) -> None:
+def test_earlier_cells_are_those_of_the_same_process() -> None:
     def record(model: str, session: int, pid: int = 7, target: str = "cpu") -> Record:
-        return passed(model, target=target, process=ProcessState(pid=pid, session=session))
+        return cpu_record(model, target=target, process=ProcessState(pid=pid, session=session))
 
     own = record("own", 5)
     records = [
@@ -121,18 +113,18 @@ def test_earlier_cells_are_those_of_the_same_process(passed: MakeRecord) -> None
         record("first", 1),
         record("elsewhere", 3, pid=8),
         record("other", 4, target="gpu"),
-        passed("dead"),
+        cpu_record("dead"),
         own,
     ]
     assert [one.model for one in earlier_cells(records, own)] == ["first", "second"]
-    assert earlier_cells(records, passed("dead")) == ()
+    assert earlier_cells(records, cpu_record("dead")) == ()
 
 
 @pytest.mark.parametrize(
     ("needed", "tries"), [(EARLIER[1] - 1, 1), (EARLIER[1] - EARLIER[0] - 5, 2)], ids=["near", "far"]
 )
 def test_of_many_earlier_cells_the_latest_are_tried_first(
-    monkeypatch: pytest.MonkeyPatch, cells: Cells, needed: int, tries: int
+    monkeypatch: pytest.MonkeyPatch, needed: int, tries: int
 ) -> None:
     names, fake = found(monkeypatch, cells(EARLIER[1]), {f"m{needed}"})
     assert names == [f"m{needed}"]
@@ -141,7 +133,7 @@ def test_of_many_earlier_cells_the_latest_are_tried_first(
     assert max(lengths) == EARLIER[tries - 1]
 
 
-def test_cells_too_long_ago_are_not_tried(monkeypatch: pytest.MonkeyPatch, cells: Cells) -> None:
+def test_cells_too_long_ago_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     names, fake = found(monkeypatch, cells(EARLIER[1] + 3), {"m2"})
     assert names == []
     assert [len(tried) - 1 for tried in fake.tried] == list(EARLIER)

@@ -14,9 +14,9 @@ from harness.core.value import Tensor, tensor
 from harness.triage.budget import Budget
 from harness.triage.preceding_model import with_smaller_preceding
 from harness.triage.subject import Subject
+from tests.triage.planted_faults import chain, deep
 
 Nodes = list[tuple[str, list[str], list[str], dict[str, Any]]]
-Chain = Callable[[Nodes], onnx.ModelProto]
 TriagePlanted = Callable[..., list[Fault]]
 
 
@@ -39,8 +39,8 @@ def operators(subject: Subject) -> list[str]:
 
 
 @pytest.fixture
-def before(deep: onnx.ModelProto) -> Subject:
-    return Subject(model=deep.SerializeToString(), inputs=(("x", tensor(np.ones((2, 8), np.float32))),))
+def before() -> Subject:
+    return Subject(model=deep().SerializeToString(), inputs=(("x", tensor(np.ones((2, 8), np.float32))),))
 
 
 def smaller(check: AfterCheck, failing: Subject, budget: Budget | None = None) -> Any:
@@ -66,7 +66,7 @@ def test_without_time_they_stay(before: Subject) -> None:
 
 
 @pytest.mark.long
-def test_the_bundle_has_a_small_pair(triage_planted: TriagePlanted, chain: Chain, tmp_path: Any) -> None:
+def test_the_bundle_has_a_small_pair(triage_planted: TriagePlanted, tmp_path: Any) -> None:
     planted = {"kind": "scale", "op_type": "Tanh", "after": "Sin", "factor": 1.01}
     nodes: Nodes = [("Sin", ["x"], ["a"], {}), ("Neg", ["a"], ["y"], {})]
     innocent, fails = chain([("Abs", ["x"], ["y"], {})]), chain([("Tanh", ["x"], ["y"], {})])

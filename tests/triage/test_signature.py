@@ -1,6 +1,5 @@
 """The signature of a failure: what stays equal when a model gets smaller, and what tells failures apart."""
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness.core.cause import plain_cause
 from harness.core.ended import Ended
-from harness.core.facts import OtherCheck, Placement
+from harness.core.facts import OtherCheck
 from harness.core.output_metrics import OutputDetails, OutputMetrics
 from harness.core.policy import Policy
 from harness.core.record import Record
@@ -26,9 +25,9 @@ from harness.triage.signature import (
     signature_of,
 )
 from harness.triage.subject import Subject
+from tests.kit import cpu_record, placement_of
 
-MakeRecord = Callable[..., Record]
-ON_EP = Placement(ep_nodes=1, cpu_nodes=0, ep_ops={"Relu": 1}, cpu_ops={}, partitions=1, source="assignment")
+ON_EP = placement_of({"Relu": 1})
 GOOD = OutputMetrics(name="y", dtype="float32", shape=(2,), elements=2, max_abs=0.0, frontier=((0.0, 0.0),))
 BAD = OutputMetrics(
     name="y",
@@ -47,17 +46,13 @@ def signature(record: Record, *names: str) -> Any:
     return signature_of(record, Policy(), names)
 
 
-@pytest.fixture
-def ran(passed: MakeRecord) -> MakeRecord:
-    def make(**fields: Any) -> Record:
-        usual: dict[str, Any] = {"provider": "AnyExecutionProvider", "phase": Phase.COMPARE, "golden": "cpu"}
-        return passed("m", **(usual | {"placement": ON_EP, "outputs": (GOOD,)} | fields))
-
-    return make
+def ran(**fields: Any) -> Record:
+    usual: dict[str, Any] = {"provider": "AnyExecutionProvider", "phase": Phase.COMPARE, "golden": "cpu"}
+    return cpu_record("m", **(usual | {"placement": ON_EP, "outputs": (GOOD,)} | fields))
 
 
-def test_an_error_keeps_its_phase_and_words(passed: MakeRecord) -> None:
-    record = passed(
+def test_an_error_keeps_its_phase_and_words() -> None:
+    record = cpu_record(
         "m", phase=Phase.RUN, ended=Ended(how="raised", message="no kernel 'Relu' for node 'a/Relu_7'")
     )
     found = signature(record, "a/Relu_7")
@@ -68,32 +63,32 @@ def test_an_error_keeps_its_phase_and_words(passed: MakeRecord) -> None:
     )
 
 
-def test_the_same_error_of_another_node_is_the_same(passed: MakeRecord) -> None:
+def test_the_same_error_of_another_node_is_the_same() -> None:
     def error(name: str, number: int) -> Any:
         message = f"node '{name}' at 0x{number:x}: size {number} (in /tmp/x{number}/k.cc:{number})"
-        return signature(passed("m", phase=Phase.RUN, ended=Ended(how="raised", message=message)), name)
+        return signature(cpu_record("m", phase=Phase.RUN, ended=Ended(how="raised", message=message)), name)
 
     assert error("first", 17) == error("second", 40961)
     assert error("first", 17) != signature(
-        passed("m", phase=Phase.RUN, ended=Ended(how="raised", message="size"))
+        cpu_record("m", phase=Phase.RUN, ended=Ended(how="raised", message="size"))
     )
 
 
-def test_of_a_crash_the_signal_counts_and_no_message(passed: MakeRecord) -> None:
+def test_of_a_crash_the_signal_counts_and_no_message() -> None:
     def crash(cause: str, message: str, phase: Phase = Phase.RUN) -> Any:
-        return signature(passed("m", phase=phase, cause=cause, ended=Ended(how="died", message=message)))
+        return signature(cpu_record("m", phase=phase, cause=cause, ended=Ended(how="died", message=message)))
 
     assert crash("SIGSEGV", "died") == crash("SIGSEGV", "other words")
     assert crash("SIGSEGV", "died") != crash("SIGABRT", "died")
     assert crash("SIGSEGV", "died") != crash("SIGSEGV", "died", Phase.CREATE)
 
 
-def test_a_hang_is_no_crash(passed: MakeRecord) -> None:
-    hang = signature(passed("m", phase=Phase.RUN, ended=Ended(how="hung", message="60 s")))
+def test_a_hang_is_no_crash() -> None:
+    hang = signature(cpu_record("m", phase=Phase.RUN, ended=Ended(how="hung", message="60 s")))
     assert (hang.verdict, hang.message) == (Verdict.HANG, "")
 
 
-def test_wrong_values_keep_the_run_that_shows_them(ran: MakeRecord) -> None:
+def test_wrong_values_keep_the_run_that_shows_them() -> None:
     assert signature(ran(outputs=(BAD,))).message == FIRST_RUN
     assert signature(ran(again=(BAD,))).message == SECOND_RUN
     other = signature(ran(other=(BAD,)))
@@ -110,7 +105,7 @@ def test_wrong_values_keep_the_run_that_shows_them(ran: MakeRecord) -> None:
     ],
 )
 def test_of_any_verdict_about_outputs_it_counts_whether_only_other_inputs_show_it(
-    ran: MakeRecord, details: dict[str, Any], verdict: Verdict
+    details: dict[str, Any], verdict: Verdict
 ) -> None:
     bad = msgspec.structs.replace(BAD, details=OutputDetails(message="differs", **details))
     other = signature(ran(other=(bad,), other_check=OtherCheck()))

@@ -9,6 +9,7 @@ import pytest
 
 from harness.core.fault import Fault
 from harness.core.verdict import Verdict
+from tests import small_decoders
 
 pytest.importorskip("onnxruntime")
 
@@ -22,8 +23,8 @@ TARGET = {"timeouts_s": {"create": 60, "run": 60}}
 
 
 @pytest.fixture
-def decoder(tmp_path: Path, small_decoder: Callable[..., None]) -> onnx.ModelProto:
-    small_decoder("counting", tmp_path / "made")
+def decoder(tmp_path: Path) -> onnx.ModelProto:
+    small_decoders.counting(tmp_path / "made")
     return onnx.load(tmp_path / "made" / "model.onnx")
 
 

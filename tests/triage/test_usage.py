@@ -31,6 +31,7 @@ from harness.triage.usage import (
     plain,
     usage_of,
 )
+from tests.triage.planted_faults import chain, only
 
 PLANTED = Path(__file__).parent / "planted_onnxruntime"
 ALWAYS = Confirmation(outcome="always", trials=5, failures=5)
@@ -179,12 +180,6 @@ def test_the_words(usage: Usage, words: str) -> None:
     assert usage.words == words
 
 
-def only(faults: list[Fault]) -> Fault:
-    (fault,) = faults
-    assert not fault.inconclusive, fault.sentence
-    return fault
-
-
 Few = Callable[[int], onnx.ModelProto]
 NODES: list[tuple[str, list[str], list[str], dict[str, Any]]] = [
     ("Tanh", ["x"], ["a"], {}),
@@ -194,7 +189,7 @@ NODES: list[tuple[str, list[str], list[str], dict[str, Any]]] = [
 
 
 @pytest.fixture
-def few(chain: Callable[..., onnx.ModelProto]) -> Few:
+def few() -> Few:
     """``few(nodes)``: a model of one or three nodes."""
     return lambda count: chain(NODES if count > 1 else [("Tanh", ["x"], ["y"], {})])
 

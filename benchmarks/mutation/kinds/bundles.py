@@ -17,7 +17,7 @@ from harness.core.value import tensor
 from harness.core.verdict import Verdict
 from harness.plan.target import Target
 from harness.triage.bundle import BundleContents, ModelSource, write_bundle
-from tests.triage.bundle.conftest import CPU, fault_of, model_bytes
+from tests.triage.bundle.relu_bundle import CPU, fault_of, model_bytes
 
 
 class Bundles:

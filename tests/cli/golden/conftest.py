@@ -7,12 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import onnx
-import onnx.parser
 import pytest
 
 from harness.cli.main import main
 from harness.corpus.cache import ENVIRONMENT
+from tests.kit import write_model
 from tests.programs import write_program
 
 FAKE = Path(__file__).parents[2] / "engine" / "fake_onnxruntime"
@@ -55,7 +54,7 @@ def write_matrix(tmp_path: Path) -> Callable[..., Path]:
     def write(**models: str) -> Path:
         (tmp_path / "models").mkdir()
         for name, text in models.items():
-            onnx.save(onnx.parser.parse_model(text), tmp_path / "models" / f"{name}.onnx")
+            write_model(tmp_path / "models" / f"{name}.onnx", text)
         program = tmp_path / "python"
         fake = f"PYTHONPATH={shlex.quote(str(FAKE))} PYTHONDONTWRITEBYTECODE=1 FAKE_VERSION=1.30.0"
         write_program(program, f'#!/bin/sh\n{fake} exec {shlex.quote(sys.executable)} "$@"\n')

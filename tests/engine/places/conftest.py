@@ -10,32 +10,26 @@ from typing import Any
 
 import pytest
 
+from tests.kit import FAKE_ENV, of_folder, write_model
+
 Matrix = Callable[..., dict[str, Any]]
 CUDA = "CUDAExecutionProvider"
 
 
 @pytest.fixture
-def matrix(
-    tmp_path: Path, fake_env: dict[str, str], write_model: Callable[..., None]
-) -> Callable[..., dict[str, Any]]:
+def matrix(tmp_path: Path) -> Callable[..., dict[str, Any]]:
     """Make a matrix of models that do the same, for a target with places; keys of the target can be given."""
 
     def make(cells: int, fault: str, places: Any, **target: Any) -> dict[str, Any]:
         for number in range(cells):
             write_model(tmp_path / "models" / f"{number:03}_{fault}.onnx")
-        env = {**fake_env, "FAKE_MARKER": str(tmp_path / "marker"), **target.pop("env", {})}
+        env = {**FAKE_ENV, "FAKE_MARKER": str(tmp_path / "marker"), **target.pop("env", {})}
         if isinstance(places, int):
             places = {"count": places, "command": sys.executable}
         table = {"name": "far", "provider": CUDA, "env": env, "places": places, **target}
-        return {"models": {"folders": ["models"]}, "target": [table]}
+        return of_folder(table)
 
     return make
-
-
-@pytest.fixture
-def place() -> Callable[..., dict[str, Any]]:
-    """Make a place, with variables of its own."""
-    return lambda name, **env: {"name": name, "command": sys.executable, "env": env}
 
 
 @pytest.fixture

@@ -11,15 +11,13 @@ from typing import Any
 import pytest
 
 from harness.core.verdict import Verdict
-from harness.engine.engine import Engine
-from harness.engine.events import Event, Finished, PlaceChanged, Warned
+from harness.engine.events import Finished, PlaceChanged, Warned
 from harness.places import state
+from tests.kit import records_of, run_matrix, start_engine
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it looks at /proc")
 
 Matrix = Callable[..., dict[str, Any]]
-Run = Callable[..., list[Event]]
-Start = Callable[..., Engine]
 
 TELL = "import sys; open(sys.argv[1], 'a').write(' '.join(sys.argv[2:]) + '\\n')"
 
@@ -40,14 +38,14 @@ def lines(log: Path) -> list[str]:
     return log.read_text(encoding="utf-8").splitlines() if log.exists() else []
 
 
-def test_each_place_is_acquired_and_released_once(tmp_path: Path, matrix: Matrix, run_matrix: Run) -> None:
+def test_each_place_is_acquired_and_released_once(tmp_path: Path, matrix: Matrix) -> None:
     log = tmp_path / "log"
     events = run_matrix(tmp_path, matrix(8, "fine", leased(log, 2)))
-    assert [event.record.verdict for event in events if isinstance(event, Finished)] == [Verdict.PASS] * 8
+    assert [record.verdict for record in records_of(events)] == [Verdict.PASS] * 8
     assert Counter(lines(log)) == Counter(["take place-1", "take place-2", "give place-1", "give place-2"])
 
 
-def test_an_interrupted_run_releases(tmp_path: Path, matrix: Matrix, start_engine: Start) -> None:
+def test_an_interrupted_run_releases(tmp_path: Path, matrix: Matrix) -> None:
     log = tmp_path / "log"
     engine = start_engine(tmp_path, matrix(8, "hang_in_run", leased(log, 2)))
     for event in engine.events():
@@ -58,11 +56,7 @@ def test_an_interrupted_run_releases(tmp_path: Path, matrix: Matrix, start_engin
 
 
 def test_a_place_that_is_lost_is_released_and_acquired_again(
-    tmp_path: Path,
-    matrix: Matrix,
-    start_engine: Start,
-    launchers: Callable[[int], list[int]],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, matrix: Matrix, launchers: Callable[[int], list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(state, "RETRY_S", 0.2)
     log = tmp_path / "log"
@@ -77,14 +71,12 @@ def test_a_place_that_is_lost_is_released_and_acquired_again(
     assert lines(log) == ["take place-1", "give place-1"] * 2
 
 
-def test_a_place_that_cannot_be_acquired_is_set_aside_and_undone(
-    tmp_path: Path, matrix: Matrix, run_matrix: Run
-) -> None:
+def test_a_place_that_cannot_be_acquired_is_set_aside_and_undone(tmp_path: Path, matrix: Matrix) -> None:
     log = tmp_path / "log"
     refuse = TELL + "; sys.exit('no lease' if sys.argv[3] == 'place-1' else 0)"
     places = leased(log, 2, acquire=[sys.executable, "-S", "-c", refuse, str(log), "take", "{name}"])
     events = run_matrix(tmp_path, matrix(4, "nap_in_run", places))
-    assert {event.record.place for event in events if isinstance(event, Finished)} == {"place-2"}
+    assert {record.place for record in records_of(events)} == {"place-2"}
     aside = [event for event in events if isinstance(event, PlaceChanged) and event.state == "set aside"]
     assert {event.place for event in aside} == {"place-1"}
     assert "no lease" in aside[0].reason
@@ -94,7 +86,7 @@ def test_a_place_that_cannot_be_acquired_is_set_aside_and_undone(
     assert taken == given
 
 
-def test_an_acquisition_has_a_limit(tmp_path: Path, matrix: Matrix, run_matrix: Run) -> None:
+def test_an_acquisition_has_a_limit(tmp_path: Path, matrix: Matrix) -> None:
     wait = [
         sys.executable,
         "-S",
@@ -104,14 +96,14 @@ def test_an_acquisition_has_a_limit(tmp_path: Path, matrix: Matrix, run_matrix: 
     ]
     places = {"count": 2, "command": sys.executable, "acquire": wait, "limit_s": 1.0}
     events = run_matrix(tmp_path, matrix(4, "nap_in_run", places))
-    assert {event.record.place for event in events if isinstance(event, Finished)} == {"place-2"}
+    assert {record.place for record in records_of(events)} == {"place-2"}
     reasons = [event.reason for event in events if isinstance(event, PlaceChanged) and event.reason]
     assert any("did not end within 1 s" in reason for reason in reasons)
 
 
-def test_a_release_that_fails_is_told(tmp_path: Path, matrix: Matrix, run_matrix: Run) -> None:
+def test_a_release_that_fails_is_told(tmp_path: Path, matrix: Matrix) -> None:
     places = leased(tmp_path / "log", 1, release=["false"])
     events = run_matrix(tmp_path, matrix(1, "fine", places))
-    assert [event.record.verdict for event in events if isinstance(event, Finished)] == [Verdict.PASS]
+    assert [record.verdict for record in records_of(events)] == [Verdict.PASS]
     warnings = [event.message for event in events if isinstance(event, Warned)]
     assert warnings == ["place place-1 was not released: exit code 1"]

@@ -15,28 +15,29 @@ from harness.core.errors import UsageError
 from harness.core.record import Record
 from harness.core.verdict import Cause, Verdict
 from harness.engine import launch, process_pool, worker
-from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, NotRun, PlaceChanged, TargetReady, Warned
 from harness.places import state
+from tests.kit import records_of, run_matrix, start_engine
 from tests.programs import write_program
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it looks at /proc")
 
 Matrix = Callable[..., dict[str, Any]]
-Run = Callable[..., list[Event]]
-Place = Callable[..., dict[str, Any]]
-Start = Callable[..., Engine]
+
+
+def place(name: str, **env: str) -> dict[str, Any]:
+    return {"name": name, "command": sys.executable, "env": env}
 
 
 def records(events: list[Event]) -> list[Record]:
-    return [event.record for event in events if isinstance(event, Finished)]
+    return records_of(events)
 
 
 def changes(events: list[Event], what: str) -> list[PlaceChanged]:
     return [event for event in events if isinstance(event, PlaceChanged) and event.state == what]
 
 
-def test_cells_go_to_all_places_and_name_them(tmp_path: Path, matrix: Matrix, run_matrix: Run) -> None:
+def test_cells_go_to_all_places_and_name_them(tmp_path: Path, matrix: Matrix) -> None:
     found = records(run_matrix(tmp_path, matrix(16, "nap_in_run", 2, env={"FAKE_NAP": "0.05"})))
     assert {record.verdict for record in found} == {Verdict.PASS}
     assert len({record.cell for record in found}) == len(found) == 16
@@ -45,7 +46,7 @@ def test_cells_go_to_all_places_and_name_them(tmp_path: Path, matrix: Matrix, ru
     assert min(by_place.values()) >= 4
 
 
-def test_four_places_work_at_the_same_time(tmp_path: Path, matrix: Matrix, run_matrix: Run) -> None:
+def test_four_places_work_at_the_same_time(tmp_path: Path, matrix: Matrix) -> None:
     found = records(run_matrix(tmp_path, matrix(16, "nap_in_run", 4)))
     shares = Counter(record.place for record in found)
     assert len(found) == 16
@@ -53,9 +54,7 @@ def test_four_places_work_at_the_same_time(tmp_path: Path, matrix: Matrix, run_m
     assert max(shares.values()) <= 8
 
 
-def test_a_place_with_a_wrong_answer_is_named(
-    tmp_path: Path, matrix: Matrix, run_matrix: Run, place: Place
-) -> None:
+def test_a_place_with_a_wrong_answer_is_named(tmp_path: Path, matrix: Matrix) -> None:
     places = [place("board-1"), place("board-2", FAKE_SHIFT="1"), place("board-3")]
     found = records(run_matrix(tmp_path, matrix(12, "nap_in_run", places)))
     wrong = [record for record in found if record.verdict is not Verdict.PASS]
@@ -70,9 +69,7 @@ def test_a_place_with_a_wrong_answer_is_named(
         assert [each.verdict for each in record.elsewhere] == [Verdict.PASS, Verdict.MISMATCH]
 
 
-def test_a_fault_of_the_provider_is_repeated_once_and_stays(
-    tmp_path: Path, matrix: Matrix, run_matrix: Run
-) -> None:
+def test_a_fault_of_the_provider_is_repeated_once_and_stays(tmp_path: Path, matrix: Matrix) -> None:
     found = records(run_matrix(tmp_path, matrix(3, "off_by_one", 2)))
     for record in found:
         assert record.verdict is Verdict.MISMATCH
@@ -82,7 +79,7 @@ def test_a_fault_of_the_provider_is_repeated_once_and_stays(
         assert not record.flaky
 
 
-def test_a_failure_that_no_place_repeats_is_flaky(tmp_path: Path, matrix: Matrix, run_matrix: Run) -> None:
+def test_a_failure_that_no_place_repeats_is_flaky(tmp_path: Path, matrix: Matrix) -> None:
     (record,) = records(run_matrix(tmp_path, matrix(1, "segvonce_in_run", 2)))
     assert record.verdict is Verdict.CRASH
     assert record.flaky
@@ -90,15 +87,13 @@ def test_a_failure_that_no_place_repeats_is_flaky(tmp_path: Path, matrix: Matrix
     assert len(record.elsewhere) == 2
 
 
-def test_the_only_place_cannot_be_compared(tmp_path: Path, matrix: Matrix, run_matrix: Run) -> None:
+def test_the_only_place_cannot_be_compared(tmp_path: Path, matrix: Matrix) -> None:
     (record,) = records(run_matrix(tmp_path, matrix(1, "off_by_one", 1)))
     assert record.verdict is Verdict.MISMATCH
     assert record.elsewhere == ()
 
 
-def test_another_version_is_told_before_the_first_cell(
-    tmp_path: Path, matrix: Matrix, run_matrix: Run, place: Place
-) -> None:
+def test_another_version_is_told_before_the_first_cell(tmp_path: Path, matrix: Matrix) -> None:
     places = [place("new"), place("also-new"), place("old", FAKE_VERSION="1.30.2")]
     events = run_matrix(tmp_path, matrix(6, "fine", places))
     different = changes(events, "differs")
@@ -110,9 +105,7 @@ def test_another_version_is_told_before_the_first_cell(
     assert len(records(events)) == 6
 
 
-def test_places_that_have_to_be_identical_refuse_the_run(
-    tmp_path: Path, matrix: Matrix, run_matrix: Run, place: Place
-) -> None:
+def test_places_that_have_to_be_identical_refuse_the_run(tmp_path: Path, matrix: Matrix) -> None:
     places = {"identical": True, "each": [place("new"), place("old", FAKE_VERSION="1.30.2")]}
     events: list[Event] = []
     with pytest.raises(UsageError, match=r"(?s)differs from .*onnxruntime.*identical"):
@@ -121,7 +114,7 @@ def test_places_that_have_to_be_identical_refuse_the_run(
 
 
 def test_a_killed_launcher_costs_the_place_and_no_verdict(
-    tmp_path: Path, matrix: Matrix, start_engine: Start, launchers: Callable[[int], list[int]]
+    tmp_path: Path, matrix: Matrix, launchers: Callable[[int], list[int]]
 ) -> None:
     engine = start_engine(tmp_path, matrix(10, "nap_in_run", 2))
     events: list[Event] = []
@@ -138,7 +131,7 @@ def test_a_killed_launcher_costs_the_place_and_no_verdict(
 
 
 def test_a_killed_agent_costs_one_attempt(
-    tmp_path: Path, matrix: Matrix, start_engine: Start, agents: Callable[[int], list[int]]
+    tmp_path: Path, matrix: Matrix, agents: Callable[[int], list[int]]
 ) -> None:
     engine = start_engine(tmp_path, matrix(10, "nap_in_run", 2))
     events: list[Event] = []
@@ -153,7 +146,7 @@ def test_a_killed_agent_costs_one_attempt(
     assert not changes(events, "set aside")
 
 
-def test_a_crash_of_the_provider_stays_a_crash(tmp_path: Path, matrix: Matrix, run_matrix: Run) -> None:
+def test_a_crash_of_the_provider_stays_a_crash(tmp_path: Path, matrix: Matrix) -> None:
     events = run_matrix(tmp_path, matrix(2, "segv_in_run", 2))
     for record in records(events):
         assert (record.verdict, record.cause) == (Verdict.CRASH, "SIGSEGV")
@@ -163,7 +156,6 @@ def test_a_crash_of_the_provider_stays_a_crash(tmp_path: Path, matrix: Matrix, r
 def test_a_silent_place_is_set_aside_and_its_cells_run_elsewhere(
     tmp_path: Path,
     matrix: Matrix,
-    start_engine: Start,
     launchers: Callable[[int], list[int]],
     stop: Callable[[int], None],
     monkeypatch: pytest.MonkeyPatch,
@@ -189,7 +181,7 @@ def test_a_silent_place_is_set_aside_and_its_cells_run_elsewhere(
 
 
 def test_a_model_that_hangs_is_the_providers(
-    tmp_path: Path, matrix: Matrix, run_matrix: Run, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, matrix: Matrix, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(launch, "BEAT_S", 0.3)
     monkeypatch.setattr(process_pool, "SILENT_S", 2.0)
@@ -202,7 +194,7 @@ def test_a_model_that_hangs_is_the_providers(
     assert not changes(events, "set aside")
 
 
-def test_a_dead_place_does_not_stop_the_others(tmp_path: Path, matrix: Matrix, run_matrix: Run) -> None:
+def test_a_dead_place_does_not_stop_the_others(tmp_path: Path, matrix: Matrix) -> None:
     places = [{"name": "dead", "command": "false"}, {"name": "alive", "command": sys.executable}]
     events = run_matrix(tmp_path, matrix(8, "fine", places))
     assert {(record.verdict, record.place) for record in records(events)} == {(Verdict.PASS, "alive")}
@@ -210,9 +202,7 @@ def test_a_dead_place_does_not_stop_the_others(tmp_path: Path, matrix: Matrix, r
     assert dead == "dead"
 
 
-def test_places_that_never_work_make_the_target_unavailable(
-    tmp_path: Path, matrix: Matrix, run_matrix: Run
-) -> None:
+def test_places_that_never_work_make_the_target_unavailable(tmp_path: Path, matrix: Matrix) -> None:
     places = [{"name": "dead", "command": "false"}, {"name": "gone", "command": "/nowhere/python"}]
     events = run_matrix(tmp_path, matrix(3, "fine", places))
     found = records(events)
@@ -226,11 +216,7 @@ def test_places_that_never_work_make_the_target_unavailable(
 
 
 def test_without_any_place_left_cells_are_not_run(
-    tmp_path: Path,
-    matrix: Matrix,
-    start_engine: Start,
-    launchers: Callable[[int], list[int]],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, matrix: Matrix, launchers: Callable[[int], list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(state, "RETRY_S", 0.2)
     switch = tmp_path / "off"
@@ -255,11 +241,7 @@ def test_without_any_place_left_cells_are_not_run(
 
 
 def test_a_place_is_used_again_once_it_works(
-    tmp_path: Path,
-    matrix: Matrix,
-    start_engine: Start,
-    launchers: Callable[[int], list[int]],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, matrix: Matrix, launchers: Callable[[int], list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(state, "RETRY_S", 0.2)
     engine = start_engine(tmp_path, matrix(6, "nap_in_run", 1))
@@ -272,7 +254,7 @@ def test_a_place_is_used_again_once_it_works(
     assert len(changes(events, "set aside")) == 1
 
 
-def test_local_places_have_variables_of_their_own(tmp_path: Path, matrix: Matrix, run_matrix: Run) -> None:
+def test_local_places_have_variables_of_their_own(tmp_path: Path, matrix: Matrix) -> None:
     """Two devices of this machine, of which a variable chooses one."""
     places = [{"name": "gpu-0", "env": {"FAKE_SHIFT": 0}}, {"name": "gpu-1", "env": {"FAKE_SHIFT": 1}}]
     found = records(run_matrix(tmp_path, matrix(8, "nap_in_run", places)))

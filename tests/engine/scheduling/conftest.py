@@ -19,11 +19,12 @@ from harness.core.verdict import Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine.configuration import Configuration
 from harness.engine.engine import Engine, Study
-from harness.engine.events import Event, Finished
+from harness.engine.events import Event
 from harness.engine.prepare import prepare
 from harness.engine.process_pool import ProcessPool
 from harness.engine.task import Task
 from harness.engine.worker import Worker
+from tests.kit import FAKE_ENV, records_of, wait_for, write_model
 
 CUDA = "CUDAExecutionProvider"
 
@@ -44,13 +45,11 @@ class Bench:
         together: Targets that had something at work while a cell that runs alone had.
     """
 
-    def __init__(self, home: Path, write_model: Callable[..., None], env: dict[str, str]) -> None:
+    def __init__(self, home: Path) -> None:
         self.home = home
         self.launched: list[Worker] = []
         self.handed: list[tuple[str, str]] = []
         self.together: list[set[str]] = []
-        self._write_model = write_model
-        self._env = env
         self._workers: set[Worker] = set()
 
     def watch(self, patch: pytest.MonkeyPatch) -> None:
@@ -77,7 +76,7 @@ class Bench:
     def models(self, *names: str, folder: str = "models", data: bool = False) -> None:
         """Write models; without ``data`` of their own they wait until their generated inputs have run."""
         for name in names:
-            self._write_model(self.home / folder / f"{name}.onnx")
+            write_model(self.home / folder / f"{name}.onnx")
             if data:
                 home = self.home / folder / name / "test_data_set_0"
                 home.mkdir(parents=True)
@@ -85,7 +84,7 @@ class Bench:
 
     def target(self, name: str, **settings: Any) -> dict[str, Any]:
         """A target that occupies no device, unless it says so."""
-        env = {**self._env, "FAKE_MARKER": str(self.home / name), **settings.pop("env", {})}
+        env = {**FAKE_ENV, "FAKE_MARKER": str(self.home / name), **settings.pop("env", {})}
         return {"name": name, "provider": CUDA, "device_lock": "", "env": env, **settings}
 
     @contextlib.contextmanager
@@ -134,7 +133,7 @@ class Bench:
     @staticmethod
     def records(events: list[Event]) -> dict[str, Record]:
         """Records by ``target model``, each cell having one."""
-        found = [event.record for event in events if isinstance(event, Finished)]
+        found = records_of(events)
         by_name = {f"{record.target} {record.model.removesuffix('.onnx')}": record for record in found}
         assert len(by_name) == len(found)
         return by_name
@@ -142,15 +141,8 @@ class Bench:
     def verdicts(self, events: list[Event]) -> Counter[Verdict]:
         return Counter(record.verdict for record in self.records(events).values())
 
-    @staticmethod
-    def wait_until(condition: Callable[[], bool], limit_s: float = 60.0) -> None:
-        deadline = time.monotonic() + limit_s
-        while not condition():
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-
     def wait_at_gate(self, target: str) -> None:
-        self.wait_until((self.home / f"{target}.waits").exists)
+        wait_for((self.home / f"{target}.waits").exists)
 
     def wait_until_still(self) -> None:
         """Wait until the target's process has nothing to do, and gets nothing for half a second."""
@@ -162,7 +154,7 @@ class Bench:
     @classmethod
     def wait_for_the_end(cls) -> None:
         """Wait until no engine is at work; its events may still wait."""
-        cls.wait_until(lambda: all(one.name != "ep-harness-engine" for one in threading.enumerate()))
+        wait_for(lambda: all(one.name != "ep-harness-engine" for one in threading.enumerate()))
 
     @staticmethod
     def is_gone(worker: Worker) -> bool:
@@ -195,13 +187,8 @@ def inline(value: Any) -> str:
 
 
 @pytest.fixture
-def bench(
-    tmp_path: Path,
-    write_model: Callable[..., None],
-    fake_env: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> Bench:
-    bench = Bench(tmp_path, write_model, fake_env)
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    bench = Bench(tmp_path)
     bench.watch(monkeypatch)
     return bench
 

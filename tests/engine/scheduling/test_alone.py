@@ -10,7 +10,8 @@ from harness.core.verdict import Verdict
 from harness.corpus.cache import cache_root
 from harness.engine import spares
 from harness.engine.device import Slots
-from harness.engine.events import Finished, Warned
+from harness.engine.events import Warned
+from tests.kit import records_of
 
 if TYPE_CHECKING:
     from tests.engine.scheduling.conftest import Bench
@@ -45,7 +46,7 @@ def test_a_matrix_may_be_of_nothing_but_cells_that_run_alone(bench: "Bench") -> 
     bench.models("0_m", "1_error_in_run", "2_segv_in_run", "3_m")
     axes = {"option.device_id": [0, 1]}
     found = bench.run(bench.target("x", alone=True, axes=axes, retries=1, unchecked_options=True))
-    assert Counter(event.record.verdict for event in found if isinstance(event, Finished)) == {
+    assert Counter(record.verdict for record in records_of(found)) == {
         PASS: 4,
         ERROR: 2,
         CRASH: 2,

@@ -15,6 +15,7 @@ from harness.corpus.case import load_case
 from harness.engine.prepare import prepare
 from harness.engine.recorded import record_of
 from harness.run.run_folder import RunFolder
+from tests.kit import wait_for
 
 if TYPE_CHECKING:
     from tests.engine.scheduling.conftest import Bench
@@ -111,7 +112,7 @@ def test_what_an_interrupt_finds_half_gathered_is_handed_out_the_next_time(
     monkeypatch.setattr("harness.engine.cell_pipeline.record_of", watched)
     with bench.engine(bench.target("t")) as engine:
         bench.wait_at_gate("t")
-        bench.wait_until(lambda: len(recorded) == 3)
+        wait_for(lambda: len(recorded) == 3)
         time.sleep(0.1)  # a record is announced just after it is made
         interrupts.append(True)
         with pytest.raises(KeyboardInterrupt):

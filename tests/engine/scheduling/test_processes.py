@@ -10,6 +10,7 @@ import pytest
 from harness.core.verdict import Verdict
 from harness.engine import spares
 from harness.engine.events import Warned
+from tests.kit import wait_for
 
 if TYPE_CHECKING:
     from harness.engine.engine import Engine
@@ -31,7 +32,7 @@ def test_after_a_crash_a_process_goes_on_that_was_there_before(
     same = {"FAKE_MARKER": str(bench.home / "b")}
     with bench.engine(bench.target("a", env=same), bench.target("b"), exclude=apart) as engine:
         bench.wait_at_gate("b")
-        bench.wait_until(lambda: len(bench.launched) == 3 and bench.launched[2].imported)
+        wait_for(lambda: len(bench.launched) == 3 and bench.launched[2].imported)
         bench.open_gate("b")
         events = list(engine.events())
     assert bench.verdicts(events) == {PASS: 15, CRASH: 1}
@@ -80,13 +81,13 @@ def test_a_spare_that_does_not_start_does_no_harm(
         if taken:
             bench.open_gate("t")
         starts = bench.home / "t.process"
-        bench.wait_until(lambda: starts.exists() and starts.stat().st_size >= 2)
+        wait_for(lambda: starts.exists() and starts.stat().st_size >= 2)
         if "hang" in fault:
             assert bench.launched[1].deadline is not None
             bench.launched[1].deadline = time.monotonic()
             engine.submit(())  # looks at the clock
         if not taken:
-            bench.wait_until(lambda: bench.is_gone(bench.launched[1]))
+            wait_for(lambda: bench.is_gone(bench.launched[1]))
             bench.open_gate("t")
         events = list(engine.events())
     assert bench.verdicts(events) == {PASS: 8, CRASH: 1}
@@ -126,7 +127,7 @@ def test_processes_that_start_before_there_are_cells_serve_the_first_ones(bench:
 
     def warm_up(engine: "Engine") -> None:
         engine.warm_up()
-        bench.wait_until(lambda: len(bench.launched) == 2 and all(spare.imported for spare in bench.launched))
+        wait_for(lambda: len(bench.launched) == 2 and all(spare.imported for spare in bench.launched))
 
     with bench.engine(*others, *map(bench.target, "abc"), processes=2, prepare_for=warm_up) as engine:
         found = bench.records(list(engine.events()))
@@ -143,12 +144,12 @@ def test_one_that_does_not_start_ahead_does_no_harm(bench: "Bench", fault: str) 
 
     def warm_up(engine: "Engine") -> None:
         engine.warm_up()
-        bench.wait_until(lambda: len(bench.launched) == 1)
+        wait_for(lambda: len(bench.launched) == 1)
         if "hangs" in fault:
             starts = bench.home / "t.process"
             # It has counted itself: killed before that, the next one would be the first and hang as well.
-            bench.wait_until(lambda: starts.exists() and starts.stat().st_size >= 1)
-            bench.wait_until(lambda: bench.launched[0].deadline is not None)
+            wait_for(lambda: starts.exists() and starts.stat().st_size >= 1)
+            wait_for(lambda: bench.launched[0].deadline is not None)
             bench.launched[0].deadline = time.monotonic()
 
     target = bench.target("t", env={"FAKE_FAULT": fault})

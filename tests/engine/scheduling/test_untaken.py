@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from harness.core.cell import Cell
-from harness.core.facts import Placement
 from harness.core.value import Tensor, tensor
 from harness.core.verdict import Verdict
 from harness.engine.effects import outputs_digest
@@ -21,6 +20,7 @@ from harness.engine.outcome import Ran
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import Queues, TaskQueue
 from harness.engine.task import CellTask, Question, Task
+from tests.kit import placement_of, wait_for
 
 if TYPE_CHECKING:
     from tests.engine.scheduling.conftest import Bench
@@ -29,9 +29,7 @@ IN_HAND = 4
 MOST_UNTAKEN = 6
 MOST_WAITING = 6
 MODELS = tuple(f"{number:02}_m" for number in range(30))
-PLACEMENT = Placement(
-    ep_nodes=1, cpu_nodes=0, ep_ops={"Relu": 1}, cpu_ops={}, partitions=1, source="assignment"
-)
+PLACEMENT = placement_of({"Relu": 1})
 
 
 @pytest.mark.parametrize("limit", ["MOST_UNTAKEN", "MOST_UNTAKEN_BYTES"])
@@ -47,7 +45,7 @@ def test_no_process_gets_tasks_until_some_are_taken(
     times = {"MOST_UNTAKEN": 1, "MOST_UNTAKEN_BYTES": nbytes}
     monkeypatch.setattr(f"harness.engine.engine.{limit}", MOST_UNTAKEN * times[limit])
     with bench.engine(bench.target("t")) as engine:
-        bench.wait_until(lambda: len(bench.handed) >= MOST_UNTAKEN - 1)
+        wait_for(lambda: len(bench.handed) >= MOST_UNTAKEN - 1)
         bench.wait_until_still()
         # One event is that the target is ready.
         assert MOST_UNTAKEN - 1 <= len(bench.handed) <= MOST_UNTAKEN + 2 * IN_HAND < len(MODELS)
@@ -60,7 +58,7 @@ def test_events_that_wait_are_handed_out_together(bench: "Bench", monkeypatch: p
     bench.models(*MODELS)
     with bench.engine(bench.target("t")) as engine:
         batches = engine.batches()
-        bench.wait_until(lambda: len(bench.handed) >= 11)
+        wait_for(lambda: len(bench.handed) >= 11)
         bench.wait_until_still()
         assert [len(next(batches)) for _ in range(2)] == [5, 5]
 
@@ -89,7 +87,7 @@ def test_no_process_gets_tasks_while_too_much_waits_for_goldens(
     bench.models(*MODELS, data=True)
     monkeypatch.setattr(f"harness.engine.open_questions.{limit}", MOST_WAITING)
     with bench.engine(bench.target("t")) as engine:
-        bench.wait_until(lambda: bool(bench.handed))
+        wait_for(lambda: bool(bench.handed))
         bench.wait_until_still()
         assert 0 < len(bench.handed) <= MOST_WAITING + 2 * IN_HAND < len(MODELS)
         may_answer.set()
@@ -135,7 +133,7 @@ def test_results_wait_for_another_target_without_outputs(
     targets = bench.target("plain"), bench.target("strict", options={"use_tf32": 0})
     with bench.engine(*targets, gives_outputs=gives_outputs) as engine:
         bench.wait_at_gate("plain")
-        bench.wait_until(lambda: len(digested) == 3)
+        wait_for(lambda: len(digested) == 3)
         time.sleep(0.5)
         gc.collect()
         assert {array() is not None for array in arrays} == {gives_outputs}

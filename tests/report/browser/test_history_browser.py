@@ -1,18 +1,17 @@
 """The page of a history in headless Chromium."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report.history import History
 from harness.report.history_page import write_history_page
 from harness.report.nights import with_nights
 from harness.report.trend import trends
+from tests.kit import record, write_run
 
 if TYPE_CHECKING:
     from tests.report.browser.conftest import Browser
@@ -22,8 +21,6 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="the pipe needs file descriptors 3 and 4"),
 ]
 
-MakeRecord = Callable[..., Record]
-WriteRun = Callable[..., Path]
 HOSTILE = '</script><img src=x onerror=alert(1)>"\u202e'
 
 
@@ -46,16 +43,14 @@ def test_the_page_of_a_history(browser: "Browser", history_page: Path, width: in
 
 
 @pytest.fixture(scope="module")
-def history_page(
-    tmp_path_factory: pytest.TempPathFactory, module_record: MakeRecord, module_run: WriteRun
-) -> Path:
+def history_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two nights; one target, model and fact of an environment have a hostile name."""
     home = tmp_path_factory.mktemp("history")
     with History(home / "h.sqlite", create=True) as history:
         for night, verdict in enumerate((Verdict.PASS, Verdict.ERROR), start=1):
             names = ("npu", HOSTILE)
             records = [
-                module_record(
+                record(
                     name,
                     target=target,
                     verdict=Verdict.PASS if name == "m" else verdict,
@@ -67,5 +62,5 @@ def history_page(
                 for name in ("m", HOSTILE)
             ]
             facts = {HOSTILE: f"{HOSTILE}{night}" * 20}
-            history.add(module_run(f"night{night}", records, targets=dict.fromkeys(names, facts)))
+            history.add(write_run(home / f"night{night}", records, targets=dict.fromkeys(names, facts)))
         return write_history_page(*with_nights(history, trends(history)), home / "out")

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,8 @@ from harness.core.reference import Adjudication
 from harness.core.verdict import Verdict
 from harness.report.history import History
 from harness.report.publish import write_report
+from tests.kit import record, write_run
+from tests.triages import fault, write_triage
 
 if TYPE_CHECKING:
     from tests.report.browser.conftest import Browser
@@ -28,8 +30,6 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="the pipe needs file descriptors 3 and 4"),
 ]
 
-MakeRecord = Callable[..., Record]
-WriteRun = Callable[..., Path]
 PAGES = (
     "index.html",
     "models.html",
@@ -116,9 +116,9 @@ def with_noise(record: Record) -> Record:
     return msgspec.structs.replace(record, outputs=tuple(outputs), adjudication=(judged,))
 
 
-def faults_of(records: Sequence[Record], make: Callable[..., Fault]) -> tuple[Fault, ...]:
+def faults_of(records: Sequence[Record]) -> tuple[Fault, ...]:
     """A fault of a failed cell, one of a crash with hostile names and 60 nodes, and an inconclusive one."""
-    plain = make("F0000000001", next(record.cell for record in records if record.model == "m_mismatch"))
+    plain = fault("F0000000001", next(record.cell for record in records if record.model == "m_mismatch"))
     assert plain.reduced is not None
     nodes = tuple(
         GraphNode(
@@ -136,7 +136,7 @@ def faults_of(records: Sequence[Record], make: Callable[..., Fault]) -> tuple[Fa
         GraphTensor(name="t60", role="output"),
     )
     frames = tuple(Frame(library=HOSTILE, function=HOSTILE * 9, offset=n) for n in range(50))
-    large = make(
+    large = fault(
         "F0000000002",
         records[-1].cell,
         sentence=HOSTILE * 20,
@@ -145,22 +145,16 @@ def faults_of(records: Sequence[Record], make: Callable[..., Fault]) -> tuple[Fa
         bundle="",
     )
     unknown = Confirmation(outcome="never", trials=40, failures=0)
-    again = make("I0000000003", "a", inconclusive=HOSTILE, reduced=None, bundle="", confirmation=unknown)
+    again = fault("I0000000003", "a", inconclusive=HOSTILE, reduced=None, bundle="", confirmation=unknown)
     return plain, large, again
 
 
 @pytest.fixture(scope="module")
-def site(
-    tmp_path_factory: pytest.TempPathFactory,
-    module_record: MakeRecord,
-    module_run: WriteRun,
-    module_fault: Callable[..., Fault],
-    module_triaged: Callable[..., Path],
-) -> Path:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A site with everything in it; one model, target, message and operator have a hostile name."""
     records = [
         with_noise(
-            module_record(
+            record(
                 f"m_{verdict.value}",
                 verdict=verdict,
                 target=target,
@@ -176,9 +170,10 @@ def site(
         for verdict in Verdict
         for target in ("full", "half")
     ]
-    old = module_run("old", [module_record(record.model, target=record.target) for record in records[:9]])
+    home = tmp_path_factory.mktemp("runs")
+    old = write_run(home / "old", [record(each.model, target=each.target) for each in records[:9]])
     records.append(
-        module_record(
+        record(
             HOSTILE,
             target=HOSTILE,
             suite=HOSTILE,
@@ -190,14 +185,18 @@ def site(
         )
     )
     records += [
-        module_record(
-            f"m_{verdict.value}", target, verdict, axes={"scenario": "generate"}, generation=GENERATION
+        record(
+            f"m_{verdict.value}",
+            target=target,
+            verdict=verdict,
+            axes={"scenario": "generate"},
+            generation=GENERATION,
         )
         for target, verdict in (("full", Verdict.PASS), (HOSTILE, Verdict.MISMATCH))
     ]
     out = tmp_path_factory.mktemp("site")
-    new = module_run("new", records)
-    module_triaged(new, *faults_of(records, module_fault))
+    new = write_run(home / "new", records)
+    write_triage(new, *faults_of(records))
     with History(out.with_suffix(".sqlite"), create=True) as history:
         history.add(old)
         history.add(new)

@@ -23,13 +23,13 @@ from harness.triage.bundle_files import Bundle, read_bundle
 from harness.triage.manifest import BundledPlugin, BundledTarget
 from harness.triage.replay import staged
 from harness.triage.replay_target import bundled_target
-from tests.triage.bundle.conftest import CPU, Contents
+from tests.triage.bundle.relu_bundle import CPU, contents
 
 Table = dict[str, Any]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, contents: Contents) -> Path:
+def folder(tmp_path: Path) -> Path:
     write_bundle(tmp_path / "F1", contents())
     return tmp_path / "F1"
 

@@ -21,13 +21,13 @@ from harness.triage.bundle import BundleContents, ModelSource, PrecedingModel, w
 from harness.triage.bundle_files import read_bundle
 from harness.triage.manifest import manifest_schema
 from harness.triage.replay import staged
-from tests.triage.bundle.conftest import CPU, Contents, model_bytes
+from tests.triage.bundle.relu_bundle import CPU, contents, model_bytes
 
 ROOT = Path(__file__).parents[3]
 USER, HOST = "zaphodb", "heartofgold"
 
 
-def test_the_manifest_lists_every_file_with_its_digest(tmp_path: Path, contents: Contents) -> None:
+def test_the_manifest_lists_every_file_with_its_digest(tmp_path: Path) -> None:
     archive = write_bundle(tmp_path / "F1", contents(printed="hello"))
     manifest = json.loads((tmp_path / "F1" / "manifest.json").read_bytes())
     there = {
@@ -46,14 +46,14 @@ def test_the_manifest_lists_every_file_with_its_digest(tmp_path: Path, contents:
     importlib.import_module("jsonschema").validate(manifest, manifest_schema())
 
 
-def test_equal_faults_make_equal_archives(tmp_path: Path, contents: Contents) -> None:
+def test_equal_faults_make_equal_archives(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
     first, second = (write_bundle(tmp_path / name / "F1", contents()).read_bytes() for name in ("a", "b"))
     assert first == second
 
 
-def test_an_older_bundle_is_replaced_and_nothing_else(tmp_path: Path, contents: Contents) -> None:
+def test_an_older_bundle_is_replaced_and_nothing_else(tmp_path: Path) -> None:
     folder = tmp_path / "F1"
     write_bundle(folder, contents(printed="old"))
     write_bundle(folder, contents())
@@ -67,7 +67,7 @@ def test_an_older_bundle_is_replaced_and_nothing_else(tmp_path: Path, contents: 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["F1", "F1.zip", "mine"]  # no scratch is left
 
 
-def test_the_test_data_is_onnx_s_own(tmp_path: Path, contents: Contents) -> None:
+def test_the_test_data_is_onnx_s_own(tmp_path: Path) -> None:
     made = contents()
     write_bundle(tmp_path / "F1", made)
     proto = onnx.TensorProto.FromString((tmp_path / "F1" / "test_data_set_0" / "input_0.pb").read_bytes())
@@ -76,7 +76,7 @@ def test_the_test_data_is_onnx_s_own(tmp_path: Path, contents: Contents) -> None
     assert np.array_equal(numpy_helper.to_array(proto), given.array)
 
 
-def test_a_file_s_number_is_the_place_in_the_model(tmp_path: Path, contents: Contents) -> None:
+def test_a_file_s_number_is_the_place_in_the_model(tmp_path: Path) -> None:
     """So that data of some outputs, or in another order, are not taken for those of others."""
     text = """<ir_version: 8, opset_import: ["" : 17]>
         agraph (float[2,3] a, float[2,3] x) => (float[2,3] z, float[2,3] y) { y = Relu(x) z = Neg(a) }"""
@@ -94,7 +94,7 @@ def test_a_file_s_number_is_the_place_in_the_model(tmp_path: Path, contents: Con
     assert {name for name, _ in data.inputs} == {"a", "x"}
 
 
-def test_a_bundle_that_would_say_gone_is_refused(tmp_path: Path, contents: Contents) -> None:
+def test_a_bundle_that_would_say_gone_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="allow the outputs"):
         write_bundle(tmp_path / "F1", contents(limits={"y": 9.0}))
     with pytest.raises(ValueError, match="needs expected"):
@@ -104,16 +104,14 @@ def test_a_bundle_that_would_say_gone_is_refused(tmp_path: Path, contents: Conte
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_tells_whose_machine_it_was(
-    tmp_path: Path, contents: Contents, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_tells_whose_machine_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "users" / USER
     home.mkdir(parents=True)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("USER", USER)
     monkeypatch.setattr("socket.gethostname", lambda: f"{HOST}.example.org")
     monkeypatch.chdir(home)
-    write_bundle(tmp_path / "F1", telling(contents, home))
+    write_bundle(tmp_path / "F1", telling(home))
     with zipfile.ZipFile(tmp_path / "F1.zip") as file:
         packed = b"\n".join(file.read(name) for name in file.namelist())
     everything = b"\n".join(path.read_bytes() for path in (tmp_path / "F1").rglob("*") if path.is_file())
@@ -123,7 +121,7 @@ def test_nothing_tells_whose_machine_it_was(
     assert b"/enc/layer.0/Relu" in everything  # a node's name is no path
 
 
-def telling(contents: Contents, home: Path) -> BundleContents:
+def telling(home: Path) -> BundleContents:
     """Contents whose every text tells something."""
     model = onnx.ModelProto.FromString(model_bytes())
     model.doc_string = f"exported by {USER}"
@@ -160,16 +158,16 @@ def telling(contents: Contents, home: Path) -> BundleContents:
     return made
 
 
-def test_harmless_metadata_stays(tmp_path: Path, contents: Contents) -> None:
-    write_bundle(tmp_path / "F1", telling(contents, tmp_path))
+def test_harmless_metadata_stays(tmp_path: Path) -> None:
+    write_bundle(tmp_path / "F1", telling(tmp_path))
     model = onnx.load(tmp_path / "F1" / "model.onnx")
     assert [(one.key, one.value) for one in model.metadata_props] == [("task", "detection")]
     assert not model.doc_string
     assert not model.graph.node[0].doc_string
 
 
-def test_the_target_is_told_without_folders(tmp_path: Path, contents: Contents) -> None:
-    write_bundle(tmp_path / "F1", telling(contents, tmp_path))
+def test_the_target_is_told_without_folders(tmp_path: Path) -> None:
+    write_bundle(tmp_path / "F1", telling(tmp_path))
     target = read_bundle(tmp_path / "F1").manifest.target
     assert target.plugin is not None
     assert target.plugin.library == "libvendor.so"
@@ -179,7 +177,7 @@ def test_the_target_is_told_without_folders(tmp_path: Path, contents: Contents) 
     assert target.env["VENDOR_MODE"] == "fast"
 
 
-def test_external_data_gets_a_name_of_ours(tmp_path: Path, contents: Contents) -> None:
+def test_external_data_gets_a_name_of_ours(tmp_path: Path) -> None:
     """Also in a subgraph, and from a folder within the folder."""
     weights = np.arange(12, dtype=np.float32)
     source = tmp_path / "source" / "deep"
@@ -218,7 +216,7 @@ def test_external_data_gets_a_name_of_ours(tmp_path: Path, contents: Contents) -
         write_bundle(tmp_path / "F2", contents(model=outside))
 
 
-def test_containers_further_sets_and_preceding_models_are_written(tmp_path: Path, contents: Contents) -> None:
+def test_containers_further_sets_and_preceding_models_are_written(tmp_path: Path) -> None:
     keys, values = tensor(np.array([1, 2])), tensor(np.array([0.5, 0.25], np.float32))
     odd = (
         ("s", Sequence(items=(tensor(np.ones(2)), tensor(np.array(["ä", ""], object))))),
@@ -244,7 +242,7 @@ def test_containers_further_sets_and_preceding_models_are_written(tmp_path: Path
     assert (tmp_path / "F1" / "preceding" / "0" / "test_data_set_0" / "input_0.pb").is_file()
 
 
-def test_the_report_answers_the_questions_of_onnxruntime(tmp_path: Path, contents: Contents) -> None:
+def test_the_report_answers_the_questions_of_onnxruntime(tmp_path: Path) -> None:
     frames = (Frame(library="libvendor.so", function="vendor::run", offset=18),)
     crash = NativeCrash(signal="SIGSEGV", frames=frames, culprit="libvendor.so")
     write_bundle(tmp_path / "F1", contents(fault={"crash": crash, "sentence": "a *bold* <b>claim</b>"}))
@@ -274,7 +272,7 @@ def test_the_report_answers_the_questions_of_onnxruntime(tmp_path: Path, content
     assert "*bold*" not in text.replace("\\*bold\\*", "")
 
 
-def test_a_hostile_name_stays_in_its_code_span(tmp_path: Path, contents: Contents) -> None:
+def test_a_hostile_name_stays_in_its_code_span(tmp_path: Path) -> None:
     from markdown_it import MarkdownIt
 
     name = "`x` | <img src=x> ![a](https://e.org) @all ~~~~~~~~\n# title"
@@ -293,7 +291,7 @@ def test_a_hostile_name_stays_in_its_code_span(tmp_path: Path, contents: Content
     assert "<a href" not in html
 
 
-def test_it_says_what_the_model_of_the_cell_was_fed(tmp_path: Path, contents: Contents) -> None:
+def test_it_says_what_the_model_of_the_cell_was_fed(tmp_path: Path) -> None:
     write_bundle(tmp_path / "F1", contents(fault={"fed": "your data: test_data_set_0"}))
     bundle = read_bundle(tmp_path / "F1")
     assert bundle.manifest.fault.fed == "your data: test_data_set_0"

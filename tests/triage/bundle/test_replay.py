@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 from harness.cli.main import main
-from harness.core.facts import Placement
-from harness.core.record import Record
 from harness.core.value import tensor
 from harness.core.verdict import Verdict
 from harness.engine.events import Finished
@@ -18,23 +16,22 @@ from harness.plan.target import Target
 from harness.triage.bundle import ModelSource, PrecedingModel, write_bundle
 from harness.triage.bundle_files import read_bundle
 from harness.triage.replay import same_message, staged, state_of
-from tests.triage.bundle.conftest import CPU, Contents
+from tests.kit import bare_record, placement_of
+from tests.triage.bundle.relu_bundle import CPU, contents
 
 GONE, THERE, USAGE, UNKNOWN = 0, 1, 2, 3
 WRONG_SHAPE = """<ir_version: 8, opset_import: ["" : 17]>
 agraph (float[2,3] x, int64[1] s) => (float[n] y) { y = Reshape(x, s) }"""
 
 
-def planted(contents: Contents, **changes: Any) -> Any:
+def planted(**changes: Any) -> Any:
     """Contents that expect what the CPU EP does not give."""
     made = contents()
     return contents(expected=made.found, found=made.expected, **changes)
 
 
-def test_a_planted_expectation_is_there(
-    tmp_path: Path, contents: Contents, capsys: pytest.CaptureFixture[str]
-) -> None:
-    archive = write_bundle(tmp_path / "F1", planted(contents))
+def test_a_planted_expectation_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    archive = write_bundle(tmp_path / "F1", planted())
     (tmp_path / "F1" / "repro.py").write_text("raise SystemExit('run')", encoding="utf-8")
     assert main(["replay", str(archive)]) == THERE
     told = capsys.readouterr().out
@@ -42,9 +39,7 @@ def test_a_planted_expectation_is_there(
     assert "1 nodes on the EP" in told
 
 
-def test_a_right_answer_is_gone(
-    tmp_path: Path, contents: Contents, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_right_answer_is_gone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = PrecedingModel(model=contents().model, inputs=contents().inputs)
     archive = write_bundle(tmp_path / "F1", contents(preceding=(before,)))
     assert main(["replay", str(archive), "--json"]) == GONE
@@ -53,11 +48,9 @@ def test_a_right_answer_is_gone(
     assert told["record"]["verdict"] == "pass"
 
 
-def test_another_target_judges_it(
-    tmp_path: Path, contents: Contents, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_another_target_judges_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = Target(name="there", provider=("NoSuchExecutionProvider",))
-    archive = str(write_bundle(tmp_path / "F1", planted(contents, target=target)))
+    archive = str(write_bundle(tmp_path / "F1", planted(target=target)))
     matrix = tmp_path / "m.toml"
     matrix.write_text(
         f'schema = 1\n[models]\nsuites = ["onnx-node"]\n[[target]]\nname = "mine"\nprovider = "{CPU}"\n',
@@ -69,10 +62,8 @@ def test_another_target_judges_it(
     assert main(["replay", archive, "--provider", CPU]) == THERE
 
 
-def test_wrong_arguments_are_told(
-    tmp_path: Path, contents: Contents, capsys: pytest.CaptureFixture[str]
-) -> None:
-    archive = str(write_bundle(tmp_path / "F1", planted(contents)))
+def test_wrong_arguments_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    archive = str(write_bundle(tmp_path / "F1", planted()))
     for arguments in (
         ["--target", "m.toml"],
         ["--target", f"{tmp_path}/none.toml:x"],
@@ -84,13 +75,13 @@ def test_wrong_arguments_are_told(
     assert main(["replay", str(tmp_path / "none")]) == USAGE
 
 
-def test_a_model_that_cannot_be_read_is_told(tmp_path: Path, contents: Contents) -> None:
-    archive = write_bundle(tmp_path / "F1", planted(contents, model=ModelSource(content=b"no model")))
+def test_a_model_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    archive = write_bundle(tmp_path / "F1", planted(model=ModelSource(content=b"no model")))
     assert main(["replay", str(archive)]) == USAGE
 
 
 @pytest.fixture
-def judged(tmp_path: Path, contents: Contents) -> Callable[..., tuple[str, str]]:
+def judged(tmp_path: Path) -> Callable[..., tuple[str, str]]:
     """Judge what the engine might say of a bundle of some verdict."""
 
     def judge(
@@ -98,20 +89,15 @@ def judged(tmp_path: Path, contents: Contents) -> Callable[..., tuple[str, str]]
     ) -> tuple[str, str]:
         write_bundle(tmp_path / "F1", contents(wanted, fault={"message": message}))
         bundle = read_bundle(tmp_path / "F1")
-        record = Record(
-            schema=1,
-            cell="bundle/model.onnx[here]",
+        record = bare_record(
+            "model.onnx",
+            got,
             suite="bundle",
-            model="model.onnx",
             target="here",
             provider=CPU,
-            verdict=got,
-            family=got.family,
             expected=False,
             reason=reason,
-            placement=Placement(
-                ep_nodes=1, cpu_nodes=0, ep_ops={"Relu": 1}, cpu_ops={}, partitions=1, source="assignment"
-            ),
+            placement=placement_of({"Relu": 1}),
         )
         outputs = () if found is None else (("y", tensor(found)),)
         with staged(bundle, Target(name="here", provider=(CPU,))) as stage:

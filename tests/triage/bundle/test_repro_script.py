@@ -16,7 +16,7 @@ from harness.core.verdict import Verdict
 from harness.corpus.data_sets import DataSet
 from harness.plan.target import Target
 from harness.triage.bundle import ModelSource, PrecedingModel, write_bundle
-from tests.triage.bundle.conftest import CPU, Contents, model_bytes
+from tests.triage.bundle.relu_bundle import CPU, contents, model_bytes
 
 GONE, THERE, CANNOT = 0, 1, 2
 BENT = Path(__file__).parent / "bent"
@@ -65,7 +65,7 @@ def reproduce(folder: Path, bent: str = "", *arguments: str, **variables: str) -
         (Verdict.HANG, "", GONE),
     ],
 )
-def test_the_exit_code(tmp_path: Path, contents: Contents, verdict: Verdict, bent: str, code: int) -> None:
+def test_the_exit_code(tmp_path: Path, verdict: Verdict, bent: str, code: int) -> None:
     message = "fail : node <n> is something wrong at <path>" if verdict is Verdict.ERROR else ""
     write_bundle(tmp_path / "F1", contents(verdict, fault={"message": message}))
     got, text = reproduce(tmp_path / "F1", bent)
@@ -73,14 +73,14 @@ def test_the_exit_code(tmp_path: Path, contents: Contents, verdict: Verdict, ben
     assert ("FAULT GONE", "FAULT THERE", "CANNOT BE JUDGED HERE")[code] in text
 
 
-def test_a_hang_is_ended(tmp_path: Path, contents: Contents) -> None:
+def test_a_hang_is_ended(tmp_path: Path) -> None:
     write_bundle(tmp_path / "F1", contents(Verdict.HANG, time_limit_s=5.0))
     assert reproduce(tmp_path / "F1", "hang")[0] == THERE
     write_bundle(tmp_path / "F1", contents(time_limit_s=5.0))
     assert reproduce(tmp_path / "F1", "hang")[0] == CANNOT
 
 
-def test_expected_found_and_limit_are_shown(tmp_path: Path, contents: Contents) -> None:
+def test_expected_found_and_limit_are_shown(tmp_path: Path) -> None:
     write_bundle(tmp_path / "F1", contents())
     _, text = reproduce(tmp_path / "F1", "wrong")
     assert 'at [0, 0]: expected "0.0", found "1.0"' in text
@@ -88,7 +88,7 @@ def test_expected_found_and_limit_are_shown(tmp_path: Path, contents: Contents) 
     assert "{'EP': 1, 'others': 0}" in text
 
 
-def test_what_a_preceding_model_leaves_behind_shows(tmp_path: Path, contents: Contents) -> None:
+def test_what_a_preceding_model_leaves_behind_shows(tmp_path: Path) -> None:
     alone = contents()
     write_bundle(tmp_path / "alone", alone)
     before = PrecedingModel(model=alone.model, inputs=alone.inputs)
@@ -99,9 +99,7 @@ def test_what_a_preceding_model_leaves_behind_shows(tmp_path: Path, contents: Co
         assert reproduce(tmp_path / name, "leak")[0] == code
 
 
-def test_a_failure_that_comes_sometimes_is_tried_as_often_as_it_takes(
-    tmp_path: Path, contents: Contents
-) -> None:
+def test_a_failure_that_comes_sometimes_is_tried_as_often_as_it_takes(tmp_path: Path) -> None:
     sometimes = Confirmation(outcome="sometimes", trials=10, failures=3, repeats=3)
     write_bundle(tmp_path / "F1", contents(fault={"confirmation": sometimes}))
     code, text = reproduce(tmp_path / "F1")
@@ -110,7 +108,7 @@ def test_a_failure_that_comes_sometimes_is_tried_as_often_as_it_takes(
     assert reproduce(tmp_path / "F1", "wrong")[1].count("FAULT THERE") == 1
 
 
-def test_a_missing_provider_cannot_be_judged(tmp_path: Path, contents: Contents) -> None:
+def test_a_missing_provider_cannot_be_judged(tmp_path: Path) -> None:
     target = Target(name="there", provider=("NoSuchExecutionProvider",))
     write_bundle(tmp_path / "F1", contents(target=target))
     code, text = reproduce(tmp_path / "F1", "wrong")
@@ -118,14 +116,14 @@ def test_a_missing_provider_cannot_be_judged(tmp_path: Path, contents: Contents)
     assert "NoSuchExecutionProvider is not in this onnxruntime" in text
 
 
-def test_a_missing_onnxruntime_cannot_be_judged(tmp_path: Path, contents: Contents) -> None:
+def test_a_missing_onnxruntime_cannot_be_judged(tmp_path: Path) -> None:
     write_bundle(tmp_path / "F1", contents())
     (tmp_path / "none").mkdir()
     (tmp_path / "none" / "onnxruntime.py").write_text("raise ImportError('broken')", encoding="utf-8")
     assert reproduce(tmp_path / "F1", PYTHONPATH=str(tmp_path / "none"))[0] == CANNOT
 
 
-def test_what_was_a_path_has_to_be_given(tmp_path: Path, contents: Contents) -> None:
+def test_what_was_a_path_has_to_be_given(tmp_path: Path) -> None:
     target = Target(name="here", provider=(CPU,), env={"VENDOR": "/opt/vendor/x.json", "MODE": "fast"})
     write_bundle(tmp_path / "F1", contents(target=target))
     code, text = reproduce(tmp_path / "F1", "wrong")
@@ -141,14 +139,14 @@ def test_what_was_a_path_has_to_be_given(tmp_path: Path, contents: Contents) -> 
 @pytest.mark.parametrize(
     "scenario", sorted(SCENARIOS.keys() - {"plain", "generate", "ep_context", "cpu_fallback_disabled"})
 )
-def test_scenarios_are_played(tmp_path: Path, contents: Contents, scenario: str) -> None:
+def test_scenarios_are_played(tmp_path: Path, scenario: str) -> None:
     planted: dict[str, Any] = {"expected": contents().found, "found": contents().expected}
     write_bundle(tmp_path / "F1", contents(axes={"scenario": scenario}, **planted))
     code, text = reproduce(tmp_path / "F1")
     assert code == THERE, text
 
 
-def test_a_scenario_is_played_with_its_figures(tmp_path: Path, contents: Contents) -> None:
+def test_a_scenario_is_played_with_its_figures(tmp_path: Path) -> None:
     planted: dict[str, Any] = {"expected": contents().found, "found": contents().expected}
     axes = {"scenario": "concurrent", "scenario.threads": "3", "scenario.runs": "2"}
     write_bundle(tmp_path / "F1", contents(axes=axes, **planted))
@@ -160,9 +158,7 @@ def test_a_scenario_is_played_with_its_figures(tmp_path: Path, contents: Content
 
 
 @pytest.mark.parametrize(("bent", "code"), [("", GONE), ("third", THERE), ("fourth", GONE)])
-def test_other_inputs_run_before_the_first_ones_again(
-    tmp_path: Path, contents: Contents, bent: str, code: int
-) -> None:
+def test_other_inputs_run_before_the_first_ones_again(tmp_path: Path, bent: str, code: int) -> None:
     """Of a failure that needs two runs, the third run of the session is the second with the given inputs."""
     made = contents()
     ((_, given),) = made.inputs
@@ -177,12 +173,12 @@ def test_other_inputs_run_before_the_first_ones_again(
     assert "ok     run 2" in text
 
 
-def test_an_error_of_two_words_is_known_by_its_kind(tmp_path: Path, contents: Contents) -> None:
+def test_an_error_of_two_words_is_known_by_its_kind(tmp_path: Path) -> None:
     write_bundle(tmp_path / "F1", contents(Verdict.ERROR, fault={"message": "RuntimeError: used up"}))
     assert reproduce(tmp_path / "F1", "used")[0] == THERE
 
 
-def test_a_result_that_differs_only_among_others_is_an_error(tmp_path: Path, contents: Contents) -> None:
+def test_a_result_that_differs_only_among_others_is_an_error(tmp_path: Path) -> None:
     message = (
         "_CrossTalkError: among concurrent runs a result is off by # of its largest value, "
         "which it is not alone"
@@ -197,7 +193,7 @@ def test_a_result_that_differs_only_among_others_is_an_error(tmp_path: Path, con
     assert reproduce(tmp_path / "F1")[0] == GONE
 
 
-def test_session_settings_reach_the_session(tmp_path: Path, contents: Contents) -> None:
+def test_session_settings_reach_the_session(tmp_path: Path) -> None:
     axes = {
         "graph_optimization": "disabled",
         "execution_mode": "parallel",
@@ -213,7 +209,7 @@ agraph (bfloat16[4] x, int4[3] i) => (bfloat16[4] y, int4[3] j) {
     y = Identity(x) f = Cast<to=1>(i) j = Cast<to=22>(f) }"""
 
 
-def test_types_that_numpy_lacks_go_in_and_out(tmp_path: Path, contents: Contents) -> None:
+def test_types_that_numpy_lacks_go_in_and_out(tmp_path: Path) -> None:
     import ml_dtypes
 
     given = np.array([1, -2, 3, 0.5], ml_dtypes.bfloat16)

@@ -16,10 +16,9 @@ from harness.triage.net import load
 from harness.triage.reduce import reduce, reduction
 from harness.triage.settings import Progress, Settings
 from harness.triage.subject import Subject
+from tests.triage.reducing.reductions import first_output, reduced
 
-Reduce = Callable[..., tuple[Subject, list[Subject]]]
 Judge = Callable[[onnx.ModelProto, dict[str, Array]], bool]
-Run = Callable[..., Any]
 
 
 def zoo(name: str) -> tuple[onnx.ModelProto, dict[str, Array]]:
@@ -112,7 +111,7 @@ def test_far_fewer_trials_than_one_node_at_a_time() -> None:
     assert trials_until(chain(1200), has("Add150"), 1) * 40 < naive_trials(1200, {602})
 
 
-def test_a_wrong_operator_is_found_by_running_models(reduced: Reduce, first_output: Run) -> None:
+def test_a_wrong_operator_is_found_by_running_models() -> None:
     """The operator counts as wrong where another in its place makes a difference."""
 
     def wrong(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -135,7 +134,7 @@ def test_a_wrong_operator_is_found_by_running_models(reduced: Reduce, first_outp
     onnx.checker.check_model(model, full_check=True)
 
 
-def test_what_is_reduced_is_reduced(reduced: Reduce) -> None:
+def test_what_is_reduced_is_reduced() -> None:
     def judge(model: onnx.ModelProto, _: Any) -> bool:
         kinds = [node.op_type for node in model.graph.node]
         return kinds.count("MatMul") >= 2 and "Softmax" in kinds
@@ -147,7 +146,7 @@ def test_what_is_reduced_is_reduced(reduced: Reduce) -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 4])
-def test_the_same_answers_lead_to_the_same_candidates(reduced: Reduce, batch: int) -> None:
+def test_the_same_answers_lead_to_the_same_candidates(batch: int) -> None:
     start = subject_of(*zoo("mobilenet-small-op17"))
     bad = start.proto().graph.node[20].name
     runs = [[one.digest for one in reduced(start, has(bad), batch=batch)[1]] for _ in range(2)]
@@ -155,7 +154,7 @@ def test_the_same_answers_lead_to_the_same_candidates(reduced: Reduce, batch: in
     assert len(set(runs[0])) == len(runs[0])
 
 
-def test_candidates_of_a_batch_come_from_one_subject_and_are_smaller(reduced: Reduce) -> None:
+def test_candidates_of_a_batch_come_from_one_subject_and_are_smaller() -> None:
     start = subject_of(*zoo("unet-small-op17"))
     bad = start.proto().graph.node[9].name
     smallest, tried = reduced(start, has(bad), batch=8)
@@ -164,7 +163,7 @@ def test_candidates_of_a_batch_come_from_one_subject_and_are_smaller(reduced: Re
     assert all(is_smaller(load(one), load(start)) for one in tried)
 
 
-def test_no_candidate_lacks_a_kept_node_or_is_empty(reduced: Reduce) -> None:
+def test_no_candidate_lacks_a_kept_node_or_is_empty() -> None:
     start = subject_of(*zoo("mnist-small-op12"))
     kept = {node.name for node in start.proto().graph.node[3:5]}
     smallest, tried = reduced(start, lambda *_: True, keep=kept.__contains__)
@@ -175,7 +174,7 @@ def test_no_candidate_lacks_a_kept_node_or_is_empty(reduced: Reduce) -> None:
     assert all(one.proto().graph.node for one in tried)
 
 
-def test_a_model_that_cannot_be_smaller_is_returned_as_it_is(reduced: Reduce) -> None:
+def test_a_model_that_cannot_be_smaller_is_returned_as_it_is() -> None:
     start = chain(8)
     smallest, _ = reduced(start, lambda *_: False)
     assert smallest is start

@@ -3,7 +3,6 @@
 import os
 import resource
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from harness.triage.net import load
 from harness.triage.reduce import reduction
 from harness.triage.settings import Settings
 from harness.triage.subject import Subject
+from tests.triage.reducing.reductions import finish
 
 ROWS, COLUMNS = 1 << 20, 640
 """A float32 weight of 2.5 GiB."""
@@ -58,11 +58,9 @@ def gather_stays(subject: Subject) -> bool:
     return any(node.op_type == "Gather" for node in subject.proto().graph.node)
 
 
-def test_a_weight_of_2_gib_stays_in_its_file_until_it_is_small(
-    large: Subject, finished: Callable[..., tuple[Subject, list[Subject]]]
-) -> None:
+def test_a_weight_of_2_gib_stays_in_its_file_until_it_is_small(large: Subject) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    smallest, tried = finished(reduction(large, Settings(), lambda _: None), gather_stays)
+    smallest, tried = finish(reduction(large, Settings(), lambda _: None), gather_stays)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     if sys.platform == "linux":
         assert grown < 300 << 10  # KiB
@@ -74,13 +72,11 @@ def test_a_weight_of_2_gib_stays_in_its_file_until_it_is_small(
     assert len(smallest.model) < 300
 
 
-def test_a_weight_that_must_stay_large_stays_in_its_file(
-    large: Subject, finished: Callable[..., tuple[Subject, list[Subject]]]
-) -> None:
+def test_a_weight_that_must_stay_large_stays_in_its_file(large: Subject) -> None:
     def judge(subject: Subject) -> bool:
         return any(list(one.dims) == [ROWS, COLUMNS] for one in subject.proto().graph.initializer)
 
-    smallest, _ = finished(reduction(large, Settings(), lambda _: None), judge)
+    smallest, _ = finish(reduction(large, Settings(), lambda _: None), judge)
     (weight,) = load(smallest).weights.values()
     assert weight.external
     assert len(smallest.proto().graph.node) == 1

@@ -1,6 +1,5 @@
 """Reductions of random graphs: whatever is asked for, the result has it, is valid, and is the end."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,8 @@ from harness.core.value import Tensor
 from harness.triage.measure import is_smaller
 from harness.triage.net import load
 from harness.triage.subject import Subject
+from tests.triage.reducing.reductions import reduced
 
-Reduce = Callable[..., tuple[Subject, list[Subject]]]
 UNARY = ("Abs", "Sin", "Neg", "Identity", "Transpose", "Tanh")
 BINARY = ("Add", "Mul", "MatMul")
 
@@ -81,9 +80,7 @@ def operators(model: onnx.ModelProto) -> list[str]:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(subject=graphs(), data=st.data(), batch=st.integers(1, 3))
-def test_the_result_is_interesting_valid_and_final(
-    reduced: Reduce, subject: Subject, data: st.DataObject, batch: int
-) -> None:
+def test_the_result_is_interesting_valid_and_final(subject: Subject, data: st.DataObject, batch: int) -> None:
     there = operators(subject.proto())
     wanted = data.draw(st.lists(st.sampled_from(there), min_size=1, max_size=2))
 

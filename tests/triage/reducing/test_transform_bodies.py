@@ -7,16 +7,13 @@ import numpy as np
 import onnx
 import pytest
 
-from harness.triage.net import Net
-from harness.triage.subject import Subject
 from harness.triage.transform.bodies import fewer_body_nodes
 from harness.triage.transform.control_flow import inlined_bodies
 from harness.triage.transform.function_nodes import fewer_function_nodes
 from harness.triage.transform.functions import inlined_functions
+from tests.kit import run_on_cpu
+from tests.triage.reducing.reductions import apply, subject
 
-Apply = Callable[..., Net]
-Make = Callable[..., Subject]
-Cpu = Callable[..., list[Any]]
 X = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
 
 BRANCHES = """
@@ -52,16 +49,16 @@ def holds(*names: str) -> Callable[[onnx.ModelProto, Any], bool]:
 
 
 @pytest.mark.parametrize("condition", [True, False])
-def test_the_branch_that_is_taken_replaces_if(apply: Apply, subject: Make, cpu: Cpu, condition: bool) -> None:  # noqa: FBT001
+def test_the_branch_that_is_taken_replaces_if(condition: bool) -> None:  # noqa: FBT001
     start = subject(BRANCHES, x=X, c=np.array(condition))
     net = apply(inlined_bodies, start)
     inner = ["then1", "then2", "then3"] if condition else ["else1", "else2"]
     assert [node.name for node in net.nodes] == ["before", *inner, "after"]
-    before = cpu(start.proto(), {"x": X, "c": np.array(condition)})
-    np.testing.assert_array_equal(cpu(net.subject().proto(), {"x": X})[0], before[0])
+    before = run_on_cpu(start.proto(), {"x": X, "c": np.array(condition)})
+    np.testing.assert_array_equal(run_on_cpu(net.subject().proto(), {"x": X})[0], before[0])
 
 
-def test_names_of_a_body_never_meet_those_around_it(apply: Apply, subject: Make) -> None:
+def test_names_of_a_body_never_meet_those_around_it() -> None:
     start = subject(
         """<ir_version: 8, opset_import: ["": 17]>
         g (float[2,3] x, bool c) => (float[2,3] y, float[2,3] z) {
@@ -81,7 +78,7 @@ def test_names_of_a_body_never_meet_those_around_it(apply: Apply, subject: Make)
     assert [node.op_type for node in net.nodes] == ["Neg", "Sin", "Abs", "Cos"]
 
 
-def test_fewer_nodes_in_a_branch(apply: Apply, subject: Make) -> None:
+def test_fewer_nodes_in_a_branch() -> None:
     start = subject(BRANCHES, x=X, c=np.array(True))  # noqa: FBT003
     net = apply(fewer_body_nodes, start, holds("choose", "then2", "else2"))
     assert every_name(net.subject().proto()) == {"before", "choose", "then2", "else2", "after"}
@@ -104,20 +101,20 @@ def loop_model(*, scanned: bool) -> str:
     return text.replace("=> (float[2,3] y) <", "=> (float[2,3] y, float[3,2,3] all) <") if scanned else text
 
 
-def test_one_turn_replaces_loop(apply: Apply, subject: Make, cpu: Cpu) -> None:
+def test_one_turn_replaces_loop() -> None:
     net = apply(inlined_bodies, subject(loop_model(scanned=False), x=X))
     assert [node.name for node in net.nodes] == ["sin", "neg", "exp"]
-    np.testing.assert_allclose(cpu(net.subject().proto(), {"x": X})[0], np.exp(-np.sin(X)), rtol=1e-5)
+    np.testing.assert_allclose(run_on_cpu(net.subject().proto(), {"x": X})[0], np.exp(-np.sin(X)), rtol=1e-5)
 
 
-def test_a_loop_whose_slices_are_an_output_stays(apply: Apply, subject: Make) -> None:
+def test_a_loop_whose_slices_are_an_output_stays() -> None:
     start = subject(loop_model(scanned=True), x=X)
     assert [node.name for node in apply(inlined_bodies, start).nodes] == ["loop"]
     net = apply(fewer_body_nodes, start, holds("loop", "exp"))
     assert every_name(net.subject().proto()) == {"loop", "on", "sin", "exp"}
 
 
-def test_one_turn_replaces_scan(apply: Apply, subject: Make, cpu: Cpu) -> None:
+def test_one_turn_replaces_scan() -> None:
     start = subject(
         """<ir_version: 8, opset_import: ["": 17]>
         g (float[2] h, float[2,5] xs) => (float[2] y) {
@@ -134,7 +131,7 @@ def test_one_turn_replaces_scan(apply: Apply, subject: Make, cpu: Cpu) -> None:
     net = apply(inlined_bodies, start)
     assert [node.name for node in net.nodes] == ["add"]
     fed = {name: value.array for name, value in net.subject().inputs}  # type: ignore[union-attr]
-    np.testing.assert_array_equal(cpu(net.subject().proto(), fed)[0], [5.0, 10.0])
+    np.testing.assert_array_equal(run_on_cpu(net.subject().proto(), fed)[0], [5.0, 10.0])
 
 
 FUNCTIONS = """
@@ -147,25 +144,27 @@ FUNCTIONS = """
 """
 
 
-def test_functions_are_inlined(apply: Apply, subject: Make, cpu: Cpu) -> None:
+def test_functions_are_inlined() -> None:
     start = subject(FUNCTIONS, x=X)
     net = apply(inlined_functions, start)
     assert [node.op_type for node in net.nodes] == ["Add", "Add", "Sin", "Cos"]
     assert not net.functions
-    np.testing.assert_array_equal(cpu(net.subject().proto(), {"x": X})[0], cpu(start.proto(), {"x": X})[0])
+    np.testing.assert_array_equal(
+        run_on_cpu(net.subject().proto(), {"x": X})[0], run_on_cpu(start.proto(), {"x": X})[0]
+    )
 
 
-def test_a_node_that_must_stay_is_found_again_outside_of_its_function(apply: Apply, subject: Make) -> None:
+def test_a_node_that_must_stay_is_found_again_outside_of_its_function() -> None:
     net = apply(inlined_functions, subject(FUNCTIONS, x=X), keep={"sin"}.__contains__)
     origins = {net.origins.get(node.name, node.name) for node in net.nodes}
     assert {"double", "sin", "cos"} == origins
 
 
-def test_a_call_that_must_stay_is_not_inlined(apply: Apply, subject: Make) -> None:
+def test_a_call_that_must_stay_is_not_inlined() -> None:
     net = apply(inlined_functions, subject(FUNCTIONS, x=X), keep={"first"}.__contains__)
     assert [node.op_type for node in net.nodes] == ["own.twice", "own.twice", "Sin", "Cos"]
 
 
-def test_fewer_nodes_in_a_function(apply: Apply, subject: Make) -> None:
+def test_fewer_nodes_in_a_function() -> None:
     net = apply(fewer_function_nodes, subject(FUNCTIONS, x=X), holds("second", "cos"))
     assert [[node.name for node in function.node] for function in net.functions] == [["double"], ["cos"]]

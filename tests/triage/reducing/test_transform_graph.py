@@ -17,10 +17,8 @@ from harness.triage.transform.constants import constants
 from harness.triage.transform.nodes import fewer_nodes, frozen_branches
 from harness.triage.transform.outputs import fewer_outputs
 from harness.triage.transform.unused import unused_parts
-
-Apply = Callable[..., Net]
-Make = Callable[..., Subject]
-Cpu = Callable[..., list[Any]]
+from tests.kit import run_on_cpu
+from tests.triage.reducing.reductions import apply, subject
 
 CHAIN = """
     <ir_version: 8, opset_import: ["": 17]>
@@ -43,7 +41,7 @@ def names(net: Net) -> list[str]:
     return [node.name for node in net.nodes]
 
 
-def test_a_node_is_cut_out_with_what_it_was_fed(apply: Apply, subject: Make) -> None:
+def test_a_node_is_cut_out_with_what_it_was_fed() -> None:
     net = apply(fewer_nodes, subject(CHAIN, x=X), has("exp"))
     assert names(net) == ["exp"]
     assert list(net.inputs) == ["b"]
@@ -53,18 +51,16 @@ def test_a_node_is_cut_out_with_what_it_was_fed(apply: Apply, subject: Make) -> 
     np.testing.assert_array_equal(fed.array, -abs(X))
 
 
-def test_nodes_far_apart_stay_connected_by_known_values(apply: Apply, subject: Make, cpu: Cpu) -> None:
+def test_nodes_far_apart_stay_connected_by_known_values() -> None:
     start = subject(CHAIN, x=X)
     net = apply(fewer_nodes, start, has("abs", "sin"))
     assert names(net) == ["abs", "sin"]
     assert list(net.inputs) == ["x", "c"]
-    found = cpu(net.subject().proto(), {"x": X, "c": np.exp(-abs(X))})
+    found = run_on_cpu(net.subject().proto(), {"x": X, "c": np.exp(-abs(X))})
     np.testing.assert_allclose(found[1], np.sin(np.exp(-abs(X))), rtol=1e-6)
 
 
-def test_values_that_cannot_be_had_are_not_made_up_where_they_are_computed(
-    apply: Apply, subject: Make
-) -> None:
+def test_values_that_cannot_be_had_are_not_made_up_where_they_are_computed() -> None:
     def failing(model: onnx.ModelProto, _: Any) -> bool:
         return any(node.name == "exp" for node in model.graph.node)
 
@@ -73,7 +69,7 @@ def test_values_that_cannot_be_had_are_not_made_up_where_they_are_computed(
     assert net.fed.keys() == {"b"}
 
 
-def test_a_branch_is_frozen_where_its_end_must_be_a_constant(apply: Apply, subject: Make) -> None:
+def test_a_branch_is_frozen_where_its_end_must_be_a_constant() -> None:
     def constant_b(model: onnx.ModelProto, _: Any) -> bool:
         inputs = {info.name for info in model.graph.input}
         (mul,) = [node for node in model.graph.node if node.name == "mul"] or [onnx.NodeProto()]
@@ -95,7 +91,7 @@ def test_a_branch_is_frozen_where_its_end_must_be_a_constant(apply: Apply, subje
     np.testing.assert_allclose(net.weights["u"].value(None).array, np.sqrt(np.exp(X)), rtol=1e-6)
 
 
-def test_what_depends_on_no_input_stays_a_constant(apply: Apply, subject: Make) -> None:
+def test_what_depends_on_no_input_stays_a_constant() -> None:
     start = subject(
         """<ir_version: 8, opset_import: ["": 17]>
         g (float[2,3] x) => (float[6] y)
@@ -111,9 +107,7 @@ def test_what_depends_on_no_input_stays_a_constant(apply: Apply, subject: Make) 
 
 
 @pytest.mark.parametrize("ir_version", [3, 8])
-def test_before_ir_4_a_new_initializer_is_an_input_as_well(
-    apply: Apply, subject: Make, ir_version: int
-) -> None:
+def test_before_ir_4_a_new_initializer_is_an_input_as_well(ir_version: int) -> None:
     start = subject(
         f"""<ir_version: {ir_version}, opset_import: ["": 9]>
         g (float[2,3] x) => (float[6] y) {{
@@ -127,7 +121,7 @@ def test_before_ir_4_a_new_initializer_is_an_input_as_well(
     assert list(net.inputs) == (["x", "shape"] if ir_version == 3 else ["x"])
 
 
-def test_quantize_and_dequantize_stay_together(apply: Apply, subject: Make) -> None:
+def test_quantize_and_dequantize_stay_together() -> None:
     start = subject(
         """<ir_version: 8, opset_import: ["": 17]>
         g (float[2,3] x) => (float[2,3] y)
@@ -147,7 +141,7 @@ def test_quantize_and_dequantize_stay_together(apply: Apply, subject: Make) -> N
     assert bypassed.nodes[0].inputs == ("x", "x")
 
 
-def test_outputs_are_bisected_with_what_they_depend_on(apply: Apply, subject: Make) -> None:
+def test_outputs_are_bisected_with_what_they_depend_on() -> None:
     lines = "\n".join(f"[n{number}] y{number} = Abs(x)" for number in range(32))
     outputs = ", ".join(f"float[2,3] y{number}" for number in range(32))
     start = subject(
@@ -165,7 +159,7 @@ def test_outputs_are_bisected_with_what_they_depend_on(apply: Apply, subject: Ma
     assert tried <= 12
 
 
-def test_a_node_is_replaced_by_an_input_of_its_shape(apply: Apply, subject: Make) -> None:
+def test_a_node_is_replaced_by_an_input_of_its_shape() -> None:
     start = subject(
         """<ir_version: 8, opset_import: ["": 17]>
         g (float[2,3] x) => (float[2,2] y) {
@@ -182,7 +176,7 @@ def test_a_node_is_replaced_by_an_input_of_its_shape(apply: Apply, subject: Make
     assert list(net.outputs) == ["d"]
 
 
-def test_nothing_is_left_of_what_no_node_needs(apply: Apply, subject: Make) -> None:
+def test_nothing_is_left_of_what_no_node_needs() -> None:
     start = subject(CHAIN, x=X)
     model = onnx.shape_inference.infer_shapes(start.proto())
     model.producer_name, model.doc_string, model.graph.doc_string = "somebody", "secret", "secret"
@@ -202,7 +196,7 @@ def test_nothing_is_left_of_what_no_node_needs(apply: Apply, subject: Make) -> N
     assert [one.domain for one in left.proto().opset_import] == [""]
 
 
-def test_attributes_go_that_have_a_default(apply: Apply, subject: Make) -> None:
+def test_attributes_go_that_have_a_default() -> None:
     start = subject(
         """<ir_version: 8, opset_import: ["": 17]>
         g (float[1,1,4,4] x, float[1,1,3,3] w) => (float[1,1,3,3] y) {
@@ -221,7 +215,7 @@ def test_attributes_go_that_have_a_default(apply: Apply, subject: Make) -> None:
     assert dims == [1, 1, 4, 4]
 
 
-def test_optional_inputs_and_outputs_go(apply: Apply, subject: Make) -> None:
+def test_optional_inputs_and_outputs_go() -> None:
     start = subject(
         """<ir_version: 8, opset_import: ["": 17]>
         g (float[1,1,4] x, float[1,1,3] w, float[1] b) => (float[1,1,2] y) {
@@ -240,7 +234,7 @@ def test_optional_inputs_and_outputs_go(apply: Apply, subject: Make) -> None:
     assert list(net.inputs) == ["x", "w"]
 
 
-def test_of_any_number_of_inputs_the_least_stay(apply: Apply, subject: Make) -> None:
+def test_of_any_number_of_inputs_the_least_stay() -> None:
     start = subject(
         """<ir_version: 8, opset_import: ["": 17]>
         g (float[2,3] x, float[2,3] z) => (float[N,M] y) { [cat] y = Concat <axis = 0> (x, z, x, z) }""",
@@ -251,6 +245,6 @@ def test_of_any_number_of_inputs_the_least_stay(apply: Apply, subject: Make) -> 
     assert len(net.nodes[0].inputs) == 1
 
 
-def test_kept_nodes_stay(apply: Apply, subject: Make) -> None:
+def test_kept_nodes_stay() -> None:
     net = apply(fewer_nodes, subject(CHAIN, x=X), lambda *_: True, keep={"neg", "sin"}.__contains__)
     assert names(net) == ["neg", "sin"]

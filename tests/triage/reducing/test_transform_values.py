@@ -1,6 +1,5 @@
 """Transformations of dimensions, values and names."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,10 +23,7 @@ from harness.triage.transform.values import (
     single_weights,
     weights_of,
 )
-
-Apply = Callable[..., Net]
-Make = Callable[..., Subject]
-Run = Callable[..., Any]
+from tests.triage.reducing.reductions import apply, first_output, subject
 
 CONV = """
     <ir_version: 8, opset_import: ["": 17]>
@@ -48,13 +44,13 @@ def shapes(net: Net) -> dict[str, tuple[int, ...]]:
     return fed | {name: weight.shape for name, weight in net.weights.items()}
 
 
-def test_dimensions_shrink_together(apply: Apply, subject: Make, first_output: Run) -> None:
+def test_dimensions_shrink_together() -> None:
     start = subject(CONV, **conv_inputs())
     net = apply(smaller_dimensions, start, lambda model, fed: first_output(model, fed) is not None)
     assert shapes(net) == {"x": (1, 1, 1, 1), "w": (1, 1, 1, 1), "b": (1,)}
 
 
-def test_a_size_that_matters_is_found_exactly(apply: Apply, subject: Make, first_output: Run) -> None:
+def test_a_size_that_matters_is_found_exactly() -> None:
     def judge(model: onnx.ModelProto, fed: dict[str, Array]) -> bool:
         found = first_output(model, fed)
         return found is not None and found.shape[1] >= 5 and found.shape[2] >= 9
@@ -63,7 +59,7 @@ def test_a_size_that_matters_is_found_exactly(apply: Apply, subject: Make, first
     assert shapes(net) == {"x": (1, 1, 11, 1), "w": (5, 1, 1, 1), "b": (5,)}
 
 
-def test_shapes_that_are_constants_follow(apply: Apply, subject: Make, first_output: Run) -> None:
+def test_shapes_that_are_constants_follow() -> None:
     start = subject(
         """<ir_version: 8, opset_import: ["": 17]>
         g (float[2,12,64] x) => (float[2,12,4,16] y) <int64[4] shape = {2, 12, 4, 16}> {
@@ -80,7 +76,7 @@ def test_shapes_that_are_constants_follow(apply: Apply, subject: Make, first_out
     assert net.subject().proto() != start.proto()
 
 
-def test_the_output_is_declared_anew(apply: Apply, subject: Make) -> None:
+def test_the_output_is_declared_anew() -> None:
     net = apply(smaller_dimensions, subject(CONV, **conv_inputs()))
     (info,) = net.outputs.values()
     dims = info.type.tensor_type.shape.dim
@@ -113,7 +109,7 @@ def weight(net: Net, name: str) -> Array:
     return net.weights[name].value(None).array
 
 
-def test_weights_become_random_numbers_of_the_same_range(apply: Apply) -> None:
+def test_weights_become_random_numbers_of_the_same_range() -> None:
     start = weighted()
     before, after = load(start), apply(random_weights, start)
     for name in ("w", "b"):
@@ -123,7 +119,7 @@ def test_weights_become_random_numbers_of_the_same_range(apply: Apply) -> None:
         assert np.isin(new, old).mean() <= 4 / new.size
 
 
-def test_ternary_weights_are_no_small_integers_that_may_stay(apply: Apply, subject: Make) -> None:
+def test_ternary_weights_are_no_small_integers_that_may_stay() -> None:
     start = subject(
         """<ir_version: 8, opset_import: ["": 17]>
         g (int8[2,4] x) => (int32[2,6] y)
@@ -140,18 +136,18 @@ def test_ternary_weights_are_no_small_integers_that_may_stay(apply: Apply, subje
     assert weights_of(apply(single_weights, start)) == "single"
 
 
-def test_weights_become_one_value(apply: Apply) -> None:
+def test_weights_become_one_value() -> None:
     net = apply(single_weights, weighted())
     assert np.unique(weight(net, "w")).size == 1
 
 
 @pytest.mark.parametrize("transformation", [random_weights, single_weights])
-def test_weights_are_kept_if_that_is_asked_for(apply: Apply, transformation: Any) -> None:
+def test_weights_are_kept_if_that_is_asked_for(transformation: Any) -> None:
     start = weighted()
     assert apply(transformation, start, keep_weights=True).subject().digest == load(start).subject().digest
 
 
-def test_a_weight_that_matters_is_kept(apply: Apply) -> None:
+def test_a_weight_that_matters_is_kept() -> None:
     start = weighted()
     w = weight(load(start), "w")
 
@@ -167,7 +163,7 @@ def test_a_weight_that_matters_is_kept(apply: Apply) -> None:
     assert weights_of(net) == "kept"
 
 
-def test_inputs_become_plainer_step_by_step(apply: Apply) -> None:
+def test_inputs_become_plainer_step_by_step() -> None:
     start = weighted()
     for transformation, allowed in ((random_inputs, 2), (integer_inputs, 1), (single_inputs, 0)):
         net = apply(transformation, start)
@@ -208,7 +204,7 @@ def test_texts_are_special_until_they_are_equal() -> None:
     assert made.array.tolist() == ["a", "a"]
 
 
-def test_names_tell_nothing(apply: Apply, subject: Make) -> None:
+def test_names_tell_nothing() -> None:
     start = subject(
         """<ir_version: 9, opset_import: ["": 17, "com.secret": 1]>
         secret_graph (float[secret_n,3] secret_x, bool secret_c) => (float[secret_n,3] secret_y)
@@ -240,7 +236,7 @@ def test_names_tell_nothing(apply: Apply, subject: Make) -> None:
     }
 
 
-def test_nodes_whose_names_matter_keep_them(apply: Apply, subject: Make) -> None:
+def test_nodes_whose_names_matter_keep_them() -> None:
     start = subject(CONV, **conv_inputs())
     net = apply(anonymous_names, start, lambda model, _: model.graph.node[0].name == "conv")
     assert [node.name for node in net.nodes] == ["conv"]

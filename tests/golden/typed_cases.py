@@ -1,30 +1,19 @@
-from collections.abc import Callable
-from pathlib import Path
-
-import pytest
+"""Cases of outputs of some types."""
 
 from harness.core.value import Value
 from harness.corpus.case import Case, DataSet
-from harness.corpus.facts import ModelFacts
 from harness.corpus.port import Port, ValueType
+from tests.kit import bare_case, model_facts
 
 
-def a_case(
+def case_of_types(
     types: tuple[ValueType, ...],
     inputs: tuple[tuple[Value, ...], ...] = ((),),
     input_types: tuple[ValueType, ...] = (),
 ) -> Case:
     """A case with outputs of these types and, for each data set, these inputs."""
-    facts = ModelFacts(
-        ir_version=9,
-        opsets={},
-        nodes=0,
-        op_types={},
-        float_types=frozenset(),
-        shape_only_ops=frozenset(),
-    )
-    return Case(
-        model_path=Path("m.onnx"),
+    facts = model_facts()
+    return bare_case(
         ports=tuple(Port(name=f"in/{index}", type=one) for index, one in enumerate(input_types)),
         outputs=tuple(f"out/{index}" for index in range(len(types))),
         output_types=types,
@@ -35,20 +24,9 @@ def a_case(
             )
             for number, values in enumerate(inputs)
         ),
-        rtol=0.0,
-        atol=0.0,
-        digest="d",
         facts=facts,
     )
 
 
-@pytest.fixture
-def make_case() -> Callable[..., Case]:
-    """Make a case."""
-    return a_case
-
-
-@pytest.fixture
-def one_case() -> Case:
-    """A case of one tensor output."""
-    return a_case((ValueType(kind="tensor"),))
+ONE_CASE = case_of_types((ValueType(kind="tensor"),))
+"""A case of one tensor output."""

@@ -7,7 +7,6 @@ import msgspec
 import numpy as np
 import onnx
 import onnx.parser
-import pytest
 
 from harness.core.fault import Condition, Confirmation, Fault, GraphNode, GraphTensor, ReducedModel, Signature
 from harness.core.value import tensor
@@ -47,25 +46,20 @@ def fault_of(verdict: Verdict, **more: Any) -> Fault:
     return Fault(signature=signature, confirmation=confirmed, **{**settings, **more})
 
 
-@pytest.fixture
-def contents() -> Contents:
+def contents(
+    verdict: Verdict = Verdict.MISMATCH, fault: dict[str, Any] | None = None, **changes: Any
+) -> BundleContents:
     """Make contents: ``expected`` is right, ``found`` is off by one, unless a test changes them."""
-
-    def make(
-        verdict: Verdict = Verdict.MISMATCH, fault: dict[str, Any] | None = None, **changes: Any
-    ) -> BundleContents:
-        given = np.arange(-3, 3, dtype=np.float32).reshape(2, 3)
-        right = np.maximum(given, 0)
-        made = BundleContents(
-            fault=fault_of(verdict, **(fault or {})),
-            model=ModelSource(content=model_bytes()),
-            inputs=(("x", tensor(given)),),
-            expected=(("y", tensor(right)),),
-            found=(("y", tensor(right + np.float32(1))),) if verdict is Verdict.MISMATCH else (),
-            limits={"y": 1e-3},
-            target=Target(name="here", provider=(CPU,)),
-            time_limit_s=60,
-        )
-        return msgspec.structs.replace(made, **changes)
-
-    return make
+    given = np.arange(-3, 3, dtype=np.float32).reshape(2, 3)
+    right = np.maximum(given, 0)
+    made = BundleContents(
+        fault=fault_of(verdict, **(fault or {})),
+        model=ModelSource(content=model_bytes()),
+        inputs=(("x", tensor(given)),),
+        expected=(("y", tensor(right)),),
+        found=(("y", tensor(right + np.float32(1))),) if verdict is Verdict.MISMATCH else (),
+        limits={"y": 1e-3},
+        target=Target(name="here", provider=(CPU,)),
+        time_limit_s=60,
+    )
+    return msgspec.structs.replace(made, **changes)

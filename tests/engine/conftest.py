@@ -1,0 +1,16 @@
+"""What tests of the engine share."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.engine import tensor_files
+
+
+@pytest.fixture
+def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that stands for the system's memory of shared tensors."""
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    monkeypatch.setattr(tensor_files, "MEMORY", memory)
+    return memory
